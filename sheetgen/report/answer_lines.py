@@ -186,14 +186,14 @@ _UNSOLD = template("{term} was requested: none of {instances} machines has a pri
 
 
 class Line(NamedTuple):
-    """A sentence, and the label before it; none where it goes on with the one above."""
+    """A sentence and the label before it; "" where it continues the line above."""
 
     label: str
     text: str
 
 
 class Rental(Protocol):
-    """How many of which instance are rented."""
+    """The number and the name of rented instances."""
 
     @property
     def instance(self) -> str: ...
@@ -202,7 +202,7 @@ class Rental(Protocol):
 
 
 def rented(rental: Rental) -> str:
-    """How many of which instance: 2x aws/p5.48xlarge."""
+    """The instances to rent: 2x aws/p5.48xlarge."""
     return f"{rental.n_instances:,}x {rental.instance}"
 
 
@@ -418,8 +418,8 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
 
 
 def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
-    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone, and what the
-    load takes then."""
+    """How long GPU memory keeps a history, when the people of a load return only after it is gone, and the resources
+    that the load takes then."""
     if (history := cell.history) is None:
         return
     other, answer = history.read_anew, cell.answer
@@ -493,8 +493,8 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _layout(question: Question, cell: CellRecord) -> str:
-    """TP 8, and that experts are dealt out whole where the start command says so: among data-parallel ranks, or where
-    tensor parallelism would cut what shares a scale."""
+    """The layout: TP 8, and whether experts are dealt out whole, as the start command says: among data-parallel ranks,
+    or where tensor parallelism would split a group that shares a scale."""
     answer, model = cell.answer, question.model_of(cell.row).model
     layout = Layout(answer.tensor_parallel_size, answer.data_parallel_size)
     is_whole = layout.data_parallel_size > 1 or model.splits_scale_blocks(
@@ -539,9 +539,10 @@ def _step(question: Question, cell: CellRecord) -> str:
 
 
 def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
-    """Ways to pay less, the mildest first; a line each with what is rented, or all in one. Not all of them are told
-    where room is short, but always the mildest on what was requested, the commitment that saves most, and what was not
-    requested, as a filter hides nothing; on spot, which binds nobody either, every commitment that is below it."""
+    """Ways to pay less, the mildest first: a line each with the instances to rent, or all in one line. A short answer
+    still has the mildest way on the requested hardware, the commitment that saves most, and the way on hardware that
+    was not requested, as a filter hides nothing; for spot, which is no commitment either, every commitment that costs
+    less."""
     decider = cell.measure.decider if cell.measure else None
     is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
@@ -561,8 +562,8 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> str:
-    """A way in a line, or without what is rented, or in fewest words. Very many machines, and those of a commitment
-    that are others than the answer's, are named where there are words for it."""
+    """A way in a line, with the instances to rent, without them, or in its short form. Very many machines, and those of
+    a commitment that differ from the answer's, are named where there is space."""
     n_instances, further = way.n_instances or 0, way.further if shown.has_ways_in_full else None
     is_other = way.kind == "term" and way.instance != cell.answer.instance
     is_many = n_instances > question.reference.assumption("many_instances")
@@ -596,7 +597,7 @@ def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The nearest longer context that costs less, with the targets that it is served within."""
+    """The nearest longer context that costs less, with its targets."""
     if longer := cell.cheaper_longer:
         allowed = {"--tpot-ms": longer.tpot_target_ms, "--ttft-ms": longer.ttft_target_ms}
         sentence = _LONGER.fill(
@@ -609,7 +610,8 @@ def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _target(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The load's price without the first token's target, where that sets it, or without both; where it is much less."""
+    """The price of the load without the target of the first token, where that sets the price, or without both targets;
+    only where it is much less."""
     without_ttft = cell.without_ttft if cell.answer.sized_by == "ttft" else None
     for other, is_first in ((without_ttft, 1), (cell.without_targets, 0)):
         if other and cell.answer.monthly_usd >= MUCH_LESS * other.monthly_usd:
@@ -665,7 +667,7 @@ def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Itera
 
 
 def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtOnceRecord) -> str:
-    """The month of other habits, or that it is the same."""
+    """The month under other habits, or the words that it is the same."""
     same = other.monthly_usd == cell.answer.monthly_usd
     return THE_SAME if same else amounts_of(question.settings)(other.monthly_usd)
 
@@ -687,7 +689,7 @@ def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[s
 
 
 def _of_these(n_instances: int) -> str:
-    """So many of the answer's own machines."""
+    """A number of the answer's own machines."""
     return "one" if n_instances == 1 else f"{n_instances:,} of these"
 
 

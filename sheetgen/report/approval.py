@@ -1,6 +1,5 @@
-"""The request for approval: the sentence, the boxes to tick, what moves the money, ways to pay less, what is served and
-what could go wrong. Page, mail and Markdown draw the same sentences, which are for who pays: no layout, no precision.
-"""
+"""The request for approval: the sentence, the options, the inputs that move the cost, ways to pay less, the served load
+and the risks. Page, mail and Markdown share these sentences. They are for budget owners: no layout, no precision."""
 
 from __future__ import annotations
 
@@ -203,7 +202,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 
 
 def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Request:
-    """One of several models is to be chosen: an option each."""
+    """The request to choose one of several models: an option each."""
     cells = record.headline_cells
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True) if cell.chosen]
     work = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
@@ -219,7 +218,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
 
 
 def _together(record: Record, question: Question, cards: Sequence[Card], total: Total) -> Request:
-    """All models together are to be approved: one option, and what each takes of it."""
+    """The request for all models together: one option, and the share of each model."""
     cells = record.headline_cells
     names = total.model
     work = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
@@ -244,7 +243,7 @@ def _nothing(work: Text, verdict: str) -> Request:
 
 
 def _of_model(question: Question, cell: CellRecord, card: Card) -> Option:
-    """One model of several, which its name chooses."""
+    """The option of one model among several, chosen by its name."""
     return _as_sized(question, cell)._replace(name=card.model, reply=card.model)
 
 
@@ -254,7 +253,7 @@ def _fewest(cells: Sequence[CellRecord]) -> CellRecord:
 
 
 def work_of(question: Question, cell: CellRecord) -> Cell:
-    """Whose work is served: 640 people's document questions; 460 people's document questions, 32 at once."""
+    """The work to be served: 640 people's document questions; 460 people's document questions, 32 at once."""
     stated = question.loads[cell.row].users
     users = stated or (cell.users if cell.users >= 1 else 0)
     if not users:
@@ -284,7 +283,7 @@ def _approved(question: Question, usd: float) -> Cell:
 
 
 def _shown(question: Question, usd: float) -> Cell:
-    """The same in short, inside a sentence."""
+    """The amount to approve in its short form, inside a sentence."""
     return full_money(_with_contingency(question, usd))
 
 
@@ -316,7 +315,7 @@ def _even_month(question: Question, cell: CellRecord) -> Text:
 
 
 def _less_only(question: Question, cell: CellRecord) -> Text:
-    """Under which conditions others take less; NONE where nobody does."""
+    """The conditions under which other hardware costs less; NONE where there is none."""
     ways = ((way, plain_words(way, question, cell).only_if) for way in cell.pay_less)
     conditions = [words("{}: {}", condition, full_money(way.monthly_usd)) for way, condition in ways if condition]
     return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
@@ -329,7 +328,7 @@ def _is_tested(cell: CellRecord) -> bool:
 
 
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
-    """The boxes to tick: as sized, with a margin where that is more, measure first."""
+    """The options: as sized, with a margin where that costs more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     is_bound = question.settings.purchase in TERMS
     surer = None if is_bound else _margin(cell)
@@ -366,7 +365,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
 
 
 def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE, is_tested: bool = False) -> Option:
-    """The answer's box. higher: the month of what follows where it proves too slow."""
+    """The option of the answer. higher: the month of the next step if the answer proves too slow."""
     is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
     return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, higher, is_tested)
 
@@ -498,7 +497,7 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
     usd, open_end = cell.answer.monthly_usd, math.inf
 
     def halves(mover: Mover) -> tuple[float, float]:
-        """How far the month falls, and how far it rises; without end where nothing serves it."""
+        """The decrease and the increase of the month; infinite where nothing serves an end."""
         ends = [usd if is_low else open_end for is_low in (True, False)]
         low, high = (end.value if end else none for end, none in zip((mover.low, mover.high), ends, strict=True))
         return usd - low, high - usd
@@ -540,7 +539,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
-    """The load, how fast it is answered, and what a person costs."""
+    """The load, its speed, and the cost per person."""
     answer, workload = cell.answer, question.workload_of(cell.row)
     users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
     if users >= 1:
@@ -630,9 +629,9 @@ def _basis(
     terms: Sequence[PayLess] = (),
     is_one_of: bool = False,
 ) -> Cell:
-    """The prices' kind and days, of what is to be rented, and the oldest day of its terms' prices; what the same
-    machines cost in Europe; dollars beside another currency. more: instances of another option. is_one_of: whether one
-    of the cells is to be chosen."""
+    """The basis of the prices: their class and dates, the oldest date of the prices of terms, the cost of the same
+    machines in Europe, and dollars beside another currency. more: instances of another option. is_one_of: one of the
+    cells is to be chosen."""
     settings = question.settings
     rented = [*(cell.answer.instance for cell in cells), *more]
     days: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""From the answer to the one page: every word and number that all writers draw.
+"""The page from the answer: every word and number that the writers draw.
 
 A card for each model at the headline load, every load in a matrix, what its memory goes to as bars, and what stands at
 the head of a model's part of the matrix.
@@ -38,7 +38,7 @@ LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says h
 
 
 def build_page(record: Record, question: Question) -> Page:
-    """The page of an answer, in the budget's currency. What is tight and what is stale is in the catalogs' assumptions.
+    """The page of an answer, in the budget's currency. The limits of tight and stale are in the catalogs' assumptions.
 
     The record is one made for pages, with the levers of the headline at least.
     """
@@ -46,7 +46,7 @@ def build_page(record: Record, question: Question) -> Page:
 
 
 def page_in_dollars(record: Record, question: Question) -> Page:
-    """The same as prices are: in US dollars, but for budgets."""
+    """The same page in US dollars, as prices are, except for budgets."""
     prints, name = fingerprints_of(record, question), "stale_after_days"
     stale_after = question.overrides.input(name, question.reference.assumption(name))
     cards = tuple(_card(question, cell) for cell in record.headline_cells)
@@ -88,7 +88,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
 
 
 def _stated(question: Question, name: str) -> str:
-    """An option that is words for the page alone; "" where it was not given."""
+    """An option that only the page shows, as text; "" where it was not given."""
     return str(question.options.get(name) or "")
 
 
@@ -184,7 +184,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
 
 
 def _spare(question: Question, cell: CellRecord) -> Text:
-    """How many requests what is rented serves, where these are hardly more than the load: 33, asked 32."""
+    """The requests that the rented machines serve, where these are hardly more than the load: 33, asked 32."""
     needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
@@ -227,7 +227,7 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
 
 
 def _people(cells: Iterable[CellRecord]) -> Text:
-    """Whom every model's hardware for a load is enough for; nothing where that is not known."""
+    """The people that every model's hardware for a load is enough for; "" where that is not known."""
     users = headline_table.least(cell.users for cell in cells if cell.chosen)
     return str(sentences.people.fill(users=int(users))) if users >= 1 else ""
 
@@ -278,14 +278,14 @@ def _times(count: int, n_bytes: float, units: str) -> Cell:
 
 
 def _copies(held: float, kv: float, units: str) -> Cell:
-    """KV on all ranks: a whole number of copies is said as one (an MLA cache is kept by every rank)."""
+    """The KV cache on all ranks; a whole number of copies as a multiple (every rank keeps an MLA cache)."""
     copies = held / kv if kv else 1.0
     is_whole = math.isclose(copies, round(copies), rel_tol=0.01)
     return _times(round(copies), kv, units) if is_whole else size(held, units)
 
 
 def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
-    """The money of one load; nothing where nothing holds it."""
+    """The money of one load; empty where no hardware holds it."""
     chosen, units = cell.chosen, cell.units
     if chosen is None:
         return MoneyFacts()
@@ -336,7 +336,7 @@ def _break_even(least: float, share_of_hours: float, most: float) -> Cell:
 
 
 def _budget(question: Question, cell: CellRecord) -> Cell:
-    """The month and the year with contingency in the budget's currency, where these say anything new."""
+    """The month and the year with contingency in the budget's currency, where that adds anything."""
     settings, budget = question.settings, cell.budget
     between, terms = wording.budget_terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
     if budget is None or not terms:

@@ -82,7 +82,8 @@ _FURTHER_REPLICA = Fix(
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """One way to die. `said` is it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
+    """One kind of failure. `said` is its sentence with this sheet's numbers; `numbers` are the raw values (bytes,
+    tokens)."""
 
     label: str
     where: str
@@ -118,7 +119,7 @@ class Fingerprint:
         return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
 
     def record(self) -> Json:
-        """As JSON has it."""
+        """The fingerprint as the JSON has it."""
         values = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
         for fix in values["fixes"]:
             del fix["is_of_gpus"]
@@ -133,7 +134,7 @@ class Fingerprint:
 
 
 def with_fingerprints(record: Record, question: Question) -> Record:
-    """The record with where its deployments die."""
+    """The record with its fingerprints: how its deployments fail."""
     return replace(
         record, fingerprints=tuple(fingerprint.record() for fingerprint in fingerprints_of(record, question))
     )
@@ -244,7 +245,7 @@ def _memory(machine: Candidate) -> float:
 
 
 def _month(question: Question, machine: Candidate) -> float:
-    """A month of a machine, in US dollars, as a contract has it."""
+    """The cost of a machine for a month, in US dollars, at the contract's discount."""
     less = question.discount(machine.provider, machine.purchase)
     hourly = cost.discounted_usd_per_hour(machine.usd_per_hour, less)
     committed = PURCHASES[machine.purchase].committed
@@ -290,7 +291,7 @@ def _in_use(setting: guidance.Setting, question: Question, numbers: Numbers) -> 
 
 
 def _sentences(n: Numbers, question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[tuple[str, str], str]:
-    """By label and form, the fingerprint in this sheet's numbers."""
+    """The sentence of each fingerprint with this sheet's numbers, by label and form."""
     units, engine = question.settings.units, question.engine
     context = short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
@@ -357,7 +358,7 @@ def left_out(n: Numbers, fraction_of_free: bool) -> float:
 
 
 def longest_fit(question: Question, cell: CellRecord) -> Text:
-    """The longest context at which the hardware of a headline's answer holds its requests; NONE where nothing does."""
+    """The longest context at which the hardware of a headline's answer holds its requests; NONE where none does."""
     if cell.longest_context is None:
         return NONE
     limit = int(question.model_of(cell.row).model.max_context_tokens or cell.context_tokens)

@@ -22,7 +22,7 @@ _SEVERAL = 2  # models, from which on a title has a range
 
 
 def finding(question: Question, cards: Sequence[Card], total: Text | None) -> Cell:
-    """The title: the load, and what a month of it costs."""
+    """The title: the load and its monthly cost."""
     load = load_asked(question)
     months = sorted((card.monthly for card in cards if card.fits), key=lambda cell: cell.value)  # type: ignore[union-attr]
     if total is not None:
@@ -52,7 +52,7 @@ def load_asked(question: Question) -> Cell:
 
 
 def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
-    """A model's row; what nothing holds has none."""
+    """The row of a model; None where no hardware holds its load."""
     if cell.chosen is None:
         return HeadlineRow()
     answer, first = cell.chosen, cell.measure_first
@@ -71,7 +71,7 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
 
 
 def _at_margin(cell: CellRecord) -> Text:
-    """The month of the cheapest that is 90 % sure."""
+    """The monthly cost of the cheapest hardware that is 90 % sure."""
     at_sure = cell.at_level(wording.MARGIN)
     if at_sure is None:
         return NONE
@@ -85,13 +85,14 @@ def even_answer(cell: CellRecord) -> AtConfidence | None:
 
 
 def even_month(cell: CellRecord) -> Text:
-    """The month of it; NONE where it does not stand there."""
+    """The month of an even chance; NONE where it is not shown."""
     even = even_answer(cell)
     return NONE if even is None else wording.full_money(even.monthly_usd)
 
 
 def as_published(cell: CellRecord) -> tuple[Cell, Text]:
-    """The month with the published weights, and what is rented then; NONE where these are in use or nothing serves."""
+    """The month with the published weights, and the instances to rent then; NONE where these are in use or nothing
+    serves."""
     published = cell.as_published
     if published is None or published.instance is None or published.n_instances is None:
         return NONE, NONE
@@ -99,7 +100,7 @@ def as_published(cell: CellRecord) -> tuple[Cell, Text]:
 
 
 def published_dtype(record: Record, question: Question) -> str:
-    """The precision of the published weights, of all models that use others; "" where these differ."""
+    """The precision of the published weights of all models that use others; "" where it differs among them."""
     dtypes = {
         wording.weights_name(question.model_of(cell.row).model, cell.as_published.weight_dtype)
         for cell in record.headline_cells
@@ -139,7 +140,7 @@ def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
 
 
 def hour_of(question: Question, workload: Workload, users: float) -> float:
-    """Requests of so many people in an hour at peak: of people that are rounded down, fewer than the load has."""
+    """Requests in the peak hour of a number of people; where that is rounded down, fewer than the load's."""
     return Rate(users=users).at_peak(question.settings, workload) * cost.CONSTANTS["seconds_in_an_hour"]
 
 
@@ -149,7 +150,8 @@ def least(amounts: Iterable[float]) -> float:
 
 
 def weights_in_short(record: Record, question: Question) -> Text:
-    """The precisions in use, each with its models, publisher and licence; "" where all are as published, in one."""
+    """The precisions in use, each with its models, publisher and licence; "" where all weights are as published, in one
+    precision."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for cell in record.headline_cells:
         model, checkpoint = question.model_of(cell.row).model, question.model_of(cell.row).checkpoint
@@ -184,7 +186,7 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    """A way in the words of an engineer."""
+    """The row of a way to pay less, in an engineer's words."""
     short = short_words(way, question, cell)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE

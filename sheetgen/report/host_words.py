@@ -1,5 +1,5 @@
-"""A load at hosts of the same model, in words: what they take, from which utilization on renting is cheaper, and what
-a host does not give."""
+"""A load at hosts of the same model, in words: their prices, the utilization above which renting is cheaper, and what a
+host does not offer."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
 
 
 def priced_for(question: Question, cell: CellRecord) -> Cell:
-    """Whose requests a host is paid for: the people's that the answer is enough for, those of a rate, or, where neither
-    is known, those of the share of all hours in which the hardware does its load."""
+    """The requests that a host is paid for: of the people that the answer serves, of the rate, or, where neither is
+    known, of the share of all hours in which the hardware does its load."""
     load, users = question.loads[cell.row], cell.users
     return _PRICED_FOR.fill(
         users=int(users) if users >= 1 else 0,
@@ -87,8 +87,8 @@ def hosted_rate(question: Question, cell: CellRecord) -> Cell:
 
 
 def _renting(name: str, host: HostedRecord) -> Cell:
-    """Above which utilization renting is cheaper than a host, on demand and in the best committed class; where it never
-    is, how many times as dear."""
+    """The utilization above which renting is cheaper than a host, on demand and in the best committed class; where it
+    never is, the ratio of the costs."""
     committed = sorted((p for p in host.break_even if PURCHASES[p].committed), key=host.break_even.__getitem__)
     classes = [p for p in (ON_DEMAND, *committed[:1]) if p in host.break_even]
     if not classes:

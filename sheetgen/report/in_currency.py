@@ -37,7 +37,7 @@ def in_currency(page: Page, settings: Settings) -> Page:
 
 
 def amounts_of(settings: Settings) -> Callable[[float], str]:
-    """How a text says whole dollars: in the currency of the budget, $40,179 or €36,965."""
+    """A function from US dollars to whole amounts in the budget's currency, as text: $40,179 or €36,965."""
 
     def amount(usd: float) -> str:
         return str(amount_in(money(usd), settings.currency, settings.fx_rate))

@@ -15,8 +15,8 @@ from sheetgen.units import GIB, rate_places
 
 
 def measured_lines(measurements: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
-    """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing.
-    answers: of which some may rent what was measured; that none does is said."""
+    """Points and start-up logs of each deployment beside their predictions, the factors that they set, and files that
+    were not used. answers: where none of them rents a measured deployment, the line says so."""
     for measured in measurements.deployments:
         is_rented = not answers or any(_is_of(measured.served, cell) for cell in answers)
         aside = "" if is_rented else ", which no answer here rents,"
@@ -99,6 +99,6 @@ def _deployment(measured: MeasuredDeployment) -> str:
 
 
 def _time(seconds: float) -> str:
-    """A time in the unit that it is said in: milliseconds below a second."""
+    """A time in the unit that suits it: milliseconds below a second."""
     unit, amount = ("ms", 1000 * seconds) if seconds < 0.9995 else ("s", seconds)
     return f"{amount:,.{rate_places(amount)}f} {unit}"

@@ -28,7 +28,7 @@ _PAPERS = (
 
 
 def day_of(text: str | None) -> datetime.date | None:
-    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; nothing where there is none."""
+    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; None without a date."""
     parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
     return datetime.date(*[*parts, 1, 1][:3]) if parts else None
 
@@ -41,12 +41,12 @@ def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: fl
 
 
 def is_old(candidate: Candidate, question: Question, stale_after_days: float) -> bool:
-    """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
+    """True where the workbook marks the price as old; a price that was typed over keeps the date of the listed one."""
     return candidate.source != BY_READER and is_stale(candidate.price_as_of, question.as_of, stale_after_days)
 
 
 def doubt(candidate: Candidate, question: Question) -> str:
-    """Why the price of a candidate hardly can be; nothing for others."""
+    """The reason why a candidate's price is implausible; "" for others."""
     of_price = (
         candidate.region,
         candidate.instance,
@@ -59,12 +59,13 @@ def doubt(candidate: Candidate, question: Question) -> str:
 
 
 def _where(question: Question) -> str:
-    """The region whose prices were requested, as it was; nothing where none was."""
+    """The region whose prices were requested, as typed; "" where none was."""
     return f" in {shown(question.filters.region)}" if question.filters.region else ""
 
 
 def price_banner(question: Question, stale_after_days: float) -> str:
-    """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
+    """The purchase class, the oldest date of all candidates' prices, and the numbers of prices without a date, old, or
+    implausible."""
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
@@ -82,7 +83,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
 
 
 def left_out(question: Question) -> str:
-    """How many instances took part, and whose, and why the rest did not: the commonest reasons."""
+    """The number of candidates and their vendors, and the commonest reasons why other instances were left out."""
     reasons = sorted(question.left_out, key=lambda pair: -pair[1])
     parts = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
     if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
@@ -161,7 +162,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
 
 
 def as_measured(question: Question) -> Iterator[str]:
-    """Whose times and memory are as measured, and by which file."""
+    """The deployments whose times or memory are as measured, with the file that set them."""
     models = {model.model.id: model.model.name for model in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
     for measured in question.measurements.deployments:
@@ -181,7 +182,7 @@ def _file(source: str) -> str:
 
 
 def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
-    """The oldest and the newest day of the prices in the answers, of every class shown, and that some have none."""
+    """The oldest and the newest date of the prices in the answers, of every class shown, and whether some have none."""
     dates = set(map(price_date, _answered(record, question)))
     dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
@@ -198,12 +199,12 @@ def _answered(record: Record, question: Question) -> Iterator[Candidate]:
 
 
 def own_list(candidate: Candidate) -> str:
-    """The list that a price of the user's own was read from, or what else its row names."""
+    """The list that a price of the user's own was read from, or the source that its row names."""
     return list_of(candidate.source, candidate.purchase) or _price_origin(candidate.source, candidate.purchase)
 
 
 def price_date(candidate: Candidate) -> str:
-    """When a price was read, as the page says it."""
+    """The date of a price, as the page shows it."""
     return TYPED_DATE if candidate.source == BY_READER else candidate.price_as_of or UNKNOWN_DATE
 
 
@@ -252,7 +253,7 @@ def sources(record: Record, question: Question) -> tuple[Source, ...]:
 
 
 def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
-    """The same of the machines that are rented alone, without papers."""
+    """The sources of the rented machines alone, without papers."""
     used = map(question.instances.__getitem__, used_instances(record))
     return sources_of(question.models, used, [question.engine])[: -len(_PAPERS)]
 
@@ -311,7 +312,7 @@ MOST_LINK = 2079  # characters that Excel allows
 
 
 def first_link(text: str | None) -> str | None:
-    """The address that stands first in a text; none where there is none."""
+    """The address of the first link in a text; None where there is none."""
     links = [(match, where) for shape, where in _SHAPES if (match := shape.search(text or ""))]
     if not links:
         return None

@@ -1,4 +1,4 @@
-"""The page as tables of values: what all writers draw, and its tables for writers that draw one like another.
+"""The page as tables of values, which all writers draw.
 
 A cell holds a number with its Display, or words with the cells that they name. It is formatted last, by the writers.
 """
@@ -76,7 +76,7 @@ def joined(between: str, parts: tuple[PagePart, ...] | list[PagePart]) -> Cell:
 
 
 def with_parts(value: PagePart, change: Callable[[PagePart], PagePart]) -> PagePart:
-    """A part of a page with that change made to each of its own parts; as it is where it has none."""
+    """A part of a page with `change` applied to each of its own parts; unchanged where it has none."""
     if isinstance(value, tuple):
         inside = map(change, value)
         return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
@@ -428,7 +428,7 @@ class ReplicaRow:
 
 
 class Start(NamedTuple):
-    """How the replicas are started: shell lines that can be pasted, and what they are of."""
+    """The start of the replicas: shell lines that can be pasted, and the replica that they start."""
 
     lines: tuple[str, ...] = ()
     note: Text = ""
@@ -503,7 +503,7 @@ class Page:
 
     @property
     def asked_for(self) -> tuple[Rented, ...]:
-        """The answer that is to be approved, all together, or each."""
+        """The answers to be approved: the total, the chosen one, or each."""
         if self.total is not None:
             return (self.total,)
         return self.cards if self.ask is None else (self.cards[self.ask],)
@@ -536,7 +536,7 @@ class Page:
         return ", ".join([*places, *([f"the oldest {max(dated)} days old"] if dated else [])])
 
     def _age(self, day: str) -> int | None:
-        """The days since that day; None where it is none, as of a price that was typed in."""
+        """The age in days; None where there is no date, as of a price that was typed in."""
         try:
             return (date.fromisoformat(self.as_of) - date.fromisoformat(day)).days
         except ValueError:
@@ -549,7 +549,7 @@ class Page:
 
     @property
     def all_deaths(self) -> tuple[FingerprintRow, ...]:
-        """How a deployment dies, with the numbers of the replica as it is started where that is known."""
+        """The fingerprints, with the numbers of the replica as it is started where these are known."""
         return self.started_deaths or self.fingerprints
 
     @property

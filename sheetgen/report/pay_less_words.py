@@ -24,8 +24,8 @@ TEST_QUALITY = "test the quality on your own questions"
 
 
 class Way(NamedTuple):
-    """The words of one kind: what it is, what is given up, and what it is in short; then for who pays what it is, what
-    we give up, what has to be done first, and the condition under which somebody else takes less."""
+    """The words of one kind of way: its name, its losses and its short form; then, for budget owners, the change, the
+    losses, the steps needed first, and the condition under which another vendor takes less."""
 
     what: Template
     gives_up: Template
@@ -37,8 +37,8 @@ class Way(NamedTuple):
 
 
 class PlainWords(NamedTuple):
-    """A way for who pays: what is changed, what we give up, what has to be done first, and the condition under which
-    somebody else takes less; "" where that is nothing."""
+    """A way in a budget owner's words: the change, the losses, the steps needed first, and the condition under which
+    another vendor takes less; "" where there is none."""
 
     change: str
     loses: str
@@ -195,7 +195,7 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 
 
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
-    """A way for who pays, with how sure it is where it is less sure than the answer."""
+    """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
     *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:

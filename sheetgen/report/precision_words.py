@@ -1,4 +1,4 @@
-"""Which weights an answer is of, who published them, and what it would be with the weights as published."""
+"""The weights of an answer in words: their precision and publisher, and the answer with the weights as published."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def checkpoint_words(question: Question, cell: CellRecord) -> Cell:
 
 
 def unknown_checkpoint_words(question: Question, cell: CellRecord) -> str:
-    """That no checkpoint of the precision in use is known, and how one comes by it; nothing of published weights, of
-    those with a checkpoint, and of a shape that is no real model."""
+    """A warning that no checkpoint of the precision in use is known, and how to make one; "" for published weights, for
+    those with a checkpoint, and for a reference shape."""
     model, dtype = question.model_of(cell.row), cell.weight_dtype
     from_wide, is_wide = model.auto_weight_dtype in UNQUANTIZED, dtype in UNQUANTIZED
     is_known = model.as_published is None or model.served_as is not None or (from_wide and is_wide)

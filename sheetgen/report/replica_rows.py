@@ -1,5 +1,5 @@
-"""A replica of each answer as it is started, for the page for engineers: what its log says, what one GPU holds, how
-fast it is, and how much more it takes before it breaks."""
+"""A replica of each answer as it is started, for the engineers' page: its log lines, the memory of one GPU, its speed,
+and the load at which it breaks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _span(shares: Sequence[float]) -> Text:
 
 
 def speed_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """How many answers meet their targets even at the slow end of their bands."""
+    """The number of answers that meet their targets even at the slow end of their bands."""
     aimed = [[band for band in (row.token, row.first_token) if band and band.target] for row in rows]
     safe = [all(band.high <= band.target for band in bands if band.target) for bands in aimed]
     return sentences.speed_finding.fill(n_safe=sum(safe), n_models=len(rows), n_aimed=sum(map(bool, aimed)))

@@ -559,7 +559,7 @@ def _has_people() -> Expr:
 
 
 def _unless_people(case: Unless) -> Unless:
-    """The same of a load that is not people."""
+    """The case, for a load that is not people."""
     return Unless(either(_has_people(), case.condition))
 
 

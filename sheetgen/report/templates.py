@@ -43,7 +43,8 @@ def short_type(instance: Value) -> Value:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a slot says its quantity.
+    """The form of a slot's quantity. change: the value that takes its place. printed: that as text of a workbook.
+    display: that on the page, where it is a number.
 
     change: what is said in its place. printed: that as a workbook's text. display: that on the page, where it is a
     number.
@@ -85,7 +86,7 @@ q = _Quantities()
 
 @dataclass(frozen=True, eq=False)
 class Unless:
-    """Of the cases of `first_of`: that a condition does not hold."""
+    """A case of `first_of` that applies where a condition does not hold."""
 
     condition: Expr
 
@@ -174,7 +175,7 @@ class Template:
         return part.printed(values) if isinstance(part, Template) else part
 
     def _names(self) -> Iterator[str]:
-        """The quantities that it reads, in the order in which it does."""
+        """The quantities that the sentence reads, in reading order."""
         read = [] if self.condition is None else [*self.condition.inputs]
         for piece in self.pieces:
             part = self.parts.get(piece.name, piece) if isinstance(piece, Slot) else piece

@@ -1,4 +1,4 @@
-"""How the page says names, bytes, money, hardware and speed: each in one place."""
+"""Names, bytes, money, hardware and speed as the page writes them, each format in one place."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ def share(value: float) -> str:
 
 
 def price_class(purchase: str, discount_fraction: float) -> str:
-    """Of which prices: on-demand, or on-demand less 20% under a contract with a discount."""
+    """The class of prices: on-demand, or on-demand less 20% under a contract with a discount."""
     return f"{purchase} less {share(discount_fraction)}" if discount_fraction else purchase
 
 
 def discounted(purchase: str, question: Question) -> str:
-    """Of which prices, less what the contracts take off: on-demand less 10% with AWS and 2% on all others."""
+    """The class of prices with the contracts' discounts: on-demand less 10% with AWS and 2% on all others."""
     if not question.discounts:
         return price_class(purchase, question.settings.discount_fraction)
     return f"{purchase} less {discount_words(question)}"
@@ -173,7 +173,7 @@ def _discounted_whose(provider: str, purchase: str) -> str:
 
 
 def day_words(day: str) -> str:
-    """A day as people write it: 20 July 2026; what is none stays as it is."""
+    """A date in words: 20 July 2026; any other text unchanged."""
     try:
         date = datetime.date.fromisoformat(day)
     except ValueError:
@@ -214,7 +214,7 @@ def saved_money(lever: LeverRecord) -> Cell | str:
 
 
 def saved_share(lever: LeverRecord) -> str:
-    """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
+    """The same as a share: 50%, +12% where it costs more; "" where nothing is saved."""
     fraction = lever.saved_fraction
     return f"{'' if fraction > 0 else '+'}{_percent(abs(fraction))}" if fraction else ""
 
@@ -230,12 +230,12 @@ def instance_name(instance: str) -> str:
 
 
 def regions_of_prices(question: Question) -> Cell:
-    """For which regions the prices hold, and how those of Europe are had."""
+    """The regions of the prices, and how to get those of Europe."""
     return sentences.regions_of_prices.fill(region=shown(question.filters.region or ""))
 
 
 def provider_of(instance: str) -> str:
-    """Whose an instance is: AWS."""
+    """The provider of an instance: AWS."""
     return provider_name(instance.partition("/")[0])
 
 
@@ -249,7 +249,7 @@ def rent(n_instances: int, instance: str) -> Cell:
 
 
 def rented(rental: RentalRecord | None) -> Cell:
-    """The same of a rental; NONE without one."""
+    """The instances of a rental; NONE without one."""
     return NONE if rental is None else rent(rental.n_instances, rental.instance)
 
 
@@ -259,7 +259,7 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
 
 
 def gpus(count: int, candidate: Candidate) -> Cell:
-    """So many of a candidate's GPUs: 8× H100 SXM."""
+    """A number of a candidate's GPUs: 8× H100 SXM."""
     return sentences.gpus.fill(count, candidate.gpu.short_name)
 
 
@@ -301,7 +301,7 @@ def _seconds(value: float, below: Display) -> Cell:
 
 
 def sure(chance: float) -> Cell:
-    """How sure it is that what is rented serves the load: 70% sure."""
+    """The chance that the rented machines serve the load: 70% sure."""
     return sentences.sure.fill(chance=chance, chance_step=CHANCE_STEP)
 
 
@@ -316,7 +316,7 @@ def is_short(answer: ChosenRecord) -> bool:
 
 
 def measure_words(cell: CellRecord, confidence: float, day: str = "") -> Iterator[Cell]:
-    """Why one should measure before renting, in words; day: the price of measuring where it is not said elsewhere."""
+    """The reasons to measure before renting, in words. day: the price of measuring where it is not given elsewhere."""
     levels = [answer for answer in cell.by_confidence if answer]
     for reason in cell.measure_first:
         answer = levels[-1] if reason == "sure_dear" else levels[0] if levels else None
@@ -331,7 +331,7 @@ SHOWN_PROVIDERS = 6
 
 
 def took_part(candidates: Sequence[Candidate]) -> str:
-    """Whose instances were compared, with whose GPUs: of AWS, Azure and GCP, with GPUs of NVIDIA."""
+    """The providers and GPU vendors that were compared: of AWS, Azure and GCP, with GPUs of NVIDIA."""
     providers = list(dict.fromkeys(provider_name(candidate.provider) for candidate in candidates))
     vendors = list(dict.fromkeys(vendor_name(candidate.gpu.vendor) for candidate in candidates))
     if others := len(providers[SHOWN_PROVIDERS:]):
@@ -369,14 +369,14 @@ def stated_rate(question: Question) -> Cell:
 
 
 def served_count(cell: CellRecord) -> Cell:
-    """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
+    """The requests at once that the rented machines serve; for a rate those per second, rounded down."""
     if cell.wait_fraction is None:
         return whole(cell.answer.served_at_target)
     return sentences.per_second.fill(Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(workload: Workload) -> str:
-    """The targets in force for a load: 50 ms a token, first token in 7.14 s; nothing where there are none."""
+    """The targets in force for a load: 50 ms a token, first token in 7.14 s; "" where there are none."""
     targets = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
     if first := workload.ttft_target_ms:
         targets.append(
@@ -388,7 +388,7 @@ def target_words(workload: Workload) -> str:
 
 
 def three_digits(value: float) -> str:
-    """A target in three digits, as one that follows from a load has many: 7.14, 52.6, 50."""
+    """A target in three digits, as one derived from a load has many: 7.14, 52.6, 50."""
     return plain(float(f"{value:.3g}"))
 
 
@@ -399,7 +399,7 @@ DRAFT_COUNTED = (
 
 
 def draft_words(model: Model | None) -> str:
-    """Which draft model serves beside, and that no run of ours had one."""
+    """The draft model in use, and that no run of ours had one."""
     return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
 
 
@@ -440,8 +440,8 @@ def contingency_words(contingency_fraction: float) -> str:
 
 
 def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:
-    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`;
-    nothing where that says nothing new."""
+    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`; ""
+    where that adds nothing."""
     between, terms = budget_terms(code, fx_rate, contingency_fraction)
     if not terms:
         return ""
@@ -450,12 +450,12 @@ def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fractio
 
 
 def both_ways(terms: str, code: str, fx_rate: float) -> str:
-    """The terms of `budget_terms` with the rate the other way, too, as it is often meant."""
+    """The terms of `budget_terms` with the rate in the other direction, too."""
     return terms if code == "USD" else f"{terms.removesuffix(')')}; 1 {code} = {1 / fx_rate:.4g} USD)"
 
 
 def shape_words(model: Model) -> str:
-    """That a reference shape is none that one can serve, with the real ones that are nearest."""
+    """The words for a reference shape, which nobody can serve, with the nearest real models."""
     return f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}"
 
 
@@ -514,12 +514,12 @@ def mixed_name(model: Model, dtype: str) -> str | None:
 
 
 def weights_name(model: Model, dtype: str) -> str:
-    """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
+    """A precision of a model's weights in words: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
     return mixed_name(model, dtype) or dtype.upper()
 
 
 def weights_in(model: Model, dtype: str) -> float:
-    """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
+    """Bytes of all weights in that precision: the size of a known checkpoint, else by the formula."""
     columns = model_columns(model, dtype, model.kv_cache_dtype)
     return float(weights.weights_bytes.of(columns))
 
