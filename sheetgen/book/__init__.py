@@ -1,4 +1,4 @@
-"""The whole workbook: sheets in the order of their reading, wired in the order of their dependence."""
+"""The whole workbook: its sheets in reading order, built in order of dependence."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def build_book(
 
 
 def _name_columns(wiring: Wiring) -> None:
-    """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
+    """Defined names cat_<table>_<column> of the columns that a reader may change, which `pull` and `diff` read."""
     for name in (table for table in KEY_COLUMNS if table in wiring.tables):
         table, key = wiring.tables[name], KEY_COLUMNS[name]
         for column in (key, *(["model"] if name == "models" else []), *table.given_columns):

@@ -1,4 +1,4 @@
-"""The record that a workbook carries: JSON, packed into hidden cells of text; and whether yellow cells were changed."""
+"""The record that a workbook carries, JSON packed into hidden cells of text, and the digest of its yellow cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMPARED = (  # of the JSON of a load
 
 
 def packed(record: Mapping[str, object]) -> list[str]:
-    """A record in texts that fit into cells."""
+    """A record as texts that fit into cells."""
     data = json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str).encode()
     text = base64.b64encode(lzma.compress(data)).decode()
     return [text[i : i + IN_A_CELL] for i in range(0, len(text), IN_A_CELL)]
@@ -67,7 +67,7 @@ def record_sheet(names: dict[str, Ref | Range], record: Mapping[str, object]) ->
 
 
 def compared_part(record: Record) -> Json:
-    """The JSON of a sheet as far as two are compared: its reasons, speeds and alternatives stand on other sheets."""
+    """The part of a sheet's JSON that `diff` compares: its reasons, speeds and alternatives stand on other sheets."""
     document = as_json(record)
     facts = {name: document[name] for name in ("schema_version", "as_of", "inputs", "candidates")}
     return {**facts, "cells": [{name: _held(cell.get(name)) for name in COMPARED} for cell in document["cells"]]}
@@ -80,7 +80,7 @@ def results_beside_loads(names: Mapping[str, Ref | Range]) -> Json:
 
 
 def yellow_digest(names: Mapping[str, Ref | Range]) -> str:
-    """The digest of what the yellow cells of a book hold."""
+    """The digest of the values of a book's yellow cells."""
     yellow = {name: refs for name, refs in names.items() if name.startswith(YELLOW_NAMES)}
     columns = {name: [ref.value for ref in refs.refs] for name, refs in yellow.items() if isinstance(refs, Range)}
     return digest_of({name: refs.value for name, refs in yellow.items() if isinstance(refs, Ref)}, columns)
@@ -104,7 +104,7 @@ def digest_of(inputs: Mapping[str, CellValue], columns: Mapping[str, Sequence[Ce
 
 
 def _held(value: CellValue) -> CellValue:
-    """A number as a cell of the workbook has it, to 15 digits; anything else as it is."""
+    """A number rounded to the 15 digits that a cell of the workbook keeps; any other value unchanged."""
     if not isinstance(value, float):
         return value
     number = float(f"{value:.15g}")
@@ -112,7 +112,7 @@ def _held(value: CellValue) -> CellValue:
 
 
 def _text(value: CellValue) -> str:
-    """A value as every program keeps it: numbers to the 15 digits that spreadsheets write, of which 12 count."""
+    """A value as text that every program keeps: numbers to the 15 digits that spreadsheets write, of which 12 count."""
     if isinstance(value, bool | int | float):
         return "" if math.isnan(value) else f"{float(f'{value:.15g}'):.12g}"
     if isinstance(value, datetime.date):

@@ -1,4 +1,4 @@
-"""Models, GPUs, and Prices and hardware: what the catalogs say, as inputs that a reader may change."""
+"""Models, GPUs, and Prices and hardware: the catalogs' data, as inputs that a reader may change."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def has_experts(n_experts: Quantity) -> Value:
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
-    """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
+    """A row per model on the sheet: its shape (inputs), and the quantities that follow at the precisions in use."""
     models, overrides = solved.question.models, solved.question.overrides
     sheet = titled(
         "Models",
@@ -270,7 +270,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_spare_models(table: Table, own: Sequence[Mapping[str, Raw]]) -> None:
-    """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
+    """Spare rows below for a reader's own models, which Decision offers by the name that is typed."""
     sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
     own = [*own, *[{}] * (n_spare - len(own))]
     for name, refs in table.columns.items():
@@ -410,7 +410,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_speed_columns(solved: Solution, table: Table) -> None:
-    """By GPU what speed is predicted from: bandwidth, links, peaks, the engine's constants, whether it was measured."""
+    """By GPU the inputs of the speed prediction: bandwidth, links, peaks, the engine's constants, and whether it was
+    measured."""
     gpus = gpu_columns(solved.question)
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
@@ -498,7 +499,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         return own[0].get(column, value) if own else value
 
     def n_gpus(count: int) -> Validation:
-        """So many GPUs that the sizes with a column of their own are those that the instance may have."""
+        """The validation of an instance's number of GPUs: below the number that would allow a further tensor-parallel
+        size."""
         most = next((t for t in units.TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
         return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
@@ -533,7 +535,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
-    """Providers as they are written; none in a spare row."""
+    """Names of providers as they are written; none in a spare row."""
 
     def as_written(id_: Value, other: Value) -> Value:
         spelled = functools.reduce(lambda rest, entry: where(id_ == entry[0], entry[1], rest), PROVIDERS.items(), other)
@@ -555,7 +557,7 @@ def price_mark(as_of: Value, price_date: Value, stale_after_days: Quantity) -> V
 
 
 def class_stem(purchase: str) -> str:
-    """A purchase class as the names of columns have it."""
+    """A purchase class as part of a column's name."""
     return purchase.replace("-", "_")
 
 
@@ -602,8 +604,8 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
 
 
 def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> None:
-    """The region of each class's price and of the one in use, the class at that place, where a row's prices are of
-    several regions."""
+    """The region of each class's price and of the class in use, which is at `class_place`, where the prices of a row
+    are of several regions."""
     regions: dict[str, list[str | None]] = {}
     for purchase in units.PURCHASES:
         prices = [row.class_price(purchase) for row in rows]
@@ -628,13 +630,15 @@ def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> N
 
 
 def of_class_in_use(refs: Sequence[Ref], class_place: int, row: Ref) -> Lookup:
-    """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
+    """The cell of the class in use, of one cell for each purchase class; none where `row` names no class. class_place:
+    that of the class in use, as built."""
     value = refs[class_place].value
     return replace(choose(row, refs, NO_VALUE), value=0 if value is None else value)
 
 
 def _add_class_in_use(table: Table, class_place: int) -> None:
-    """Price, date and age in the purchase class in use, the one at that place; none where the row takes no part."""
+    """Price, date and age in the purchase class in use, which is at `class_place` as built; none where the row takes no
+    part."""
     row, columns = table.wiring.inputs["purchase_row"], table.columns
 
     def of(names: Sequence[str], i: int) -> Lookup:

@@ -1,5 +1,5 @@
-"""The Change log: which version and which catalog made the workbook, blank lines for those who change it next, and
-what is no longer as built."""
+"""The Change log: the version and the catalog that made the workbook, blank lines for its next editors, and the cells
+that are no longer as built."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class AsBuilt:
         self.sheet, self.row, self.wiring, self.built = sheet, row, wiring, wiring.baseline
 
     def text_of(self, name: str) -> str:
-        """A list as formulas of this sheet write it."""
+        """A list as text in formulas of this sheet."""
         return self.wiring.lists[name].expr(self.sheet.name).text
 
     def changed_inputs(self) -> None:
-        """How many cells of Inputs are not as built, and the first of them."""
+        """The number of cells of Inputs that are not as built, and the first of them."""
         wiring, sheet = self.wiring, self.sheet
         apart = [state for state in wiring.input_states if state.value != AS_BUILT]
         self._bar("Inputs that are not as built: the first lines of them, live", "No.", *HEADS[BUILT:LEAST])
@@ -100,7 +100,7 @@ class AsBuilt:
         self.row += 1
 
     def columns(self) -> None:
-        """A line for each yellow column of numbers: its sum, and how many of its numbers are out of range."""
+        """A line for each yellow column of numbers: its sum, and the count of numbers that are out of range."""
         self._bar("Columns of numbers: their sums", *HEADS[1:])
         sheet, states, outs = self.sheet, [], []
         sheet.text(self.row, WHAT, "Sums are the same within a share of", "label")
@@ -142,8 +142,8 @@ class AsBuilt:
 
 
 def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str, Ref, Sheet]]:
-    """The named yellow cells on these sheets, with the words to their left; those that share them, as the cells of a
-    table do, with what they are and with the head of their column."""
+    """The named yellow cells on these sheets, with the words to their left; cells that share these, as those of a table
+    do, also with their kind and the head of their column."""
     sheets = {sheet.name: sheet for sheet in others}
     choices = [
         (name, ref, sheets[ref.sheet])
@@ -166,7 +166,7 @@ def _beside(sheet: Sheet, ref: Ref, name: str) -> str:
 
 
 def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref]]]:
-    """The yellow columns of numbers: head, sheet, defined name, what they take, cells."""
+    """The yellow columns of numbers: head, sheet, defined name, kind, cells."""
     for key in ("models", "gpus", "instances"):
         table = wiring.tables[key]
         for name in table.given_columns:
@@ -200,7 +200,7 @@ def values_as_built(book: Book) -> Mapping[str, CellValue]:
 
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet]) -> Sheet:
-    """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
+    """The sheet Change log; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
     sheet = titled(
         "Change log",
         "Change log",

@@ -1,4 +1,4 @@
-"""Checks: what must hold of the workbook, counted live, with one word for all of it."""
+"""Checks: conditions that must hold in the workbook, counted live, with one word for all of them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class ChecksSheet:
         self.line(name, label, replace(count_of(refs, word), value=n_found), 0)
 
     def total(self) -> None:
-        """The overall word. What is counted is the lines that hold: one that is an error does not."""
+        """Add the overall verdict. It counts the lines that hold: a line with an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
         counted = count_of(Range(tuple(self.verdicts)), OK)
@@ -189,7 +189,7 @@ class ChecksSheet:
         listed: Range,
         rows: Iterable[tuple[Ref, Sequence[Ref], Mapping[str, Source]]],
     ) -> None:
-        """A block of what the spare rows of a sheet that are begun still lack, and the check that they lack nothing.
+        """A block of the facts that spare rows with any entry still lack, and the check that they lack nothing.
 
         listed: the names in use. rows: a row's name, its cells from the first to the last, and what else the
         formula of a row's state reads.
@@ -219,7 +219,7 @@ class ChecksSheet:
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
     ) -> list[Ref]:
-        """A block of what must be the same here and there; gives the column that says 1 where both are."""
+        """A block of values that must be equal on two sheets; returns the column that says 1 where they are."""
         sheet, same = self.sheet, []
         sheet.texts(self.below, 0, (*heads, "Same"))
         for label, here, there in pairs:
@@ -236,7 +236,7 @@ class ChecksSheet:
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet, for which all others must stand."""
+    """The sheet Checks; all others must be built before."""
     page = ChecksSheet(wiring)
     _loads(page, wiring.tables["loads"].n_rows)
     _own_rows(page, len(solved.question.rows))
@@ -287,7 +287,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _loads(page: ChecksSheet, n_loads: int) -> None:
-    """A line per load beside the checks, and what is counted of them."""
+    """A line per load beside the checks, and the checks that count them."""
     sheet, loads = page.sheet, page.wiring.tables["loads"]
     columns: list[list[Ref]] = [[] for _ in CHECKS_OF_LOADS]
     for i, row in enumerate(range(HEAD_ROWS + 1, HEAD_ROWS + 1 + n_loads)):
@@ -380,8 +380,8 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
 
 
 def _decision(page: ChecksSheet, model: int) -> Ref:
-    """Decision's choices beside what that model's headline on the first sheet is asked with, and below them the
-    cost of both; gives the cell that says 1 where they agree."""
+    """Decision's choices beside those of that model's headline on the first sheet, and below them the cost of both;
+    returns the cell that says 1 where they agree."""
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
@@ -442,7 +442,7 @@ def _or_0(amount: Quantity) -> Value:
 
 
 def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Source, Source]]:
-    """The people of Decision and of the first sheet, where that may be of a rate, and how often each asks a day."""
+    """The people of Decision and of the first sheet, where its load may be a rate, and the questions of each a day."""
     loads = page.wiring.tables["loads"]
     if "stated_users" not in loads.columns:
         return
@@ -456,29 +456,29 @@ def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Sour
 
 
 def _count_above_zero(refs: Expr, with_rates: bool) -> Expr:
-    """How many cells hold a number above 0, or say that the load is a rate."""
+    """The number of cells that hold a number above 0, or say that the load is a rate."""
     numbers = function("COUNTIFS", refs, ">0")
     return numbers + function("COUNTIFS", refs, RATE) if with_rates else numbers
 
 
 def _count_less(numbers: Expr, *others: Expr) -> Expr:
-    """How many numbers a range has, less those of other ranges."""
+    """The count of numbers in a range, less those of other ranges."""
     return functools.reduce(operator.sub, (function("COUNT", area) for area in (numbers, *others)))
 
 
 def _count_errors(*areas: Expr) -> Expr:
-    """How many ranges hold an error."""
+    """The number of ranges that hold an error."""
     return functools.reduce(operator.add, (1 * function("ISERROR", function("SUM", area)) for area in areas))
 
 
 def _stands_in(key: Expr, listed: Expr) -> Expr:
-    """1 where a key stands in a list as it is, else 0: MATCH takes * for any text."""
+    """1 where a list holds a key literally, else 0: MATCH takes * for any text."""
     entry = function("INDEX", listed, function("MATCH", key, listed, 0))
     return function("IFERROR", 1 * (entry == key), 0)
 
 
 def _inputs(page: ChecksSheet) -> None:
-    """Inputs that a person may have emptied, or typed past what the cell accepts."""
+    """Checks of inputs that a person may have emptied, or typed out of range."""
     wiring, lists = page.wiring, page.wiring.lists
     for name, label, key in (
         ("contexts", "Every context is a number above 0", "workload_row"),

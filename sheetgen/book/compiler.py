@@ -38,7 +38,7 @@ Rows = Callable[[Table], Iterable[int]]
 
 
 def every_row(table: Table) -> Iterable[int]:
-    """The places of all rows of a table."""
+    """The indices of all rows of a table."""
     return range(table.n_rows)
 
 
@@ -173,7 +173,7 @@ class Compiler:
                 wiring.blocks[name], axes[name] = wiring.blocks[other], axes[other]
 
     def _axes_of(self, w: int, name: str) -> Axes:
-        """The axes that what is read by a name, for that one of `every`, differs by."""
+        """The axes along which the quantity of that name differs, for the wiring `w` of `every`."""
         wiring = self.every[w]
         if name in self.alike and w == 0:
             return NOWHERE
@@ -193,7 +193,7 @@ class Compiler:
         return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
     def sources(self, name: str, down: str) -> list[RowSource]:
-        """By row of the tables of that name, what the longest rows read by a name."""
+        """By row of the tables of that name, the input of that name in the longest rows."""
         sources: list[RowSource] = []
         for w, wiring in enumerate(self.every):
             read, n_rows = self._sources(w, name, down, self._widest), wiring.tables[down].n_rows
@@ -263,7 +263,8 @@ class Compiler:
         return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), chosen)
 
     def _side_by_side(self, wiring: Wiring, name: str, span: Span) -> list[RowLookup]:
-        """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""
+        """By model a look-up, at each column's GPU, in that one of the side-by-side columns of GPUs which the model's
+        row picks."""
         names, key = SIDE_BY_SIDE[name]
         columns = [wiring.tables["gpus"].range(of_place).refs for of_place in names]
         places = span.columns["gpu_row"]
@@ -274,6 +275,6 @@ class Compiler:
 
 
 def _column_of(rows: Sequence[Row]) -> str:
-    """A block's column above or below the cell that reads it."""
+    """The column of a block above or below the cell that reads it, as text."""
     letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
     return f"{letters}${first}:{letters}${last}"

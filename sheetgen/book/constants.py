@@ -1,4 +1,5 @@
-"""Constants: what formulas count in, purchase classes, layouts and precisions, and what follows from inputs alone."""
+"""Constants: units of formulas, purchase classes, layouts and precisions, and quantities that follow from inputs
+alone."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ WHAT = {NOTE: "what"}
 
 
 def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
-    """The sheet, with every constant registered in `wiring`; `derive_constants` adds what follows from inputs."""
+    """The sheet Constants, with every constant registered in `wiring`; `derive_constants` adds what follows from
+    inputs."""
     page = InputsSheet(
         solved,
         wiring,
@@ -113,7 +115,8 @@ def _money(page: InputsSheet) -> None:
 
 
 def _judgements(page: InputsSheet) -> None:
-    """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
+    """The rules by which default targets of speed follow from a load, and the least saving for which the next cheapest
+    is named."""
     reference = page.solved.question.reference
     page.section("Default targets, and the next cheapest", WHAT)
     for name in (*ASSUMED, "working_hours_per_month", "least_saving_fraction"):
@@ -237,7 +240,8 @@ def _speed(page: InputsSheet) -> None:
 
 
 def _measured(page: InputsSheet) -> None:
-    """The deployments that were measured, with what their runs set; where there are none, what all have instead."""
+    """The measured deployments with the values that their runs set; where there are none, the values that hold
+    without."""
     question, lists = page.solved.question, page.wiring.lists
     measured = question.measurements.deployments
     if not measured:
@@ -259,7 +263,7 @@ def _measured(page: InputsSheet) -> None:
 
 
 def _shown(name: str) -> tuple[Display, str]:
-    """How a quantity of measured deployments is shown, and its unit."""
+    """The display and the unit of a quantity of measured deployments."""
     return (WHOLE, "bytes") if name.endswith("_bytes") else (FACTOR, "")
 
 

@@ -1,4 +1,4 @@
-"""Contexts: what each model has to do for a workload, and the batches that are tried."""
+"""Contexts: the work of each model for a workload, and the batches that are tried."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def build_latency(
 
 
 def put_asks(table: Table) -> None:
-    """How often a person asks a day, by the workload of each row."""
+    """The questions of a person a day, by the workload of each row."""
     table.picked(ASKS, in_words(ASKS), table.wiring.lists[ASKS], "workload_row", width=14)
 
 

@@ -30,7 +30,7 @@ ENDS = ("low", "high")
 
 
 class Context(NamedTuple):
-    """A row of Decision contexts: in which precision, of which case, at which level."""
+    """A row of Decision contexts: its precision, its case and its level."""
 
     precision: int = AS_ASKED
     case: int = BASE
@@ -132,7 +132,8 @@ class Choices:
 
 
 def decision(solved: Solution) -> Choices:
-    """The headline's load of the model to approve, or of the first; or what was typed on the page."""
+    """The choices of Decision: as typed on the page, else the headline's load of the model to approve, or of the first
+    model."""
     question = solved.question
     m, w = question.ask or 0, question.headline[0]
     row = headline_rows(solved)[m]
@@ -206,8 +207,8 @@ def regions(question: Question) -> list[str]:
 
 
 def room_for(used: Iterable[str], as_built: Iterable[str]) -> int:
-    """How many rows a table of providers or regions has: as many as the catalog's rows have, and spare ones, which
-    those that were typed fill first; more where these do not suffice."""
+    """The number of rows of a table of providers or regions: the catalog's and spare ones, which typed entries fill
+    first; more where these do not suffice."""
     of_rows = {name for name in as_built if name}
     return max(len(of_rows) + SPARE_INSTANCES, len(of_rows.union(used)))
 

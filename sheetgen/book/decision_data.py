@@ -1,4 +1,4 @@
-"""Decision behind its page: every model of the catalogs, and the one chosen, in the tables that sizing reads."""
+"""The data behind Decision: every model of the catalogs, and the chosen model, in the tables that sizing reads."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def at_row(sheet: Sheet, row: int, label: str, refs: Range, key: Ref, otherwise:
 
 
 def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, is_text_: bool = False) -> Lookup:
-    """A fact of what was chosen: from the workbook's own rows where it is among them, else from Catalog."""
+    """A fact of the chosen model: from the workbook's own rows where it is among them, else from Catalog."""
     here, there = lookup(own, own_at), lookup(every, every_at)
     if is_text_:
         here = derived(lambda text: where(is_text(text), text, "bf16"), here)
@@ -256,5 +256,5 @@ def _model(
 
 
 def below(sheet: Sheet) -> int:
-    """The row after all that stands on a sheet, and a blank one."""
+    """The row below the last one of a sheet, after a blank one."""
     return 2 + max(row for row, _ in sheet.cells)

@@ -1,4 +1,5 @@
-"""Decision: one model and any load, live: what to rent, how sure, what would change the price, ways to pay less."""
+"""Decision: one model and any load, live: the instances to rent, the certainty, the inputs that move the price, ways to
+pay less."""
 
 from __future__ import annotations
 
@@ -155,7 +156,8 @@ class DecisionSheets:
         return ", ".join(word for word in words if word)
 
     def _choices(self, regions: Text) -> dict[str, Ref]:
-        """The yellow cells, with names in_decision_...; gives those that count, of a workload where one is chosen."""
+        """The yellow cells, with names in_decision_...; returns those that count: the workload's where one is
+        chosen."""
         sheet, picked, counted = self.sheet, dict[str, Ref](), dict[str, Ref]()
         sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
         sheet.texts(FIRST_ROW - 1, 0, ("The question", ""), "rule")
@@ -208,7 +210,7 @@ class DecisionSheets:
         return worked_out(figures.followed(default), env)
 
     def _target_of_case(self, name: str, context: Source, answer: Source, *, is_base: bool) -> Source:
-        """The target of a case: as the page says, or, where that one follows its tokens, as those of the case do."""
+        """The target of a case: the page's, or, where that follows its tokens, the one that follows the case's."""
         target = self.picked[name]
         if is_base or name not in self.choices.follows:
             return target
@@ -282,7 +284,8 @@ class DecisionSheets:
         self._put("closed_loop", loop_of_choice.label, loop_of_choice, stated)
 
     def _cases(self) -> None:
-        """The factors of the ends, in yellow cells further down; and what they make of requests and context."""
+        """The factors of the ends, in yellow cells further down, and the requests and contexts that follow from
+        them."""
         sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
         self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 20
         factors: dict[str, list[Ref]] = {}
@@ -352,7 +355,7 @@ class DecisionSheets:
         )
 
     def answer(self) -> None:
-        """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
+        """Add the choices of Decision's loads, once Profiles and Candidates stand, and the rest of the page."""
         self.book.names |= self.inputs
         beside = {EVEN: 1, SURE: 2}
         levels = [beside.get(context.level, 0) for context, _ in LOADS]
@@ -374,7 +377,7 @@ class DecisionSheets:
         return held_where(asked["n_instances"], asked[name], even[name])
 
     def _answer(self) -> None:
-        """Beside the choices: what to rent, how sure, how fast."""
+        """The answer beside the choices: instances, certainty, speed."""
         sheet, inputs = self.sheet, self.wiring.inputs
         read = (
             "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
@@ -423,7 +426,7 @@ class DecisionSheets:
         return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.answer_usd()}
 
     def answer_usd(self) -> Ref:
-        """The month of the answer."""
+        """The monthly cost of the answer."""
         return (
             self.book.ref("rec_decision_monthly_usd") if "rec_decision_monthly_usd" in self.book.names else self._usd()
         )
@@ -439,7 +442,7 @@ class DecisionSheets:
         return {**self._of_load(load_of(Context(precision))), "weights_words": words[precision]}
 
     def _chart_of_people(self) -> None:
-        """Columns: what fewer and more requests cost; this load blue."""
+        """A chart of the cost of fewer and more requests; this load in blue."""
         sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
         smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
@@ -594,7 +597,7 @@ class DecisionSheets:
             sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")
 
     def _months(self, purchase: str) -> Ref:
-        """How many months a class of commitment binds."""
+        """The number of months of a class of commitment."""
         label = f"Months of {purchase}"
         return self.data.put(below(self.data) - 1, 1, Cell(MONTHS[purchase], "fixed", PLAIN), label=label)
 

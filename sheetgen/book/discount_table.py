@@ -1,4 +1,4 @@
-"""Discounts by provider and purchase class: a table of yellow cells below the prices, and which of them is in force."""
+"""Discounts by provider and purchase class: a table of yellow cells below the prices, and the discounts in force."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT = 4  # the first column: prices begin in the next one
 
 
 def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> None:
-    """The table from that row on: for all classes and for each, what is typed, and below it what is in force."""
+    """The table from row `top` on: yellow cells for all classes and for each, and below them the discounts in force."""
     question = solved.question
     general = BY_NAME["discount_fraction"]
     kind = replace(general.kind, blank=True)

@@ -1,4 +1,4 @@
-"""OOM guide, and what the workbook says of itself below the checks."""
+"""OOM guide, and the workbook's notes below the checks."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
 
 
 def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
-    """By load of the headline's tier, what the PDF draws of it; the longest context, which Decision has live, of the
-    headline's alone."""
+    """By load of the headline's tier the memory that the PDF draws, and, for the headline's load alone, the longest
+    context, which Decision has live."""
     workload, tier = solved.question.headline
     bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
     lines: dict[int, tuple[str, str]] = {}

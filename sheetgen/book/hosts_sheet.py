@@ -1,4 +1,4 @@
-"""Hosts: what hosts of the sheet's models ask for tokens, what each costs for the load on the first sheet, and its rank
+"""Hosts: token prices of hosts of the sheet's models, the cost of each for the load on the first sheet, and its rank
 among those of its model. Money shows the cheapest."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PRICES = (
 
 
 def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet: a row per price, those of a model together and in it those of a host."""
+    """The sheet Hosts: a row per price, grouped by model and host."""
     file = solved.question.reference.hosted
     sheet = titled(
         "Hosts",
@@ -96,16 +96,16 @@ def _add_ranks(table: Table, listed: Sequence[tuple[int, HostedPrice]]) -> None:
 
 
 def _if_lowest(cents: Expr, bills: Expr, number: Expr) -> Value:
-    """Its cents where the first of a host's lowest bills is that one."""
+    """The cents of a row where it is the first of its host's lowest bills."""
     first = function("IFERROR", function("MATCH", function("MIN", bills), bills, 0), 0)
     return number_where(first == number, cents)
 
 
 def _rank(best: Expr, others: Expr, before: Expr) -> Value:
-    """How many others are lower, and of those that are as low how many stand before it, with itself."""
+    """The number of lower bills, plus that of equal ones up to this row."""
     return number_where(is_number(best), count_where(others < best) + count_where(before == best))
 
 
 def _groups(keys: Sequence[object]) -> list[list[int]]:
-    """For each position all those of the same key."""
+    """For each position the positions of the same key."""
     return [[i for i, other in enumerate(keys) if other == key] for key in keys]

@@ -247,7 +247,8 @@ class InputsSheet:
         other: Mapping[str, CellValue] | None = None,
         after: Mapping[str, Callable[[], None]] | None = None,
     ) -> None:
-        """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
+        """The inputs of a section, at the values of the settings or at `other`, and the rows that follow some of
+        them."""
         settings, values = self.solved.question.settings, other or {}
         for entry in rows_in(title):
             self.place(entry, values.get(entry.name, getattr(settings, entry.name, None)))
@@ -255,7 +256,7 @@ class InputsSheet:
                 after[entry.name]()
 
     def computed(self, quantity: Formula, unit: str, note: str) -> None:
-        """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
+        """A quantity that follows from inputs alone: computed here once, and read by many cells."""
         self.words(quantity.label, unit, note)
         self.wiring.inputs[quantity.name] = self.sheet.compute(self.row, VALUE, quantity, dict(self.wiring.inputs))
         self.row += 1
@@ -267,7 +268,7 @@ class InputsSheet:
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet, with every input registered in `wiring`, where the constants are."""
+    """The sheet Inputs, with every input registered in `wiring`, where the constants are."""
     page = InputsSheet(
         solved,
         wiring,
@@ -446,7 +447,7 @@ def _lengths(page: InputsSheet) -> None:
 
 
 def _money(page: InputsSheet) -> None:
-    """How it is paid for, how busy the hardware is, the contingency, the currency."""
+    """Purchase, utilization, contingency and currency."""
     question = page.solved.question
     page.section(MONEY)
     together = BY_NAME["together"].parse(question.options.get("together"))
@@ -544,7 +545,7 @@ def _draft(page: InputsSheet) -> None:
 
 
 def _bands(page: InputsSheet) -> None:
-    """The bands of speed that no GPU has of its own: of ranks, stages and measured points."""
+    """The bands of speed that do not differ by GPU: of ranks, stages and measured points."""
     question = page.solved.question
     assert question.speed is not None
     page.section("Speed: 80 % bands, as factors of the prediction")

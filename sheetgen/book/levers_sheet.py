@@ -1,4 +1,5 @@
-"""Levers: what one change buys for each load, as values, and whether inputs were edited since they were worked out."""
+"""Levers: the saving of one change for each load, as values, and whether inputs were edited since they were
+computed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def load_state(now: Value, built: Value) -> Value:
 
 
 def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> Sheet:
-    """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
+    """The sheet Levers. Its lever columns are values: each is a new choice, which no cell can make."""
     sheet = titled(
         "Levers",
         "Levers: what one change buys",

@@ -1,4 +1,4 @@
-"""Look-ups and counts of cells, each said once: the value, and the tree by which a spreadsheet finds it."""
+"""Look-ups and counts of cells, each defined once: the value, and the tree that a spreadsheet evaluates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ZERO, ONE, NO_VALUE = constant(0), constant(1), constant(NONE)
 
 
 def written(value: CellValue, tree: Callable[..., Value], *read: Source) -> Lookup:
-    """A known value, and how a spreadsheet finds it: the tree that `tree` makes of what it reads."""
+    """A known value and its formula: the tree that `tree` makes of the cells that it reads."""
     return Lookup(value, lambda here: tree(*(source.expr(here) for source in read)))
 
 
 def call(name: str) -> Callable[..., Expr]:
-    """One of Excel's functions as a maker of trees."""
+    """A function of Excel as a maker of trees."""
     return lambda *arguments: function(name, *arguments)
 
 
@@ -69,17 +69,17 @@ def _numbers(areas: Iterable[Range]) -> list[CellValue]:
 
 
 def count_numbers(*areas: Range) -> Lookup:
-    """How many cells hold numbers."""
+    """The number of cells that hold numbers."""
     return written(len(_numbers(areas)), call("COUNT"), *areas)
 
 
 def count_filled(area: Range) -> Lookup:
-    """How many cells hold anything."""
+    """The number of cells that are not blank."""
     return written(sum(ref.value is not None for ref in area.refs), call("COUNTA"), area)
 
 
 def count_of(area: Range, criterion: str) -> Lookup:
-    """How many cells hold a word."""
+    """The number of cells that hold a word."""
     n_held = sum(str(ref.value) == criterion for ref in area.refs)
     return written(n_held, lambda area: function("COUNTIFS", area, criterion), area)
 

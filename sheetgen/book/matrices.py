@@ -1,4 +1,5 @@
-"""Profiles and Candidates: what a model leaves on each GPU, and what each load costs a month on each instance."""
+"""Profiles and Candidates: the memory that a model leaves on each GPU, and the monthly cost of each load on each
+instance."""
 
 from __future__ import annotations
 
@@ -211,8 +212,8 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
 
 
 def _spans_beside(head: Head, n_gpus: int, n_sizes: Lookup) -> dict[str, Span]:
-    """Columns at the right of the profiles, for what is the same on many of them: one for each tensor-parallel size and
-    treatment of latents, and one for each GPU."""
+    """Columns to the right of the profiles, for quantities that are the same on many of them: one for each
+    tensor-parallel size and treatment of latents, and one for each GPU."""
     head.computed(latent_position, {"n_tensor_parallel_sizes": n_sizes})
     flags = head.begin_column("FP8 latents as they are (0 or 1)", "Of the columns at the right.", 0)
     line = {name: head.columns[name][0].row for name in ("tp_position", "tensor_parallel_size", "latent_position")}
@@ -237,7 +238,7 @@ def _spans_beside(head: Head, n_gpus: int, n_sizes: Lookup) -> dict[str, Span]:
 
 
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
-    """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
+    """By profile the number of instances with a price that have its GPU, and at least as many as the layout takes."""
     instances = wiring.tables["instances"]
     names, counts, prices = (instances.range(n) for n in ("instance_gpu", "linked_gpus", "price_in_use"))
     rows = [
@@ -259,7 +260,7 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
 
 
 def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Range | RowValues]:
-    """By model, what the batches tried have in each profile's column: the same for all, or by their ranks."""
+    """By model the values of the batches tried in each profile's column: the same in all columns, or by their ranks."""
     sources: list[Range | RowValues] = []
     places = head.columns["rank_position"]
     for ranges in wiring.tried[name]:
@@ -479,7 +480,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
 
 
 def _with_own_weights(models: Table) -> Sequence[int]:
-    """The rows of Decision's model whose weights no other row has."""
+    """The rows of Decision's model whose weights differ from those of other rows."""
     return [row for row in range(models.n_rows) if row != KV_FP8]
 
 
@@ -516,7 +517,8 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
     head.looked_up(f"{decision.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
 
     def in_class(names: Sequence[str], place: Ref, purchase: str) -> Lookup:
-        """Of a row's columns, one for each class, the entry of a class; of that on Decision where none is named."""
+        """The cell of a purchase class in a row, of one column for each class; of the class on Decision where none is
+        named."""
         cells = [lookup(instances.range(name), place) for name in names]
         if purchase:
             return cells[list(PURCHASES).index(purchase)]

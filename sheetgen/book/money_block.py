@@ -33,14 +33,14 @@ class Block:
         return lookup(self.wiring.tables["loads"].range(name), self.load)
 
     def bar(self, model: Ref | Lookup, about: str) -> None:
-        """A dark bar with the model's name."""
+        """Add a dark bar with the model's name."""
         self.sheet.link(self.row, 0, model, TEXT, "section")
         self.sheet.texts(self.row, 1, [about, *[""] * (N_PRINTED - 2)], "section")
         self.sheet.heights[self.row] = 20
         self.row += 1
 
     def head(self, *labels: str | None) -> None:
-        """A row of column heads."""
+        """Add a row of column heads."""
         self.sheet.texts(self.row, 0, labels)
         self.row += 1
 
@@ -56,7 +56,7 @@ class Block:
         return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", role=role)
 
     def sums_of(self, monthly: Ref) -> list[Ref]:
-        """The month, and a year and three years beside it, in this row."""
+        """The month, with the year and three years beside it, in this row."""
         longer = cost.annual_usd, cost.three_year_usd
         return [
             monthly,
@@ -83,5 +83,5 @@ def entry(
 
 
 def above_zero(price: Quantity) -> Value:
-    """A price is a number above 0."""
+    """True of a price, a number above 0."""
     return both(is_number(price), price > 0)

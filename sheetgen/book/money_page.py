@@ -1,4 +1,4 @@
-"""The cash of Money: what each way to pay takes up front, each month and to date, and a chart of 36 months."""
+"""The cash of Money: the payments of each way to pay, up front, each month and to date, and a chart of 36 months."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHAT_IS_PAID = (
 
 
 def add_cash(block: Block) -> None:
-    """The table, below all that stands, and the chart beside it."""
+    """Add the table below the last row, and the chart beside it."""
     sheet, wiring = block.sheet, block.wiring
     top = block.row
     sheet.texts(top, 0, (f"Cash of {MONTHS} months, US dollars", *[""] * (N_PRINTED - 1)), "section")

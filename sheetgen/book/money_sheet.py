@@ -77,7 +77,7 @@ POWER_HEADS = (
 
 
 def build_money(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet."""
+    """The sheet Money."""
     question = solved.question
     sheet = titled(
         "Money",
@@ -157,7 +157,7 @@ def _title(block: Block) -> tuple[Ref, Ref]:
 
 
 def _source(block: Block) -> None:
-    """List price x what the contract leaves, whose price it is, its day and region, and where it was read."""
+    """The list price with its discount, provider, date and region, and its source."""
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     region = "region_in_use" if "region_in_use" in table.columns else "region"
     block.head(*PRICE_HEADS)
@@ -189,8 +189,8 @@ def _source(block: Block) -> None:
 
 
 def _classes(block: Block, class_place: int) -> Ref:
-    """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
-    $ an hour on demand."""
+    """The recommended instances in each purchase class, then contingency and currency for the class in use; returns $
+    an hour on demand."""
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
     block.head(*CLASS_HEADS)
     provider = lookup(table.range("provider"), place)
@@ -261,7 +261,7 @@ def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
 
 
 def _owned(block: Block, on_demand: Ref) -> None:
-    """The purchase and what it takes a month at its low, base and high price, and the break-even.
+    """The purchase price and the monthly cost of owning at its low, base and high price, and the break-even.
 
     on_demand: what the recommended instances cost an hour on demand.
     """
@@ -363,7 +363,7 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
 
 
 def _hosted(block: Block) -> None:
-    """The cheapest hosts of the model for the same tokens, and above which utilization each class is cheaper."""
+    """The cheapest hosts of the model for the same tokens, and the utilization above which each class is cheaper."""
     hosts = block.wiring.tables["hosts"]
     prompt, cached, answer = HOST_PRICES
     renting = (f"Renting cheaper above, {units.PURCHASES[purchase].words}" for purchase in block.paid)
@@ -395,7 +395,7 @@ def _hosted(block: Block) -> None:
 
 
 def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:
-    """The row of Hosts with a model's host of that rank; none where it has no such."""
+    """The row of Hosts with a model's host of that rank; none where the model has fewer."""
     models, ranks = hosts.columns["model_row"], hosts.columns["host_rank"]
     pairs = enumerate(zip(models, ranks, strict=True), 1)
     value = next((row for row, (m, r) in pairs if (m.value, r.value) == (model.value, rank.value)), NONE)

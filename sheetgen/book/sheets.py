@@ -107,7 +107,8 @@ class Validation:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most, as a spreadsheet counts them: of a number, of a day, or of a text's characters."""
+        """The least and the greatest value, as a spreadsheet counts them: of a number, of a day, or of a text's
+        characters."""
         assert self.kind is not None
         if self.kind.what == "date":
             return (FIRST_DAY - EXCEL_DAY_ZERO).days, (LAST_DAY - EXCEL_DAY_ZERO).days
@@ -138,7 +139,7 @@ def _said(kind: Kind) -> str:
 
 @dataclass
 class Cell:
-    """One cell. `role` says what it is (input, computed, head, ...); the writer says how that looks."""
+    """One cell. `role` is its kind (input, computed, head, ...), which the writer formats."""
 
     value: CellValue
     role: str = "text"
@@ -171,7 +172,7 @@ def column_number(name: str) -> int:
 
 
 class Ref(NamedTuple):
-    """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
+    """A placed cell: its address, its value, and the part of its address that a copied formula keeps."""
 
     sheet: str
     row: int
@@ -266,7 +267,7 @@ class Row(Sequence[Ref]):
         return len(self.values)
 
     def padded(self, width: int) -> Row:
-        """The same with the blank cells to its right, as a row of others that are longer reads it."""
+        """The same row with blank cells to its right, up to the width of longer rows."""
         import numpy
 
         blanks = numpy.full(width - len(self), numpy.nan)
@@ -344,7 +345,7 @@ class Sheet:
 
     @property
     def second_line(self) -> str:
-        """The line under its title: what kind of sheet it is, and what it is for."""
+        """The line under the title: the kind of the sheet, and its purpose."""
         twin = f" Heads are explained on {TWINS[self.name]}." if self.name in TWINS else ""
         return f"{self.kind}. {self.about}{twin}" if self.kind else self.about
 
@@ -408,7 +409,7 @@ class Sheet:
     def link(
         self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
     ) -> Ref:
-        """Place what another cell holds, or what a look-up gives."""
+        """Place the value of another cell, or of a look-up."""
         return self.formula(row, column, source.value, Later(lambda: source.expr(self.name)), display, role, **more)
 
     def formula(
@@ -455,7 +456,7 @@ class Chart:
 
 @dataclass
 class Book:
-    """All sheets, the defined names, and what the file says of itself."""
+    """All sheets, the defined names, and the file's properties."""
 
     sheets: list[Sheet]
     names: dict[str, Ref | Range]
@@ -578,7 +579,7 @@ class BlockColumn(Sequence[Ref]):
 
 @dataclass(frozen=True)
 class RepeatedRow(Sequence[Ref]):
-    """A short row as the cells of a longer one read it: each by the position that a head of its column, called `place`,
+    """A short row as the cells of a longer one read it: each cell by the position that its column's head `place`
     names."""
 
     row: Row

@@ -68,12 +68,12 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[
 
 
 def _first_hidden(question: Question) -> int:
-    """The first column that is not printed, a blank; those to its right hold what look-ups found."""
+    """The first column that is not printed, a blank; those to its right hold results of look-ups."""
     return max(N_COLUMNS, 1 + 2 * len(question.tiers))
 
 
 def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
-    """The cells that say the load on this sheet, before it stands: as typed, as built, and in use."""
+    """The cells of the load on this sheet, before the sheet is built: as typed, as built, and in use."""
     question, (w, t) = solved.question, solved.question.headline
     workload = question.overrides.input("headline_workload", question.workloads[w].name)
     number = RATE if question.numbers[t] is None else question.numbers[t]
@@ -274,7 +274,7 @@ class SizingSheet:
         self.row += 1
 
     def _people(self, w: int) -> None:
-        """How many people each load of a workload is enough for, on the hardware of every model."""
+        """The number of people that each load of a workload is enough for, on the hardware of every model."""
         sheet = self.sheet
         sheet.link(self.row, 0, self.listed[w], TEXT, "quiet")
         before = [self._hide(self.row, 10 + m, self._before(m, w)) for m in range(len(self.question.models))]
@@ -287,7 +287,7 @@ class SizingSheet:
         self.row += 1
 
     def _before(self, m: int, w: int) -> int:
-        """The rows of Workings before a model's workload."""
+        """The number of rows of Workings before a model's workload."""
         return (m * len(self.question.workloads) + w) * len(self.question.tiers)
 
     def _band(self, m: int) -> None:
@@ -341,7 +341,8 @@ class SizingSheet:
         self.sheet.text(row + 1, left + 1, "", "quiet_last")
 
     def _tiers_in_order(self) -> tuple[list[Ref], list[Ref]]:
-        """By column of the grid its load, and the place of that among the tiers on Inputs, by their numbers: hidden."""
+        """By column of the grid its load, and that load's place among the tiers on Inputs, in increasing order;
+        hidden."""
         tiers, left = self.wiring.lists["tiers"], self.hidden + 5
         n_tiers = written(len(tiers.refs), call("MAX"), self.loads.range("tier_row"))
         places = [self._hide(1 + t, 4, t + 1) for t in range(len(tiers.refs))]

@@ -41,8 +41,8 @@ LEFT = 22  # the first column of a matrix; those between hold what a row reads o
 
 
 def profile_columns(question: Question) -> list[tuple[int, Layout]]:
-    """The columns of Profiles, each a GPU by its place and a layout: the plain ones of all GPUs, then the data-parallel
-    ones of those whose links are made for them."""
+    """The columns of Profiles, each a GPU by its index and a layout: the plain ones of all GPUs, then the data-parallel
+    ones of GPUs whose links are fast enough for them."""
     plain = [(gpu, layout) for gpu in range(len(question.gpus)) for layout in PLAIN_LAYOUTS]
     linked = [i for i, gpu in enumerate(question.gpus) if question.overrides.shares_experts(gpu)]
     return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
@@ -54,13 +54,13 @@ def held_at(place: Ref, held: Source, otherwise: Source = ZERO) -> Lookup:
 
 
 def display_of(name: str) -> Display:
-    """How a figure of that name shows in workings."""
+    """The display of a quantity in workings, by its name."""
     is_factor = name.startswith(("wait", "expert", "steps", "gather"))
     return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
 
 
 def in_words(name: str) -> str:
-    """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
+    """The head of a column, from its name: kv_budget_bytes is Kv budget bytes."""
     return name.replace("_", " ").capitalize()
 
 
@@ -127,7 +127,7 @@ class Table:
             self.key = self.wiring.prefix + self.key
 
     def begin_column(self, label: str, note: str, width: float) -> int:
-        """Place the head of the next column; gives where it is."""
+        """Place the head of the next column; returns its position."""
         column = self.next_column
         self.next_column += 1
         self.sheet.text(self.top, column, label, "head", note=note)
@@ -190,7 +190,8 @@ class Table:
         label: str = "",
         width: float = 12,
     ) -> None:
-        """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
+        """A column of one quantity: its inputs are those `given`, else columns of this table, else inputs of the
+        workbook."""
         label = label or quantity.label
         sources: dict[str, Read] = {**self.wiring.inputs, **self.columns, **(given or {})}
         sources = {
@@ -209,7 +210,7 @@ class Table:
         self.columns[name or quantity.name] = cells
 
     def replace(self, name: str, i: int, source: Ref | Lookup, display: Display) -> Ref:
-        """Another cell in place of that of a row, with what a look-up gives."""
+        """Replace the cell of a row by a look-up."""
         old = self.columns[name][i]
         assert isinstance(old, Ref)
         del self.sheet.cells[old.row, old.column]
@@ -227,7 +228,7 @@ class Table:
         note: str = "",
         width: float = 12,
     ) -> None:
-        """A column of what stands elsewhere."""
+        """A column of look-ups or links."""
         line = self.begin_column(label, note, width)
         self.columns[name] = [
             self.sheet.link(*self.place(line, i), source, display, "computed", lock=self.lock)
@@ -269,7 +270,7 @@ class Table:
         return [self.wiring.source_at(name, places) for places in rows]
 
     def bring(self, *names: str, label: str = "", width: float = 12) -> None:
-        """Columns of what stands elsewhere: 0 where it is of hardware, and none was chosen."""
+        """Columns of quantities from other sheets: 0 where the quantity is of hardware and none was chosen."""
         for name in names:
             whole: Iterable[Ref | Lookup] = self.sources_by_row(name)
             if self.chosen and self.wiring.is_of_hardware(name):
@@ -293,7 +294,7 @@ class Table:
 
 
 class Head(Table):
-    """Rows above a matrix, each of which says one thing of every column: a table that lies on its side."""
+    """Rows above a matrix, each a property of every column: a table on its side."""
 
     lock = "row"
 
@@ -317,7 +318,7 @@ class Block:
 
 @dataclass
 class Wiring:
-    """Inputs by the name that formulas read them under, and the tables."""
+    """The inputs by the name under which formulas read them, and the tables."""
 
     inputs: dict[str, Ref] = field(default_factory=dict)
     prefix: str = ""  # of the names of tables: those of Decision differ from the workbook's own
@@ -405,7 +406,7 @@ class Wiring:
         return places.get("gpus") or lookup(self.tables["profiles"].range("gpu_row"), places["profiles"])
 
     def key_of(self, name: str, places: Collection[str]) -> str:
-        """The table of those that has a column, or a row of its head, of that name."""
+        """The table that has a column, or a row of its head, of that name."""
         keys = [key for key in TABLES_READ if key in self.tables and (key in places or key == "gpus")]
         return next(key for key in keys if isinstance(self.tables[key].columns.get(name, [None])[0], Ref))
 
@@ -429,7 +430,7 @@ def name_all(wiring: Wiring, sheet: str) -> None:
 
 
 def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -> None:
-    """The word for all checks: its name alone, for Checks is built last."""
+    """Place the word for all checks, as its name alone: Checks is built last."""
     cell = Cell(wiring.verdict, "light", TEXT, formula=Expr("chk_all"))
     sheet.put(row, column, cell, label=label)
     sheet.status_cells.append((row, column))
@@ -437,7 +438,7 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
 
 
 def titled(name: str, title: str, about: str, *, freeze: tuple[int, int]) -> Sheet:
-    """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
+    """A sheet with its title, and a line on its kind and purpose."""
     sheet = Sheet(name, about=about, freeze=freeze)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
@@ -498,8 +499,8 @@ def matrix(
 def _linked(
     sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup]
 ) -> dict[str, Source | RowValues]:
-    """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
-    not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
+    """`env` with the cells of other sheets brought beside the row: a formula that many cells share must not name
+    another sheet, and its inputs stay visible. Each is brought once."""
     column = LABELS
 
     def bring(name: str, source: Ref | Lookup | int) -> Ref:

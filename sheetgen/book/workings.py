@@ -139,7 +139,8 @@ def build_loads(
 
 
 def rows_of_book(solved: Solution) -> list[int]:
-    """By row of Workings, which load of the question it is: all tiers, then the load on the first sheet once more."""
+    """By row of Workings the index of its load in the question: all tiers, then the load on the first sheet once
+    more."""
     question = solved.question
     n_tiers = len(question.models) * len(question.workloads) * len(question.tiers)
     return [*range(n_tiers), *headline_rows(solved)]
@@ -157,7 +158,7 @@ def _follow_headline(table: Table, cells: Mapping[str, Ref]) -> None:
 
 
 def _put_requests(table: Table, name: str, label: str, display: Display, cells: Mapping[str, Ref] | None) -> None:
-    """The requests at once of each load: those of its tier, or what the first sheet asks for."""
+    """The requests at once of each load: those of its tier, or those that the first sheet states."""
     tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
 
     requests = (
@@ -200,7 +201,7 @@ def chosen_hourly_usd(n_instances: Quantity, hourly_price: Value) -> Value:
 
 
 def chosen(quantity: Formula, otherwise: CellValue = "-") -> Formula:
-    """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
+    """The same formula for a load that has hardware; `otherwise`, by default none, for one that has not."""
 
     @functools.wraps(quantity.function)
     def read(n_instances: Quantity, *values: Quantity) -> Value:
@@ -366,7 +367,7 @@ def _made_of(rows: Mapping[str, Read], n_rows: int) -> dict[str, Read]:
 
 
 def _of_workload(rows: Sequence[Source], table: Table, i: int) -> Lookup:
-    """Of a load whose workload a reader chooses, its row among those of its model's workloads."""
+    """The row of a load whose workload a reader chooses, among those of its model's workloads."""
     key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
     first = pace - int(key.value)
     own = rows[first : first + len(rows) // len(table.wiring.tables["models"].columns["model"])]
@@ -400,7 +401,7 @@ def _add_steps(
 
 
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
-    """Why nothing was chosen for a load."""
+    """The reason why no hardware was chosen for a load."""
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
     # Where memory holds the load but no count is fast enough, its month reads 0.
     n_held = written(int((monthly.value == 0).sum()), call("COUNT"), monthly)
@@ -457,7 +458,7 @@ WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_CO
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:
-    """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
+    """By load its model's values for each batch that is tried, at the data-parallel ranks of the chosen hardware."""
     columns, tried = table.columns, table.wiring.tried[name]
     sources: list[Source] = []
     for model, place in zip(columns["model_row"][: table.n_rows], columns["rank_position"], strict=True):
@@ -467,7 +468,7 @@ def _batches_tried(table: Table, name: str) -> list[Source]:
 
 
 def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]) -> None:
-    """Columns of what the program says of loads on what was chosen for them, of these names."""
+    """Columns of the program's quantities for loads on their chosen hardware, those of these names."""
     columns = table.columns
 
     def add(quantities: Iterable[Named], step: str = "") -> None:
@@ -532,7 +533,7 @@ def _add_people(table: Table) -> None:
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
-    """The best with another GPU or from another provider."""
+    """The best candidate with another GPU or from another provider."""
     columns, head = table.columns, table.wiring.tables["candidates"]
 
     def other(gpu: Value, provider: Value, gpus: Value, providers: Value) -> Value:
