@@ -61,7 +61,7 @@ def record_sheet(names: dict[str, Ref | Range], record: Mapping[str, object]) ->
     """A sheet with a record and nothing else."""
     about = "What this workbook answers as JSON has it, packed; sheetgen diff reads it."
     sheet = titled("Record", "Record", about, freeze=(HEAD_ROWS, 0))
-    sheet.widths[0] = 60  # the title ends in its own column: what runs over is printed
+    sheet.widths[0] = 60  # the title ends in its own column: text that runs over is printed
     put_record(names, sheet, HEAD_ROWS, 0, record)
     return sheet
 

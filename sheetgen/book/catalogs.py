@@ -98,7 +98,7 @@ LABELS |= {
     "packed_entry_bytes": "FP8 entry, bytes",
     "index_entry_bytes": "Index key, bytes",
 }
-FIXED = {  # what nobody types of a model
+FIXED = {  # facts of a model that are not typed
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
     "state_checkpoint_tokens": "Of a prompt, for the prefix cache; 0: recurrent layers keep none from within it.",
     "n_indexed_layers": "Compressed layers with index keys, whose compressed tokens overlap.",
@@ -109,7 +109,7 @@ FIXED = {  # what nobody types of a model
     "index_entry_bytes": "Of one compressed entry, with its scale.",
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
-# Columns that say what a catalog has: head, display, width, note.
+# Columns of a catalog's data: head, display, width, note.
 GIVEN: dict[str, tuple[str, Display, int, str]] = {
     "own_weight_dtype": ("Own weights", TEXT, 12, "The published precision: what published (or auto) stands for."),
     "recommended_weight_dtype": ("Recommended weights", TEXT, 14,

@@ -70,7 +70,7 @@ class AsBuilt:
                 (STATE, "input_states"),
             ):
                 value: object = NONE
-                if k <= len(apart):  # what the look-up of a cell of Inputs gives: 0 for a blank one
+                if k <= len(apart):  # the look-up of a cell of Inputs: 0 for a blank one
                     cell = wiring.inputs_sheet.cells.get((apart[k - 1].row, wiring.lists[name].refs[0].column))
                     value = 0 if cell is None or cell.value is None else plain(cell.value)
                 shown = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
@@ -86,7 +86,7 @@ class AsBuilt:
             check, before = cell.validation, self.built.get(name, ref.value)
             self._begin(label, f"{sheet.name}!{column_name(ref.column)}{ref.row + 1}")
             built = self._put(BUILT, 0 if before is None else before, cell.display)
-            value = 0 if ref.value is None else ref.value  # what the look-up of a blank gives
+            value = 0 if ref.value is None else ref.value  # as the look-up of a blank cell
             self.sheet.formula(self.row, NOW, value, Expr(name), cell.display)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
             choices = None if listed is None else [ref.value for ref in getattr(listed, "refs", [listed])]

@@ -254,7 +254,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
     )
     _inputs(page)
-    # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
+    # Errors in the capacity of a replica: the choice reads them as hardware that does not hold the load.
     stems = {f"blk_{prefix}{quantity}" for prefix in ("", "wi_") for quantity in OF_REPLICA}
     held = [wiring.area(name) for name in sorted(stems & wiring.names.keys())]
     page.line("no_errors", "Errors in what a replica holds: none", written(0, _count_errors, *held), 0)

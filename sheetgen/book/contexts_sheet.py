@@ -14,8 +14,8 @@ from sheetgen.question.stated_load import BY_DAY
 from sheetgen.sizing import parallelism, people, rates, speed
 from sheetgen.units import FACTOR, PERCENT, PLAIN, TEXT, WHOLE
 
-# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands on Workings for
-# what was chosen.
+# Parts of a step on a profile. Profiles computes them within the quantities that read them; Workings shows them for
+# the chosen hardware.
 PARTS = (
     speed.context_read_bytes,
     speed.dense_seconds,

@@ -37,7 +37,7 @@ class Context(NamedTuple):
     level: str = ASKED
 
 
-# The first of them are shown with their speed and their chance, the others with what they rent and cost alone.
+# The first of them are shown with their speed and their chance, the others with instances and cost alone.
 SHOWN = (Context(), Context(level=EVEN), Context(KV_FP8), Context(FOUR_BITS))
 CONTEXTS = (*SHOWN, Context(level=SURE), Context(PUBLISHED), Context(case=LOW), Context(case=HIGH))
 # Every load that is answered: its context, and its place among the sizes of the load (base, low, high, the outer ones).

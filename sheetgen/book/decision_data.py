@@ -32,13 +32,13 @@ from sheetgen.report import sentences
 from sheetgen.report.wording import mixed_name
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
-LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
+LISTED = ("max_context_tokens", "n_layers")  # listed values are not used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
     "model": "list_decision_model", "workload": "list_decision_workload",
     "weight_dtype": "list_weight_dtype", "kv_cache_dtype": "list_dtype",
     "purchase": CLASSES, "provider": "list_decision_provider", "region": "list_decision_region",
 }  # fmt: skip
-# By row of the table of the chosen model what differs from the choices: the weights' precision, the cache's.
+# By row of the table of the chosen model its differences from the choices: precision of weights, of the cache.
 PRECISIONS = ((None, None), ("published", None), (None, "fp8"), ("int4", None))
 DTYPES_OF_MODEL = ("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype")
 LABELS = {  # by fact of a model
@@ -115,7 +115,7 @@ def _facts(
     for column, name in enumerate((*texts, *numbers)):
         sheet.text(top, column, LABELS.get(name, in_words(name)), "head")
         sheet.widths[column] = max(sheet.widths.get(column, 0), 30 if column == 0 else 13)
-        refs: Sequence[Ref] = BlockColumn(facts, column - left)  # whose cells are made when they are read
+        refs: Sequence[Ref] = BlockColumn(facts, column - left)  # its cells are made when they are read
         if name in texts:
             refs = [*above, *(_label(sheet, first + i, column, text) for i, text in enumerate(texts[name]))]
             above = [Ref(sheet.name, ref.row, column + 1, None) for ref in before]

@@ -73,7 +73,7 @@ N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
-# Choices: name, label, display; what the cell says, and what bounds it.
+# Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("model", "Model", TEXT, "A model of Catalog, or one that you typed on Models.", {}),
     ("workload", "Workload", TEXT, "One of this sheet, for the questions and tokens below; or: as typed.", {}),
@@ -268,7 +268,7 @@ class DecisionSheets:
         self._put(
             "own_target_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
         )
-        # People ask over the day; what they ask in a second of the busiest hour is the rate.
+        # People ask over the day; the rate is their requests per second in the busiest hour.
         of_day: dict[str, Source] = {
             "users": users,
             "input_tokens": ZERO,

@@ -73,7 +73,7 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
             label, label, values, display, role="remark_wrapped" if wrapped else "fixed", width=wrapped or width
         )
 
-    # To the right, a line per load: what it took when the levers were worked out, and whether that still holds.
+    # To the right, a line per load: its hardware when the levers were computed, and whether that still holds.
     # The load of the first sheet is not among them: to choose another one there leaves these as built.
     every = list(every_lever)[: wiring.tables["loads"].n_fixed]
     before = {load: levers[0].before for load, levers in enumerate(every) if levers}

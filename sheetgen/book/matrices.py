@@ -67,23 +67,23 @@ from sheetgen.units import (
     Layout,
 )
 
-# What a load's own KV cache, before any division, reads of one undivided rank.
+# Inputs of a load's own KV cache, before any division: those of one undivided rank.
 WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit", "places_of_load")
-# On Contexts; the same as what is loaded, or a part of it.
+# On Contexts; the same as the loaded weights, or a part of them.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")
-# Of what a step takes, the parts that stand in cells: prompts read them, too.
+# The parts of a step that have cells: prompts read them, too.
 STEPS_OF_MODEL = (speed.dense_seconds, speed.layer_overhead_seconds)
-# How the bands of times are found, and what follows at once from the factors.
+# The scopes of the bands of times, and the quantities that follow directly from the factors.
 _LEVELS = {name: replace(quantity, name=name) for name, quantity in SHEET["levels"].named().items()}
 _SCOPES = [_LEVELS[name].with_parts([_LEVELS["measured_scope"]]) for name in ("speed_scope", "ttft_scope")]
 LEVELS_WITHIN = tuple(
     quantity.with_parts(_SCOPES) for name, quantity in _LEVELS.items() if not name.endswith("_factor")
 )
-# Worked out within the formulas that read them: sums of a few cells, parts of a step, and steps that nobody looks for.
+# Computed within the formulas that read them: sums of a few cells, parts of a step, and minor steps.
 NOT_WRITTEN = (
     *HOPS,
     speed.fixed_step_seconds,
@@ -309,7 +309,7 @@ OF_RATE = (
 )
 
 
-USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
+USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # how 0 is shown
 
 
 @formula("$ per month", USD_OR_SLOW)
@@ -471,7 +471,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
                 own.write("ranked_requests", ranked_of_candidate, down="loads", given=_requests(own))
             else:
                 own.write("ranked_requests", parallelism.requests_per_instance)
-    for w in live:  # what its load, the first of its rows, costs under each commitment
+    for w in live:  # the cost of its load, the first of its rows, under each commitment
         with compiler.alone(w) as own:
             for stem in map(class_stem, COMMITTED):
                 prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])

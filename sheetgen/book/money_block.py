@@ -12,7 +12,7 @@ from sheetgen.sizing import cost
 from sheetgen.units import TEXT, Display
 
 HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
-N_PRINTED = 12  # columns; to the right stands what look-ups found
+N_PRINTED = 12  # columns; results of look-ups stand to their right
 FOUND = N_PRINTED + 1
 WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED: 3}
 
@@ -23,10 +23,10 @@ class Block:
     def __init__(self, sheet: Sheet, wiring: Wiring, load: Ref, row: int) -> None:
         self.sheet, self.wiring, self.load, self.row = sheet, wiring, load, row
         self.place: Ref  # the row on Prices and hardware
-        self.count: Ref  # instances of it
+        self.count: Ref  # the number of instances
         self.paid: dict[str, Ref] = {}  # $ a month in each purchase class
         self.sums: list[Ref] = []  # in the class in use: a month, a year, three years
-        self.owned: tuple[Ref, Ref]  # at the base price: the purchase, and what is paid each month
+        self.owned: tuple[Ref, Ref]  # at the base price: the purchase, and the payment each month
 
     def of_load(self, name: str) -> Lookup:
         """The entry of a column of Workings for the chosen load."""

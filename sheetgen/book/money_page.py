@@ -30,11 +30,11 @@ def add_cash(block: Block) -> None:
     purchase, running = block.owned
     up_front, each_month, in_all = list[Ref](), list[Ref](), list[Ref]()
     for column, (way, month) in enumerate({**block.paid, OWNED: running}.items(), 1):
-        # Of a GPU whose price nobody knows, power alone would look cheap.
+        # Without a known price of the GPU, power alone would look cheap.
         gate = purchase if way == OWNED else month
         monthly = derived(lambda gate, amount: where(is_number(gate), amount, "-"), gate, month)
         each_month.append(sheet.link(top + 3, column, monthly, USD, "computed"))
-        # Nothing is paid ahead of what is rented, where it has a price at all.
+        # Rent has no payment up front, where there is a price at all.
         ahead = purchase if way == OWNED else derived(lambda amount: where(is_number(amount), 0, "-"), each_month[-1])
         up_front.append(sheet.link(top + 2, column, ahead, USD, "computed"))
         env: dict[str, Source] = {**wiring.inputs, "monthly_usd": each_month[-1]._replace(lock="row")}

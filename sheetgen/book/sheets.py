@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Of a cell: a number, a text, a day, or None. No narrower type has the arithmetic of all of them.
 CellValue: TypeAlias = Any
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
-NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
+NONE = "-"  # the result of a formula without a number; never 0, which would read as free
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT,
@@ -67,7 +67,7 @@ TABS_SHOWN = (
     "Sources and checks",
 )  # fmt: skip
 PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN)
-# Once more for the choices of Decision: what stands at the heads is said on the sheet that they repeat.
+# Repeated for the choices of Decision: their heads are explained on the sheet that they repeat.
 TWINS = {"Decision contexts": "Contexts", "Decision loads": "Workings"}
 TABS = {
     INPUT: ("yellow", "#FACC15"),
@@ -280,7 +280,7 @@ class Row(Sequence[Ref]):
         return Ref(self.sheet, self.row, self.left + position, plain(self.values[position]), lock=self.lock)
 
 
-Source = Ref | Range | Lookup  # what a formula may read
+Source = Ref | Range | Lookup  # an input of a formula
 
 
 @dataclass(frozen=True)

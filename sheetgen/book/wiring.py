@@ -35,9 +35,9 @@ from sheetgen.report.notes import first_link
 from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
-HEAD_ROWS = 3  # title, what the sheet is, blank
-LABELS = 2  # columns of a matrix that say what a row is
-LEFT = 22  # the first column of a matrix; those between hold what a row reads of other sheets
+HEAD_ROWS = 3  # title, purpose of the sheet, blank
+LABELS = 2  # columns of a matrix with the labels of a row
+LEFT = 22  # the first column of a matrix; those between hold a row's inputs from other sheets
 
 
 def profile_columns(question: Question) -> list[tuple[int, Layout]]:
@@ -70,7 +70,7 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
-MOST_LOOK_UPS = 6  # of one figure in a formula: what it reads more often has a column of its own
+MOST_LOOK_UPS = 6  # of one figure in a formula: a figure that it reads more often has a column of its own
 # Where a profile stands in blocks that have fewer columns.
 SHORT = ("tp_position", "latent_position", "gpu_row", "plain_position")
 # By table, the column of others that numbers its rows.
@@ -84,7 +84,7 @@ PLACES = {
     **{axis: axis for axis in SHORT},
 }
 TABLES_READ = ("candidates", "profiles", "instances", "gpus", "contexts", "models")
-# What GPUs has in columns side by side: these, and the column of Models whose place picks one.
+# Columns of GPUs side by side, and the column of Models whose position picks one of them.
 SIDE_BY_SIDE = {
     **{name: ([f"{stem}_{dtype}" for dtype in DTYPES], key) for name, stem, key in (
         ("runs_weights", "weights", "weight_dtype_row"), ("runs_kv", "kv", "kv_dtype_row"),
@@ -95,7 +95,7 @@ SIDE_BY_SIDE = {
        for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
 Entry = TypeVar("Entry")
-Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
+Read = Source | Sequence[Source]  # an input of a column: the same source in all rows, or one for each
 
 
 @dataclass
@@ -109,14 +109,14 @@ class Table:
     key: str = ""
     top: int = HEAD_ROWS
     left: int = 0
-    overrides: Callable[[int, str, Raw], Raw] | None = None  # what was typed over a row's value
+    overrides: Callable[[int, str, Raw], Raw] | None = None  # the value that was typed over a row's
     columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
     places: Mapping[str, Ref] = field(default_factory=dict)  # by table, the cell with the place that all rows have
-    asked: Sequence[str] = ()  # of loads, the columns that say what is asked
+    asked: Sequence[str] = ()  # of loads, the columns that state the request
     chosen: str = ""  # the column that is none where no hardware was chosen for a row
     lock = "column"
 
@@ -451,7 +451,7 @@ class RowLookup:
 
     values: Sequence[CellValue]
     row: Ref | int  # the cell that says which row, or its number
-    text: str  # the first cell's look-up, with what it reads put in for {0}, {1}, and the cell that says the row last
+    text: str  # the first cell's look-up, with {0}, {1} for the cells that it reads, the cell of the row last
     read: tuple[Source, ...]
 
 

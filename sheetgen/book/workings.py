@@ -112,7 +112,7 @@ def build_loads(
     table.picked(
         "max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row", width=14
     )
-    if wiring.prefix:  # whose rows are called as they differ
+    if wiring.prefix:  # its rows are named by their differences
         table.columns["load_words"] = table.columns["workload"]
     else:
         words = sentences.rate_or_load_words if is_rate else sentences.load_words
@@ -219,7 +219,7 @@ def in_milliseconds(seconds: Quantity, milliseconds_per_second: Quantity) -> Val
     return number_where(is_number(seconds), seconds * milliseconds_per_second)
 
 
-# What stands elsewhere of the candidate that was chosen: the column, its head, what is read, display, width.
+# Facts of the chosen candidate from other sheets: column, head, quantity, display, width.
 OF_RENT = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
     ("instance", "Instance", "instance", TEXT, 34),
@@ -275,7 +275,7 @@ def _add_choice(
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
     columns["pipeline_parallel_size"] = columns["pipeline_stages"]
-    # What a replica serves within the targets is planned with a request on each of its ranks.
+    # The load of a replica within the targets is planned with a request on each of its ranks.
     ranks = map(held_at, columns["position"], columns["data_parallel_size"])
     table.looked_up("busy_ranks", "Ranks that step together", ranks, PLAIN)
     _add_parts(table)
@@ -435,7 +435,7 @@ def _add_parts(table: Table) -> None:
         table.computed(whole.reading(**ranks))  # numbers in any case
 
 
-# What users get of the chosen hardware; and what Decision shows of it.
+# The speed that users get on the chosen hardware, and the part that Decision shows.
 OF_SPEED = (
     "requests_per_replica", "running_ranks", "running_step_seconds",
     "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
@@ -451,10 +451,11 @@ OF_CHANCES = (
     "tpot_z", "ttft_z", "pool_room_bytes", "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance",
     "chance",
 )  # fmt: skip
-# Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
+# The program's tables for the chosen hardware: its times with their bands, and its certainty.
 _LEVEL = next(i for i, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
 TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
-WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)  # what else gets no column
+# Further quantities without a column.
+WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:

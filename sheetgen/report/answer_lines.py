@@ -29,10 +29,10 @@ from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_t
 SHOWN_WAYS = 3
 EXPERT_PARALLEL = "expert parallel"
 STALE = "stale_after_days"
-IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
-OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
+IS_TOLD = {"asked_dear", "one_each"}  # reasons to measure first that give the cost of an even chance
+OF_MARGIN = {"sure_impossible", "sure_dear"}  # those that give the cost of 0.9, or say that nothing is so sure
 IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
-# Of what is requested beside the load, in the order in which it is said.
+# Requested filters beside the load, in the order of the sentence.
 _FILTERS = {
     "region": "in {}",
     "providers": "from {}",
@@ -42,7 +42,7 @@ _FILTERS = {
     "kv_cache_dtype": "KV cache {}",
     "engine": "{}",
 }
-# Of what is typed of a load and moves its answer, in words, where it is not its default.
+# Typed options of a load that move its answer, in words, where they are not at their defaults.
 _TYPED = {
     "history_hit_fraction": template("{value:percent} of each prompt its own history"),
     "prefix_cache_hit_fraction": template("{value:percent} of each prompt in the shared cache"),
@@ -109,7 +109,7 @@ _HISTORY = template(
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 _MORE = template("at {share} {month}, {chance}: {rent}.")
-MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
+MUCH_LESS = 1.5  # times the cost of a load without a target: then the target sets its price
 _WAIT = template(
     f"[worded?First word|Answer]{sentences.BEYOND} after "
     "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"

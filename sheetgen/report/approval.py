@@ -143,7 +143,7 @@ _BASIS = template(
     sold=is_text(q.region),
     exchanged=is_text(q.exchange),
 )
-# What the live page says of a request, too.
+# Sentences of a request that the live page has, too.
 SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
     "test": _TEST,
@@ -152,7 +152,7 @@ SENTENCES: dict[str, Template] = {
     "never_measured": _NEVER_MEASURED,
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
-_UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
+_UNIT = re.compile(r" (?:who|per|at|a) ")  # the unit of a mover follows it
 
 
 def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:

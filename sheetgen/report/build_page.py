@@ -175,7 +175,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         gpus=rented_gpus(chosen.n_instances, candidate),
         is_short=wording.is_short(chosen),
         reserved=cell.needs_reservation,
-        spare=_spare(question, cell),
+        spare=_spare(cell),
         spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),
         unmeasured="" if candidate.gpu.memory.basis == "measured" else candidate.gpu.short_name,
         row=headline_table.headline_row(question, cell),
@@ -183,7 +183,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
     )
 
 
-def _spare(question: Question, cell: CellRecord) -> Text:
+def _spare(cell: CellRecord) -> Text:
     """The requests that the rented machines serve, where these are hardly more than the load: 33, asked 32."""
     needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):

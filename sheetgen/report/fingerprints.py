@@ -27,8 +27,8 @@ from sheetgen.units import DTYPES, GIB, PURCHASES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
 Numbers: TypeAlias = dict[str, Any]  # of a replica, by name: numbers, and a few texts
-_WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
-_SHOWN_BYTES = 0.1 * GIB  # what sizes are shown to: one that frees less is not said either
+_WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth is not mentioned
+_SHOWN_BYTES = 0.1 * GIB  # the precision of shown sizes: a step that frees less is not mentioned either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
@@ -37,8 +37,8 @@ _SHOWN_CHANGE = 52  # characters: two lines of the page
 class Fix:
     """One change in the words of this sheet's engine."""
 
-    flag: str  # "--max-model-len"; what to change in words where the engine has no flag for it
-    direction: str  # raise | lower | set | unset | free; add | rent what is no setting of the engine
+    flag: str  # "--max-model-len"; the change in words where the engine has no flag for it
+    direction: str  # raise | lower | set | unset | free; add | rent for hardware, which is no setting of the engine
     value: str | None
     reason: str
     cost: str

@@ -300,8 +300,8 @@ def _source(text: str) -> Source:
     return Source(text, first_link(text))
 
 
-_FIRST_WORDS = re.compile(r"[.] | [(]")  # what ends them
-_SHAPES = (  # what is found in a text, and where it leads
+_FIRST_WORDS = re.compile(r"[.] | [(]")  # their end
+_SHAPES = (  # patterns in a text, and the address that each leads to
     (re.compile(r"https?://[^\s;,)\]>\"']+"), "{0}"),
     (re.compile(r"(?:github:)?\b([A-Za-z0-9][\w.-]*/[\w.-]+)@([0-9a-f]{7,40})\b"), "https://github.com/{1}/tree/{2}"),
     (re.compile(r"github:([A-Za-z0-9][\w.-]*/[\w.-]*\w)"), "https://github.com/{1}"),

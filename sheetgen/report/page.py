@@ -62,7 +62,7 @@ ASKED_FOR_MOST = (
     "term", "hosted", "less_sure", "kv_fp8", "provider", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
-NONE = Cell(None)  # what stands where there is no number; never 0
+NONE = Cell(None)  # shown where there is no number; never 0
 
 
 def words(pattern: str, *parts: PagePart) -> Cell:
@@ -171,8 +171,8 @@ class WayRow:
     rent: Text
     monthly: Text
     commits: Text
-    loses: str  # what is given up; "" where nothing is
-    needs: str = ""  # what has to be done first
+    loses: str  # the losses; "" where there are none
+    needs: str = ""  # the steps needed first
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
@@ -231,9 +231,9 @@ class MatrixCell:
     """One load on the matrix."""
 
     status: str  # fits | none | over: the word and the colour
-    word: str  # what the status says in words: "fits", "nothing fits", "over 32k"
+    word: str  # the status in words: "fits", "nothing fits", "over 32k"
     kv: Text = NONE  # "160.0"  (unit in the head)
-    rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
+    rent: Cell = NONE  # "2 × p5.48xlarge": number and type
     monthly: Text = NONE  # "$80,358"; "$1.25M"
     even: Text = NONE  # "$833.0k": the month at an even chance, where one should measure first
     published: Cell = NONE  # "$166,342": the month with the weights as published
@@ -344,7 +344,7 @@ class Option(NamedTuple):
     """A box to tick on the request."""
 
     name: str  # "Approve as sized"
-    reply: str  # what one answers to a mail: "approved"; "" where it cannot be had
+    reply: str  # the reply to a mail: "approved"; "" where it cannot be had
     price: Text
     per: str  # "a month", "once"
     facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
@@ -375,12 +375,12 @@ class Request:
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     finding: Text = ""  # the bars' title
-    together: Text = NONE  # what several of them cost together
+    together: Text = NONE  # the cost of several of them together
     movers: tuple[Mover, ...] = ()
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()
     risks: tuple[Text, ...] = ()
-    excluded: Text = ""  # "tax, storage, network, staff": what is not in the price
+    excluded: Text = ""  # "tax, storage, network, staff": costs that are not in the price
     spare: Text = ""  # "a spare machine ($40,179 a month)", which is not either
     basis: Text = ""  # of which days the prices are
 
@@ -416,7 +416,7 @@ class ReplicaRow:
     held: int  # the most by memory
     context_tokens: int
     longest_tokens: int  # at which its requests of the load still have their cache
-    pool: Text  # "75.36": what the engine's log says, and the next two
+    pool: Text  # "75.36": as in the engine's log, like the next two
     pool_band: Text  # "72.7 to 75.9": where four of five starts lay; NONE where too few are known
     kv_tokens: Text  # "617,360"
     max_concurrency: Text  # "37.68"
@@ -442,7 +442,7 @@ class Page:
     """The page."""
 
     title: str
-    request: Request  # what is to be approved
+    request: Request  # the request for approval
     finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision: str  # "weights FP8 · KV cache bf16 · vLLM 0.33.0"
@@ -475,18 +475,18 @@ class Page:
     is_asked: bool = False  # whether the request for that model was asked for
     total: Total | None = None  # where the models are meant together
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
-    as_measured: tuple[Text, ...] = ()  # whose times and memory are as measured, which is in the above, too
+    as_measured: tuple[Text, ...] = ()  # deployments whose times and memory are as measured; included above
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     published_dtype: str = ""  # "BF16", where the published weights of all models that use others have that precision
     pages: int = 2  # 1: without the part for engineers
-    # What `launch`, a floor above, fills in.
+    # Fields that `launch`, a floor above, fills in.
     replicas: tuple[ReplicaRow, ...] = ()  # of each answer
     start: Start = NOT_STARTED
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
-    findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed, and what breaks them
-    beyond_measured: tuple[str, ...] = ()  # what no measured run had of the replicas
+    findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
+    beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
-    contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
+    contingency: str = ""  # "with 10% contingency", included in the amount to approve; all else is rent
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property

@@ -147,8 +147,8 @@ WAYS: dict[str, Way] = {
         only_if=template("if our data may go to {host}"),
     ),
 }
-OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
-OF_CERTAINTY = ("less_sure", "provider")  # whose own words for who pays say how sure they are
+OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
+OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))

@@ -465,7 +465,7 @@ def _steps_of(chance: Expr) -> Value:
     return smallest(round_down(round_nearest(ratio(chance, q.chance_step), 2)), ratio(1, q.chance_step) - 1)
 
 
-# What a way gives up, and how sure it is, where that is less than the answer.
+# The losses of a way, and its certainty where that is below the answer's.
 PAYS_OFF = "pays off in {pays_after_months:tenths} months"
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1

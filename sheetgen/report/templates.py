@@ -29,7 +29,7 @@ from sheetgen.formula.tree import INPUT
 from sheetgen.report.page import NONE, Cell
 from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
-NO_VALUE = "-"  # what a workbook says where the page has NONE
+NO_VALUE = "-"  # shown in a workbook where the page has NONE
 
 
 def _same(value: Value) -> Value:

@@ -306,7 +306,7 @@ def sure(chance: float) -> Cell:
 
 
 MARGIN = 0.9  # the confidence beside the answer's own
-OF_LIMIT = {**OF_CHANCE, RATE: "how many requests a second they serve"}  # what an answer may be least sure of
+OF_LIMIT = {**OF_CHANCE, RATE: "how many requests a second they serve"}  # the limit that an answer may be least sure of
 MEMORY = "memory"  # of the chances of an answer, the one that is no time's
 
 
