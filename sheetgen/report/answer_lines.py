@@ -506,7 +506,7 @@ def _layout(question: Question, cell: CellRecord) -> str:
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:
-    """Why the class that was requested is no answer."""
+    """The reason why the requested purchase class is not the answer's."""
     month = amounts_of(question.settings)
     if declined := cell.declined:
         usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])

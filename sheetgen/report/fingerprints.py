@@ -1,4 +1,4 @@
-"""Where a deployment dies, and where each recommendation breaks, with the numbers of this sheet.
+"""Fingerprints of failures, and the limits of each recommendation, with the numbers of this sheet.
 
 The numbers of the fingerprints are those of one model at the headline load: the one to be approved, else the largest
 whose replica needs no pipeline stages, because its GPUs can be read one by one; the largest of all where every

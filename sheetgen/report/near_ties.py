@@ -1,4 +1,4 @@
-"""Why what costs no more than an answer is not the answer, in a clause: of the rule of near ties that it loses by."""
+"""The clause that says why an instance that costs no more than the answer lost: the rule of near ties that decided."""
 
 from __future__ import annotations
 
