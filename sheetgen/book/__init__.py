@@ -1,10 +1,9 @@
-"""The whole workbook: sheets in the order of their reading, wired in the order of their dependence."""
+"""The whole workbook: its sheets in reading order, built in order of dependence."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
 
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.confidences import paces_at_even_chance
@@ -30,7 +29,7 @@ from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, Range
+from sheetgen.book.sheets import Book, CellValue, Range
 from sheetgen.book.sizing_sheet import build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
@@ -42,12 +41,12 @@ def build_book(
     record: Record,
     page: Page,
     every_lever: EveryLever = (),
-    one: Choices | None = None,
-    baseline: Mapping[str, Any] | None = None,
+    choices: Choices | None = None,
+    baseline: Mapping[str, CellValue] | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
-    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no Decision.
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `choices` there is no Decision.
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
@@ -69,9 +68,9 @@ def build_book(
     wiring.names["list_workload"] = Range(listed, name="list_workload")
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
-    levels = at_even_chance if any(at_even_chance) or one is not None else ()
+    levels = at_even_chance if any(at_even_chance) or choices is not None else ()
     latency = build_latency(wiring, workloads, at_even_chance=levels)
-    decision = None if one is None else DecisionSheets(solved, one, wiring)
+    decision = None if choices is None else DecisionSheets(solved, choices, wiring)
     live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
     candidates = build_candidates(solved, wiring, live)
@@ -131,7 +130,7 @@ def build_book(
 
 
 def _name_columns(wiring: Wiring) -> None:
-    """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
+    """Defined names cat_<table>_<column> of the columns that a reader may change, which `pull` and `diff` read."""
     for name in (table for table in KEY_COLUMNS if table in wiring.tables):
         table, key = wiring.tables[name], KEY_COLUMNS[name]
         for column in (key, *(["model"] if name == "models" else []), *table.given_columns):

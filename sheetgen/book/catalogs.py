@@ -1,11 +1,10 @@
-"""Models, GPUs, and Prices and hardware: what the catalogs say, as inputs that a reader may change."""
+"""Models, GPUs, and Prices and hardware: the catalogs' data, as inputs that a reader may change."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
@@ -14,16 +13,16 @@ from sheetgen.book import discount_table
 from sheetgen.book.decision_choices import SPARE_INSTANCES, SPARE_MODELS
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use, weights_in_words
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
+from sheetgen.book.sheets import NONE, Cell, CellValue, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
 from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
-from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
+from sheetgen.formula import Expr, Quantity, Value, both, formula, function, is_number, is_text, replace_text, where
 from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.market import Candidate, OwnedGpu
 from sheetgen.question.overrides import TABLES, class_columns
-from sheetgen.question.parse import FLAG, Kind
+from sheetgen.question.parse import FLAG, Kind, Raw
 from sheetgen.question.parse import TEXT as TEXT_KIND
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import age_word, instance_id
@@ -86,7 +85,7 @@ SHAPE = (
 )  # fmt: skip
 
 
-LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
+LABELS = {name: label for name, label, _ in SHAPE} | {quantity.name: quantity.label for quantity in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
 LABELS |= {
@@ -99,7 +98,7 @@ LABELS |= {
     "packed_entry_bytes": "FP8 entry, bytes",
     "index_entry_bytes": "Index key, bytes",
 }
-FIXED = {  # what nobody types of a model
+FIXED = {  # facts of a model that are not typed
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
     "state_checkpoint_tokens": "Of a prompt, for the prefix cache; 0: recurrent layers keep none from within it.",
     "n_indexed_layers": "Compressed layers with index keys, whose compressed tokens overlap.",
@@ -110,7 +109,7 @@ FIXED = {  # what nobody types of a model
     "index_entry_bytes": "Of one compressed entry, with its scale.",
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
-# Columns that say what a catalog has: head, display, width, note.
+# Columns of a catalog's data: head, display, width, note.
 GIVEN: dict[str, tuple[str, Display, int, str]] = {
     "own_weight_dtype": ("Own weights", TEXT, 12, "The published precision: what published (or auto) stands for."),
     "recommended_weight_dtype": ("Recommended weights", TEXT, 14,
@@ -158,14 +157,32 @@ SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, 
 CONSTANTS = tuple(SpeedConstants.model_fields)
 
 
-def _give(table: Table, name: str, values: Iterable[Any], **more: Any) -> None:
+def _give(
+    table: Table,
+    name: str,
+    values: Iterable[CellValue],
+    *,
+    role: str = "input",
+    validation: Validation | None = None,
+    validations: Sequence[Validation] = (),
+) -> None:
     """Add a column of the table GIVEN."""
     label, display, width, note = GIVEN[name]
-    table.given(name, label, values, display, note=note, width=width, **more)
+    table.given(
+        name,
+        label,
+        values,
+        display,
+        role=role,
+        note=note,
+        width=width,
+        validation=validation,
+        validations=validations,
+    )
 
 
 @formula("Has experts (1 or 0)", PLAIN)
-def has_experts(n_experts: Any) -> Any:
+def has_experts(n_experts: Quantity) -> Value:
     """1 where a model of one's own is a mixture of experts, else 0.
 
     Source: the experts typed.
@@ -174,7 +191,7 @@ def has_experts(n_experts: Any) -> Any:
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
-    """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
+    """A row per model on the sheet: its shape (inputs), and the quantities that follow at the precisions in use."""
     models, overrides = solved.question.models, solved.question.overrides
     sheet = titled(
         "Models",
@@ -183,7 +200,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
+    def over(i: int, column: str, value: Raw) -> Raw:
         return overrides.value("models", models[i].model.id, column, value)
 
     table = Table(wiring, sheet, len(models), "models", overrides=over)
@@ -230,11 +247,11 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():
-        at = list(units.DTYPES).index(d)
-        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
-        known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
+        dtype_row = list(units.DTYPES).index(d)
+        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[dtype_row] for key in ("linear_bytes", "other_bytes")}
+        checkpoints = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
         table.computed(
-            weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}", width=17
+            weights_bytes, {**bytes_of, "checkpoint_bytes": checkpoints}, name=name, label=f"Weights in {d}", width=17
         )
     unit = units.UNIT_NAMES[solved.question.settings.units]
     for d, name in fixed.items():
@@ -252,8 +269,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
-    """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
+def _add_spare_models(table: Table, own: Sequence[Mapping[str, Raw]]) -> None:
+    """Spare rows below for a reader's own models, which Decision offers by the name that is typed."""
     sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
     own = [*own, *[{}] * (n_spare - len(own))]
     for name, refs in table.columns.items():
@@ -267,7 +284,7 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
 
 
 def derive_models(table: Table) -> None:
-    """What follows from a model's shape at the precisions in use."""
+    """Add the columns that follow from a model's shape at the precisions in use."""
     lists, columns = table.wiring.lists, table.columns
     recommended = {"recommended_dtype": columns["recommended_weight_dtype"]}
     for which, words, short, in_use, more in (
@@ -285,7 +302,7 @@ def derive_models(table: Table) -> None:
             TEXT,
             note="The precision by its first name.",
         )
-        rows = (position_in(lists["dtypes_dtype"], at) for at in columns[which])
+        rows = (position_in(lists["dtypes_dtype"], dtype) for dtype in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
         table.picked(f"{words}_words", f"{short} in words", lists["words_of_dtypes"], f"{which}_row", TEXT)
     table.computed(weights_in_words, {"dtype_words": columns["weights_words"]}, name="weights_words", width=24)
@@ -298,9 +315,10 @@ def derive_models(table: Table) -> None:
     ):
         table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
     by_row = zip(*(columns[f"checkpoint_{d}"] for d in units.DTYPES), strict=True)
-    known = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
+    checkpoints = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
     sizes = (
-        lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
+        lookup(Range(refs, lock="columns"), row)
+        for refs, row in zip(checkpoints, columns["weight_dtype_row"], strict=True)
     )
     table.looked_up(
         "checkpoint_bytes",
@@ -310,8 +328,8 @@ def derive_models(table: Table) -> None:
         width=17,
         note="Size of the known checkpoint at the precision in use; 0 where none is known.",
     )
-    for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
-        table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
+    for quantity in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
+        table.computed(quantity, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
     for name in band_names("anchored"):
         table.picked(name, in_words(name), lists[name], "speed_kind", FACTOR)
 
@@ -327,7 +345,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
+    def over(i: int, column: str, value: Raw) -> Raw:
         return question.overrides.value("gpus", gpus[i].id, column, value)
 
     table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
@@ -364,14 +382,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "plain_fp8_latent", [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus])
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
-    for at, (i, layout) in enumerate(profile_columns(question)):
+    for column, (i, layout) in enumerate(profile_columns(question)):
         if layout not in units.PLAIN_LAYOUTS:
-            first.setdefault(i, at)
+            first.setdefault(i, column)
     _give(table, "plain_columns", [first.get(i, 0) for i in range(len(gpus))], role="fixed")
     for d in units.DTYPES:
         runs = [runs_weights(g, d) for g in gpus]
-        said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
-        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", said)
+        message = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
+        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", message)
         table.given(f"weights_{d}", f"Weights {d}", runs, PLAIN, width=10, validation=accepted)
     for d in units.DTYPES:
         table.given(
@@ -392,7 +410,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_speed_columns(solved: Solution, table: Table) -> None:
-    """By GPU what speed is predicted from: bandwidth, links, peaks, the engine's constants, whether it was measured."""
+    """By GPU the inputs of the speed prediction: bandwidth, links, peaks, the engine's constants, and whether it was
+    measured."""
     gpus = gpu_columns(solved.question)
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
@@ -416,10 +435,10 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
             width=13,
             note=f"{name}: fitted on measured runs (docs/speed.md).",
         )
-    for name, (figure, _, one) in RESIDUALS.items():
+    for name, (figure, _, words) in RESIDUALS.items():
         table.given(
             name,
-            f"{figure.upper()}, {one}",
+            f"{figure.upper()}, {words}",
             [float(v) for v in gpus[name]],
             FACTOR,
             width=13,
@@ -434,7 +453,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
-    """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
+    """The purchase price of one GPU, as a range, and its power; blank where they are not known."""
     question = solved.question
     owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
     for k, end in enumerate(("low", "base", "high")):
@@ -472,15 +491,16 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
-        """What was typed: into a row of the catalog's, or into a spare one."""
+    def over(i: int, column: str, value: Raw) -> Raw:
+        """The value as typed into a row of the catalog or into a spare row, else the given one."""
         if i < len(rows):
             return overrides.value("instances", rows[i].instance, column, value)
         own = overrides.own_instances[i - len(rows) : i - len(rows) + 1]
         return own[0].get(column, value) if own else value
 
     def n_gpus(count: int) -> Validation:
-        """So many GPUs that the sizes with a column of their own are those that the instance may have."""
+        """The validation of an instance's number of GPUs: below the number that would allow a further tensor-parallel
+        size."""
         most = next((t for t in units.TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
         return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
@@ -503,8 +523,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
-    known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
-    table.computed(linked_gpus, known, width=8)
+    filled = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
+    table.computed(linked_gpus, filled, width=8)
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")
@@ -515,11 +535,11 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
-    """Providers as they are written; none in a spare row."""
+    """Names of providers as they are written; none in a spare row."""
 
-    def as_written(id_: Any, other: Any) -> Any:
-        known = functools.reduce(lambda rest, one: where(id_ == one[0], one[1], rest), PROVIDERS.items(), other)
-        return where(is_text(id_), known, NONE)
+    def as_written(id_: Value, other: Value) -> Value:
+        spelled = functools.reduce(lambda rest, entry: where(id_ == entry[0], entry[1], rest), PROVIDERS.items(), other)
+        return where(is_text(id_), spelled, NONE)
 
     for ref in providers:
         name = provider_name(ref.value) if ref.value else NONE
@@ -528,7 +548,7 @@ def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
 
 
 @formula("Price age", TEXT)
-def price_mark(as_of: Any, price_date: Any, stale_after_days: Any) -> Any:
+def price_mark(as_of: Value, price_date: Value, stale_after_days: Quantity) -> Value:
     """`old` where a price was read longer ago than the sheet allows, `ok` else; none without a date.
 
     Source: the limit on Inputs; a date that names only a year or a month counts from its first day.
@@ -537,12 +557,12 @@ def price_mark(as_of: Any, price_date: Any, stale_after_days: Any) -> Any:
 
 
 def class_stem(purchase: str) -> str:
-    """A purchase class as the names of columns have it."""
+    """A purchase class as part of a column's name."""
     return purchase.replace("-", "_")
 
 
 def _add_class_prices(solved: Solution, table: Table) -> None:
-    """What the same instances cost in each purchase class, blank where nobody lists a price; and in the one in use."""
+    """Prices of the same instances in each purchase class, blank where none is listed, and in the class in use."""
     rows = solved.question.rows
     for purchase in units.PURCHASES:
         names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
@@ -583,9 +603,9 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
         _put_in_order(table, name)
 
 
-def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
-    """The region of each class's price and of the one in use, the class at that place, where a row's prices are of
-    several regions."""
+def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> None:
+    """The region of each class's price and of the class in use, which is at `class_place`, where the prices of a row
+    are of several regions."""
     regions: dict[str, list[str | None]] = {}
     for purchase in units.PURCHASES:
         prices = [row.class_price(purchase) for row in rows]
@@ -597,42 +617,50 @@ def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
         table.given(f"region_{class_stem(purchase)}", f"Region, {purchase}", of_class, TEXT, role="remark", width=14)
     in_use, columns = table.wiring.inputs["purchase_row"], table.columns
 
-    def placed(of_class: Any, own: Any) -> Any:
+    def placed(of_class: Value, own: Value) -> Value:
         return where(is_text(of_class), of_class, where(is_text(own), own, NONE))
 
     def of_row(i: int) -> Lookup:
-        of_class = of_class_in_use([columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], at, in_use)
+        of_class = of_class_in_use(
+            [columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], class_place, in_use
+        )
         return derived(placed, of_class, columns["region"][i])
 
     table.looked_up("region_in_use", "Region in use", map(of_row, range(table.n_rows)), TEXT)
 
 
-def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:
-    """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
-    value = refs[at].value
+def of_class_in_use(refs: Sequence[Ref], class_place: int, row: Ref) -> Lookup:
+    """The cell of the class in use, of one cell for each purchase class; none where `row` names no class. class_place:
+    that of the class in use, as built."""
+    value = refs[class_place].value
     return replace(choose(row, refs, NO_VALUE), value=0 if value is None else value)
 
 
-def _add_class_in_use(table: Table, at: int) -> None:
-    """Price, date and age in the purchase class in use, the one at that place; none where the row takes no part."""
+def _add_class_in_use(table: Table, class_place: int) -> None:
+    """Price, date and age in the purchase class in use, which is at `class_place` as built; none where the row takes no
+    part."""
     row, columns = table.wiring.inputs["purchase_row"], table.columns
 
     def of(names: Sequence[str], i: int) -> Lookup:
-        return of_class_in_use([columns[name][i] for name in names], at, row)
+        return of_class_in_use([columns[name][i] for name in names], class_place, row)
 
-    def priced(usd: Any, passed: Any) -> Any:
+    def priced(usd: Value, passed: Quantity) -> Value:
         return where(both(is_number(usd), usd > 0, passed == 0), usd, NONE)
 
-    def dated(usd: Any, date: Any) -> Any:
+    def dated(usd: Value, date: Value) -> Value:
         return where(both(is_number(usd), date > 0), date, NONE)
 
-    prices, dates, marks = ([class_columns(p)[what] for p in units.PURCHASES] for what in ("price", "date", "mark"))
+    prices, dates, marks = ([class_columns(p)[key] for p in units.PURCHASES] for key in ("price", "date", "mark"))
     passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
-    found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
+    entries = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
     table.looked_up(
-        "price_in_use", "$ per hour in use", found, USD_CENTS, note="In the purchase class on Inputs, before discounts."
+        "price_in_use",
+        "$ per hour in use",
+        entries,
+        USD_CENTS,
+        note="In the purchase class on Inputs, before discounts.",
     )
-    in_use = list(units.PURCHASES)[at]
+    in_use = list(units.PURCHASES)[class_place]
     table.looked_up(
         "discount_in_use",
         "Discount in use",
@@ -640,8 +668,8 @@ def _add_class_in_use(table: Table, at: int) -> None:
         EXACT_PERCENT,
         note="Of the table below, in the same class.",
     )
-    found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
-    table.looked_up("date_in_use", "Price date in use", found, DATE)
+    entries = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
+    table.looked_up("date_in_use", "Price date in use", entries, DATE)
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 
@@ -650,20 +678,23 @@ def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
 
 
 def _put_in_order(table: Table, name: str) -> None:
-    """What the rows have in a column, each once, in their order: a reader may type another one."""
+    """Add a column of the distinct values of another one in the order of the rows, with values that a reader types."""
     column, rows = table.range(name), [row.value for row in table.columns["row"]]
     values = [r.value for r in column.refs]
     firsts = [row for row, value in zip(rows, values, strict=True) if value and values.index(value) == row - 1]
 
-    def where_first(value: Any, found: Any, row: Any) -> Any:
-        return where(is_text(value), where(found == row, row, NONE), NONE)
+    def where_first(value: Value, place: Value, row: Quantity) -> Value:
+        return where(is_text(value), where(place == row, row, NONE), NONE)
 
     places = [position_in(column, ref) for ref in column.refs]
     cells = zip(column.refs, places, table.columns["row"], strict=True)
-    table.looked_up(f"first_of_{name}", f"First of its {name}", (derived(where_first, *of) for of in cells), PLAIN)
-    found = table.range(f"first_of_{name}")
+    table.looked_up(
+        f"first_of_{name}", f"First of its {name}", (derived(where_first, *sources) for sources in cells), PLAIN
+    )
+    first_rows = table.range(f"first_of_{name}")
     in_order = [*(values[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
     listed = (
-        written(value, _of_rank, column, found, row) for value, row in zip(in_order, table.columns["row"], strict=True)
+        written(value, _of_rank, column, first_rows, row)
+        for value, row in zip(in_order, table.columns["row"], strict=True)
     )
     table.looked_up(f"{name}_in_order", f"{name.capitalize()}s in order", listed, TEXT, width=14)

@@ -1,15 +1,14 @@
-"""The Change log: which version and which catalog made the workbook, blank lines for those who change it next, and
-what is no longer as built."""
+"""The Change log: the version and the catalog that made the workbook, blank lines for its next editors, and the cells
+that are no longer as built."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, put_state
-from sheetgen.book.sheets import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
+from sheetgen.book.sheets import NONE, Book, Cell, CellValue, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, titled
 from sheetgen.formula import Expr, formula, where
 from sheetgen.question.inputs import LOG, LOG_LINES
@@ -32,8 +31,8 @@ NUMBERS = ("number", "whole", "date")
 def sum_state(now: float, built: float, tolerance: float) -> str:
     """Whether a column's sum is the one that the workbook was built with, but for rounding."""
     gap, allowed = now - built, tolerance * built
-    found: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
-    return found
+    state: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
+    return state
 
 
 SCHEMA = 11  # raised with the text of formulas, and with each name that a workbook must have; a test holds the names
@@ -48,11 +47,11 @@ class AsBuilt:
         self.sheet, self.row, self.wiring, self.built = sheet, row, wiring, wiring.baseline
 
     def text_of(self, name: str) -> str:
-        """A list as formulas of this sheet write it."""
+        """A list as text in formulas of this sheet."""
         return self.wiring.lists[name].expr(self.sheet.name).text
 
     def changed_inputs(self) -> None:
-        """How many cells of Inputs are not as built, and the first of them."""
+        """The number of cells of Inputs that are not as built, and the first of them."""
         wiring, sheet = self.wiring, self.sheet
         apart = [state for state in wiring.input_states if state.value != AS_BUILT]
         self._bar("Inputs that are not as built: the first lines of them, live", "No.", *HEADS[BUILT:LEAST])
@@ -71,11 +70,11 @@ class AsBuilt:
                 (STATE, "input_states"),
             ):
                 value: object = NONE
-                if k <= len(apart):  # what the look-up of a cell of Inputs gives: 0 for a blank one
+                if k <= len(apart):  # the look-up of a cell of Inputs: 0 for a blank one
                     cell = wiring.inputs_sheet.cells.get((apart[k - 1].row, wiring.lists[name].refs[0].column))
                     value = 0 if cell is None or cell.value is None else plain(cell.value)
-                found = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
-                sheet.formula(self.row, column, value, found, TEXT if column in (WHAT, STATE) else AMOUNT, "state")
+                shown = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
+                sheet.formula(self.row, column, value, shown, TEXT if column in (WHAT, STATE) else AMOUNT, "state")
         self.row += 2
 
     def choices(self, others: Sequence[Sheet]) -> None:
@@ -87,10 +86,10 @@ class AsBuilt:
             check, before = cell.validation, self.built.get(name, ref.value)
             self._begin(label, f"{sheet.name}!{column_name(ref.column)}{ref.row + 1}")
             built = self._put(BUILT, 0 if before is None else before, cell.display)
-            value = 0 if ref.value is None else ref.value  # what the look-up of a blank gives
+            value = 0 if ref.value is None else ref.value  # as the look-up of a blank cell
             self.sheet.formula(self.row, NOW, value, Expr(name), cell.display)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
-            choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
+            choices = None if listed is None else [ref.value for ref in getattr(listed, "refs", [listed])]
             states.append(
                 put_state(
                     self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
@@ -101,7 +100,7 @@ class AsBuilt:
         self.row += 1
 
     def columns(self) -> None:
-        """A line for each yellow column of numbers: its sum, and how many of its numbers are out of range."""
+        """A line for each yellow column of numbers: its sum, and the count of numbers that are out of range."""
         self._bar("Columns of numbers: their sums", *HEADS[1:])
         sheet, states, outs = self.sheet, [], []
         sheet.text(self.row, WHAT, "Sums are the same within a share of", "label")
@@ -122,7 +121,7 @@ class AsBuilt:
         self.wiring.lists["column_states"] = self._watched(states)
         sheet.text(self.row, WHAT, "Columns that are not as built", "label")
         changed = Expr(f'COUNTIFS({self.text_of("column_states")},"{CHANGED}")')
-        n_changed = sum(one.value == CHANGED for one in states)
+        n_changed = sum(state.value == CHANGED for state in states)
         self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "state")
         self.wiring.lists["columns_out_of_range"] = Range(tuple(outs))
 
@@ -138,36 +137,36 @@ class AsBuilt:
         return self.sheet.put(self.row, column, Cell(value, "fixed", display), lock="column")
 
     def _watched(self, states: list[Ref]) -> Range:
-        self.sheet.status_cells += [(one.row, one.column) for one in states]
+        self.sheet.status_cells += [(state.row, state.column) for state in states]
         return Range(tuple(states))
 
 
 def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str, Ref, Sheet]]:
-    """The named yellow cells on these sheets, with the words to their left; those that share them, as the cells of a
-    table do, with what they are and with the head of their column."""
+    """The named yellow cells on these sheets, with the words to their left; cells that share these, as those of a table
+    do, also with their kind and the head of their column."""
     sheets = {sheet.name: sheet for sheet in others}
-    found = [
+    choices = [
         (name, ref, sheets[ref.sheet])
         for name, ref in wiring.names.items()
         if name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets
     ]
-    labels = [_beside(sheet, ref, name) for name, ref, sheet in found]
-    for (name, ref, sheet), label in zip(found, labels, strict=True):
+    labels = [_beside(sheet, ref, name) for name, ref, sheet in choices]
+    for (name, ref, sheet), label in zip(choices, labels, strict=True):
         check = sheet.cells[ref.row, ref.column].validation
         above = (sheet.cells.get((row, ref.column)) for row in range(ref.row - 1, -1, -1))
-        head = next((str(one.value) for one in above if one is not None and one.role in ("head", "section")), "")
-        what = dict.fromkeys((check.title if check else label, label, head))
-        yield name, label if labels.count(label) == 1 else ", ".join(filter(None, what)), ref, sheet
+        head = next((str(cell.value) for cell in above if cell is not None and cell.role in ("head", "section")), "")
+        words = dict.fromkeys((check.title if check else label, label, head))
+        yield name, label if labels.count(label) == 1 else ", ".join(filter(None, words)), ref, sheet
 
 
 def _beside(sheet: Sheet, ref: Ref, name: str) -> str:
     """The words to the left of a cell."""
     left = (sheet.cells.get((ref.row, column)) for column in range(ref.column - 1, -1, -1))
-    return next((str(one.value) for one in left if one is not None and one.role == "label"), name)
+    return next((str(cell.value) for cell in left if cell is not None and cell.role == "label"), name)
 
 
 def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref]]]:
-    """The yellow columns of numbers: head, sheet, defined name, what they take, cells."""
+    """The yellow columns of numbers: head, sheet, defined name, kind, cells."""
     for key in ("models", "gpus", "instances"):
         table = wiring.tables[key]
         for name in table.given_columns:
@@ -185,23 +184,23 @@ def _numbers(refs: Sequence[Ref]) -> list[float]:
     return [v for v in (plain(r.value) for r in refs) if isinstance(v, (int, float))]
 
 
-def _total(refs: Sequence[Ref]) -> Any:
+def _total(refs: Sequence[Ref]) -> CellValue:
     return plain(math.fsum(_numbers(refs)))
 
 
-def values_as_built(book: Book) -> Mapping[str, Any]:
-    """What a book of this workbook holds, by defined name: its inputs, and the sums of its yellow columns."""
-    found: dict[str, Any] = {}
+def values_as_built(book: Book) -> Mapping[str, CellValue]:
+    """By defined name the inputs of a book and the sums of its yellow columns."""
+    values: dict[str, CellValue] = {}
     for name, refs in book.names.items():
         if isinstance(refs, Ref) and name.startswith("in_"):
-            found[name] = refs.value
+            values[name] = refs.value
         elif isinstance(refs, Range) and name.startswith("cat_"):
-            found[name] = _total(refs.refs)
-    return found
+            values[name] = _total(refs.refs)
+    return values
 
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet]) -> Sheet:
-    """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
+    """The sheet Change log; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
     sheet = titled(
         "Change log",
         "Change log",

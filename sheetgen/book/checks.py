@@ -1,4 +1,4 @@
-"""Checks: what must hold of the workbook, counted live, with one word for all of it."""
+"""Checks: conditions that must hold in the workbook, counted live, with one word for all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
@@ -17,7 +16,19 @@ from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, t
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    Quantity,
+    Value,
+    both,
+    count_where,
+    either,
+    formula,
+    function,
+    is_number,
+    where,
+)
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
@@ -34,20 +45,24 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
 
 @formula("A load is classified", PLAIN)
-def classified(fit_word: Any) -> Any:
+def classified(fit_word: Value) -> Value:
     """1 where the load has one of the three words."""
     return where(either(*(fit_word == word for word in FIT_WORDS)), 1, 0)
 
 
 @formula("A load is held", PLAIN)
-def load_is_held(n_instances: Any, replica_sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
+def load_is_held(
+    n_instances: Quantity, replica_sequences: Quantity, n_replicas: Quantity, load_requests: Quantity
+) -> Value:
     """1 where the replicas, each with all its ranks, hold the load, or nothing was recommended."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
     return where(is_number(n_instances), where(replica_sequences * replicas >= load_requests, 1, 0), 1)
 
 
 @formula("Money adds up", PLAIN)
-def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any, monthly_usd: Any) -> Any:
+def money_adds_up(
+    n_instances: Quantity, hourly_price: Value, paid_hours_per_month: Quantity, monthly_usd: Quantity
+) -> Value:
     """1 where instances x price x hours is the month's cost, or nothing was recommended."""
     count = where(is_number(n_instances), n_instances, 0)
     price = where(is_number(hourly_price), hourly_price, 0)
@@ -57,13 +72,13 @@ def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any
 
 @formula("Tokens add up", PLAIN)
 def tokens_add_up(
-    usd_per_million_input_tokens: Any,
-    million_input_tokens_per_month: Any,
-    usd_per_million_output_tokens: Any,
-    million_output_tokens_per_month: Any,
-    monthly_usd: Any,
-    tolerance: Any,
-) -> Any:
+    usd_per_million_input_tokens: Quantity,
+    million_input_tokens_per_month: Quantity,
+    usd_per_million_output_tokens: Quantity,
+    million_output_tokens_per_month: Quantity,
+    monthly_usd: Quantity,
+    tolerance: Quantity,
+) -> Value:
     """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known."""
     prompts = usd_per_million_input_tokens * million_input_tokens_per_month
     gap = prompts + usd_per_million_output_tokens * million_output_tokens_per_month - monthly_usd
@@ -72,7 +87,7 @@ def tokens_add_up(
 
 
 @formula("The same", PLAIN)
-def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
+def same_amount(here: Value, there: Value, tolerance: Quantity) -> Value:
     """1 where two amounts are the same but for rounding, or neither is known."""
     gap = here - there
     near = where(gap * gap <= tolerance * there * (tolerance * there), 1, 0)
@@ -81,13 +96,13 @@ def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
 
 
 @formula("The same", PLAIN)
-def same_value(here: Any, there: Any) -> Any:
+def same_value(here: Value, there: Value) -> Value:
     """1 where two cells hold the same."""
     return where(here == there, 1, 0)
 
 
 @formula("Decision agrees", PLAIN)
-def decision_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
+def decision_agrees(n_same: Quantity, n_choices: Quantity, same_cost: Quantity) -> Value:
     """1 where Decision has the cost that Workings has, or its choices ask for another load."""
     return where(n_same == n_choices, same_cost, 1)
 
@@ -128,15 +143,15 @@ class ChecksSheet:
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
         self.verdicts: list[Ref] = []
 
-    def line(self, name: str, label: str, holds: Lookup, of: Lookup | int) -> None:
-        """One check: it holds where the two counts are the same. `of` that is a number is a fact as built."""
+    def line(self, name: str, label: str, holds: Lookup, expected: Lookup | int) -> None:
+        """One check: it holds where the two counts are the same. A number as `expected` is a fact as built."""
         sheet, row = self.sheet, self.row
         a = sheet.link(row, 1, holds, PLAIN, "computed", label=label)
-        if isinstance(of, int):
-            b = sheet.put(row, 2, Cell(of, "fixed", PLAIN))
+        if isinstance(expected, int):
+            b = sheet.put(row, 2, Cell(expected, "fixed", PLAIN))
         else:
-            b = sheet.link(row, 2, of, PLAIN, "computed")
-        same = derived(lambda holds, of: where(holds == of, 1, 0), a, b)
+            b = sheet.link(row, 2, expected, PLAIN, "computed")
+        same = derived(lambda holds, expected: where(holds == expected, 1, 0), a, b)
         verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
         self.wiring.names[f"chk_{name}"] = verdict
         sheet.status_cells.append((row, 3))
@@ -150,11 +165,11 @@ class ChecksSheet:
 
     def none_says(self, name: str, label: str, refs: Range, word: str, states: Sequence[Ref] | None = None) -> None:
         """A check that no cell of a range holds a word. states: its cells, where the range has the corners alone."""
-        n_found = sum(one.value == word for one in (refs.refs if states is None else states))
+        n_found = sum(state.value == word for state in (refs.refs if states is None else states))
         self.line(name, label, replace(count_of(refs, word), value=n_found), 0)
 
     def total(self) -> None:
-        """The overall word. What is counted is the lines that hold: one that is an error does not."""
+        """Add the overall verdict. It counts the lines that hold: a line with an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
         counted = count_of(Range(tuple(self.verdicts)), OK)
@@ -170,13 +185,14 @@ class ChecksSheet:
         self,
         name: str,
         title: str,
-        one: Formula,
+        state_formula: Formula,
         listed: Range,
         rows: Iterable[tuple[Ref, Sequence[Ref], Mapping[str, Source]]],
     ) -> None:
-        """A block of what the spare rows of a sheet that are begun still lack, and the check that they lack nothing.
+        """A block of the facts that spare rows with any entry still lack, and the check that they lack nothing.
 
-        listed: the names in use. rows: a row's name, its cells from the first to the last, and what else `one` reads.
+        listed: the names in use. rows: a row's name, its cells from the first to the last, and what else the
+        formula of a row's state reads.
         """
         self.sheet.text(self.below, 0, f"Rows of your own on {title}", "head")
         states = []
@@ -191,7 +207,7 @@ class ChecksSheet:
                 "n_named": written(n_named, lambda listed, name: count_where(listed == name), listed, called),
             }
             label = f"Row {called.row + 1}"
-            states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
+            states.append(self.sheet.compute(self.below, 1, state_formula, env, display=TEXT, label=label))
         self.below += 2
         area = Range(tuple(states))
         unfinished = derived(
@@ -203,7 +219,7 @@ class ChecksSheet:
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
     ) -> list[Ref]:
-        """A block of what must be the same here and there; gives the column that says 1 where both are."""
+        """A block of values that must be equal on two sheets; returns the column that says 1 where they are."""
         sheet, same = self.sheet, []
         sheet.texts(self.below, 0, (*heads, "Same"))
         for label, here, there in pairs:
@@ -220,7 +236,7 @@ class ChecksSheet:
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet, for which all others must stand."""
+    """The sheet Checks; all others must be built before."""
     page = ChecksSheet(wiring)
     _loads(page, wiring.tables["loads"].n_rows)
     _own_rows(page, len(solved.question.rows))
@@ -238,8 +254,8 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
     )
     _inputs(page)
-    # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
-    stems = {f"blk_{prefix}{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
+    # Errors in the capacity of a replica: the choice reads them as hardware that does not hold the load.
+    stems = {f"blk_{prefix}{quantity}" for prefix in ("", "wi_") for quantity in OF_REPLICA}
     held = [wiring.area(name) for name in sorted(stems & wiring.names.keys())]
     page.line("no_errors", "Errors in what a replica holds: none", written(0, _count_errors, *held), 0)
     if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
@@ -271,29 +287,29 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _loads(page: ChecksSheet, n_loads: int) -> None:
-    """A line per load beside the checks, and what is counted of them."""
+    """A line per load beside the checks, and the checks that count them."""
     sheet, loads = page.sheet, page.wiring.tables["loads"]
     columns: list[list[Ref]] = [[] for _ in CHECKS_OF_LOADS]
     for i, row in enumerate(range(HEAD_ROWS + 1, HEAD_ROWS + 1 + n_loads)):
         for k, name in enumerate(("model", "load_words")):
             sheet.link(row, LOADS + k, loads.columns[name][i], TEXT)
         env = {**page.wiring.inputs, **loads.row(i), "tolerance": page.tolerance}
-        for k, (one, _, _) in enumerate(CHECKS_OF_LOADS):
-            columns[k].append(sheet.compute(row, LOADS + 2 + k, one, env))
+        for k, (check, _, _) in enumerate(CHECKS_OF_LOADS):
+            columns[k].append(sheet.compute(row, LOADS + 2 + k, check, env))
     for (_, name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
         page.all_of(name, label, refs)
 
 
 def _headline(page: ChecksSheet) -> None:
-    """Whether the first sheet answers what is typed there, and nothing else in its place."""
+    """Add the check that the first sheet answers the load that is typed there, not a substitute."""
     wiring = page.wiring
     workload, requests = (wiring.ref(f"in_headline_{name}") for name in ("workload", "tier"))
     in_use, number = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
     named = lookup(wiring.area("list_workload"), in_use)
     pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
-    found = sum(typed == used for typed, used in pairs)
+    n_same = sum(typed == used for typed, used in pairs)
     counted = written(
-        found,
+        n_same,
         lambda workload, named, requests, number: where(workload == named, 1, 0) + where(requests == number, 1, 0),
         *(workload, named, requests, number),
     )
@@ -301,7 +317,8 @@ def _headline(page: ChecksSheet) -> None:
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:
-    """What the spare rows of Models and of Prices and hardware lack, and whether Decision can be answered.
+    """Add the facts that spare rows of Models and of Prices and hardware lack, and the check that Decision can be
+    answered.
 
     n_listed: instances of the catalog's, after which the spare rows stand.
     """
@@ -363,14 +380,14 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
 
 
 def _decision(page: ChecksSheet, model: int) -> Ref:
-    """Decision's choices beside what that model's headline on the first sheet is asked with, and below them the
-    cost of both; gives the cell that says 1 where they agree."""
+    """Decision's choices beside those of that model's headline on the first sheet, and below them the cost of both;
+    returns the cell that says 1 where they agree."""
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
     stated = derived(_or_0, lookup(loads.range(asked), load))
-    found = lookup(loads.range("workload_row"), load), stated
-    w, at_once = (sheet.link(row, 1 + k, of, PLAIN, "computed") for k, of in enumerate(found))
+    asked_load = lookup(loads.range("workload_row"), load), stated
+    w, at_once = (sheet.link(row, 1 + k, source, PLAIN, "computed") for k, source in enumerate(asked_load))
     sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
     everybody = sheet.text(row, 3, ANY)
     of_workload = {
@@ -419,49 +436,49 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     return agrees
 
 
-def _or_0(amount: Any) -> Any:
+def _or_0(amount: Quantity) -> Value:
     """A number; 0 where there is none."""
     return where(is_number(amount), amount, 0)
 
 
 def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Source, Source]]:
-    """The people of Decision and of the first sheet, where that may be of a rate, and how often each asks a day."""
+    """The people of Decision and of the first sheet, where its load may be a rate, and the questions of each a day."""
     loads = page.wiring.tables["loads"]
     if "stated_users" not in loads.columns:
         return
     here, there = page.wiring.ref("wi_own_users"), lookup(loads.range("stated_users"), load)
     yield "People", here, there
 
-    def asked(users: Any, each: Any) -> Any:
-        return where(users > 0, each, 0)
+    def asked(users: Quantity, per_person: Quantity) -> Value:
+        return where(users > 0, per_person, 0)
 
     yield "Questions a day, each", derived(asked, here, asks), derived(asked, there, lookup(loads.range(ASKS), load))
 
 
-def _count_above_zero(refs: Expr, with_rates: bool) -> Any:
-    """How many cells hold a number above 0, or say that the load is a rate."""
+def _count_above_zero(refs: Expr, with_rates: bool) -> Expr:
+    """The number of cells that hold a number above 0, or say that the load is a rate."""
     numbers = function("COUNTIFS", refs, ">0")
     return numbers + function("COUNTIFS", refs, RATE) if with_rates else numbers
 
 
-def _count_less(numbers: Expr, *others: Expr) -> Any:
-    """How many numbers a range has, less those of other ranges."""
+def _count_less(numbers: Expr, *others: Expr) -> Expr:
+    """The count of numbers in a range, less those of other ranges."""
     return functools.reduce(operator.sub, (function("COUNT", area) for area in (numbers, *others)))
 
 
-def _count_errors(*areas: Expr) -> Any:
-    """How many ranges hold an error."""
+def _count_errors(*areas: Expr) -> Expr:
+    """The number of ranges that hold an error."""
     return functools.reduce(operator.add, (1 * function("ISERROR", function("SUM", area)) for area in areas))
 
 
-def _stands_in(key: Expr, listed: Expr) -> Any:
-    """1 where a key stands in a list as it is, else 0: MATCH takes * for any text."""
-    found = function("INDEX", listed, function("MATCH", key, listed, 0))
-    return function("IFERROR", 1 * (found == key), 0)
+def _stands_in(key: Expr, listed: Expr) -> Expr:
+    """1 where a list holds a key literally, else 0: MATCH takes * for any text."""
+    entry = function("INDEX", listed, function("MATCH", key, listed, 0))
+    return function("IFERROR", 1 * (entry == key), 0)
 
 
 def _inputs(page: ChecksSheet) -> None:
-    """Inputs that a person may have emptied, or typed past what the cell accepts."""
+    """Checks of inputs that a person may have emptied, or typed out of range."""
     wiring, lists = page.wiring, page.wiring.lists
     for name, label, key in (
         ("contexts", "Every context is a number above 0", "workload_row"),

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy
 
 from sheetgen.book.sheets import Lookup, Ref, RepeatedRow, Row, RowValues, Sheet, column_name, lookup
-from sheetgen.book.wiring import LEFT, PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
+from sheetgen.book.wiring import LEFT, PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, RowSource, Table, Wiring, matrix
 from sheetgen.formula import Expr, Formula
 
 Axes = frozenset[str]  # of the program, those that no other determines: model, workload, tier, gpu, tp, dp
@@ -39,7 +38,7 @@ Rows = Callable[[Table], Iterable[int]]
 
 
 def every_row(table: Table) -> Iterable[int]:
-    """The places of all rows of a table."""
+    """The indices of all rows of a table."""
     return range(table.n_rows)
 
 
@@ -50,7 +49,7 @@ class Span:
     column reads."""
 
     width: int
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[RowSource]]
     place: str = ""
     left: int = LEFT
 
@@ -75,7 +74,7 @@ class Compiler:
     facts: Mapping[str, Axes] = field(default_factory=dict)
     inside: Sequence[Formula] = ()
     alike: Axes = NOWHERE
-    by_model: Mapping[str, tuple[Axes, Sequence[Sequence[Any]]]] = field(default_factory=dict)
+    by_model: Mapping[str, tuple[Axes, Sequence[Sequence[RowSource]]]] = field(default_factory=dict)
     axes: list[dict[str, Axes]] = field(default_factory=list)  # of the blocks, of each of `every`
     top: int = 0
     _shared: dict[tuple[str, int], RowValues] = field(default_factory=dict)
@@ -87,7 +86,7 @@ class Compiler:
     @contextmanager
     def alone(self, *which: Wiring) -> Iterator[Compiler]:
         """The compiler of blocks whose rows are those of some of `every` alone."""
-        places = [w for w, wiring in enumerate(self.every) if any(wiring is one for one in which)]
+        places = [w for w, wiring in enumerate(self.every) if any(wiring is chosen for chosen in which)]
         some = replace(
             self,
             every=[self.every[w] for w in places],
@@ -105,7 +104,7 @@ class Compiler:
         quantity: Formula,
         *,
         down: str = "",
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, RowSource] | None = None,
         rows: Rows = every_row,
     ) -> None:
         """Write a quantity's block.
@@ -124,7 +123,7 @@ class Compiler:
         widths: list[int] = []
         lefts: list[int] = []
         repeated: list[str] = []
-        sources: dict[str, list[Any]] = {read: [] for read in whole.inputs}
+        sources: dict[str, list[RowSource]] = {read: [] for read in whole.inputs}
         n_before = 0
         for w, (wiring, span) in enumerate(zip(every, spans, strict=True)):
             table = wiring.tables[down]
@@ -137,12 +136,12 @@ class Compiler:
                 widths.append(every_width[row])
                 lefts.append(span.left)
                 repeated.append(span.place)
-            for read, found in sources.items():
+            for read, row_sources in sources.items():
                 if read in given:
                     of_rows = given[read][n_before:] if isinstance(given[read], list) else given[read]
                 else:
                     of_rows = self._sources(w, read, down, span)
-                found += (of_rows[row] if isinstance(of_rows, list) else of_rows for row in written_rows)
+                row_sources += (of_rows[row] if isinstance(of_rows, list) else of_rows for row in written_rows)
             n_before += table.n_rows
         written = matrix(self.sheet, self.top, whole, labels, lefts, widths, sources, words or None)
         self.top += len(written) + 2
@@ -174,7 +173,7 @@ class Compiler:
                 wiring.blocks[name], axes[name] = wiring.blocks[other], axes[other]
 
     def _axes_of(self, w: int, name: str) -> Axes:
-        """The axes that what is read by a name, for that one of `every`, differs by."""
+        """The axes along which the quantity of that name differs, for the wiring `w` of `every`."""
         wiring = self.every[w]
         if name in self.alike and w == 0:
             return NOWHERE
@@ -193,16 +192,16 @@ class Compiler:
             return frozenset({"gpu"})
         return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
-    def sources(self, name: str, down: str) -> list[Any]:
-        """By row of the tables of that name, what the longest rows read by a name."""
-        found: list[Any] = []
+    def sources(self, name: str, down: str) -> list[RowSource]:
+        """By row of the tables of that name, the input of that name in the longest rows."""
+        sources: list[RowSource] = []
         for w, wiring in enumerate(self.every):
             read, n_rows = self._sources(w, name, down, self._widest), wiring.tables[down].n_rows
-            found += read if isinstance(read, list) else [read] * n_rows
-        return found
+            sources += read if isinstance(read, list) else [read] * n_rows
+        return sources
 
-    def _sources(self, w: int, name: str, down: str, span: Span) -> Any:
-        """What the rows of a table read by a name in some columns: the same in all of them, or a source for each."""
+    def _sources(self, w: int, name: str, down: str, span: Span) -> RowSource:
+        """The input of that name for the rows of a table in some columns: one source for all rows, or one for each."""
         wiring = self.every[w]
         gpus, table = wiring.tables["gpus"], wiring.tables[down]
         if name in self.axes[w]:
@@ -224,11 +223,11 @@ class Compiler:
                 return list(table.by_row(key_of_table, wiring.tables[key_of_table].columns[name]))
         return wiring.inputs[name]
 
-    def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[Any]:
-        """What the rows of a table read of a block on this sheet. Where a reader chooses the workload of a row, that of
-        the context is looked up."""
+    def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[RowSource]:
+        """The values of a block on this sheet for the rows of a table. Where a reader chooses the workload of a row,
+        the context's row is looked up."""
         block = wiring.blocks[name]
-        whole: Any = [
+        whole: Sequence[RowSource] = [
             RepeatedRow(row.row, row.place, span.columns[row.place][: span.width])
             if isinstance(row, RepeatedRow)
             else row
@@ -236,15 +235,17 @@ class Compiler:
         ]
         above = Lookup(None, lambda here: Expr(_column_of(whole)))
 
-        def chosen(row: int) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
+        def chosen(
+            row: int,
+        ) -> RowSource:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
             place = table.columns[PLACES[block.down]][row]
             values = list(whole[int(place.value) - 1].values)
             return RowLookup(values, place, "INDEX({0},{1})", (above,)) if len(whole) > 1 else whole[0]
 
         return table.by_row(block.down, whole, chosen)
 
-    def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
-        """What the rows of a table look up in a block of Profiles, at each column's profile."""
+    def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[RowSource]:
+        """Look-ups of the rows of a table in a block of Profiles, at each column's profile."""
         block, places = wiring.blocks[name], self.head.columns["profile"]
         profiles = [int(place.value) - 1 for place in places]
         values, read = (
@@ -262,7 +263,8 @@ class Compiler:
         return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), chosen)
 
     def _side_by_side(self, wiring: Wiring, name: str, span: Span) -> list[RowLookup]:
-        """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""
+        """By model a look-up, at each column's GPU, in that one of the side-by-side columns of GPUs which the model's
+        row picks."""
         names, key = SIDE_BY_SIDE[name]
         columns = [wiring.tables["gpus"].range(of_place).refs for of_place in names]
         places = span.columns["gpu_row"]
@@ -273,6 +275,6 @@ class Compiler:
 
 
 def _column_of(rows: Sequence[Row]) -> str:
-    """A block's column above or below the cell that reads it."""
+    """The column of a block above or below the cell that reads it, as text."""
     letters, first, last = column_name(rows[0].left), 1 + rows[0].row, 1 + rows[-1].row
     return f"{letters}${first}:{letters}${last}"

@@ -1,4 +1,5 @@
-"""Constants: what formulas count in, purchase classes, layouts and precisions, and what follows from inputs alone."""
+"""Constants: units of formulas, purchase classes, layouts and precisions, and quantities that follow from inputs
+alone."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ WHAT = {NOTE: "what"}
 
 
 def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
-    """The sheet, with every constant registered in `wiring`; `derive_constants` adds what follows from inputs."""
+    """The sheet Constants, with every constant registered in `wiring`; `derive_constants` adds what follows from
+    inputs."""
     page = InputsSheet(
         solved,
         wiring,
@@ -69,19 +71,20 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
 
 
 def derive_constants(page: InputsSheet) -> None:
-    """What follows from inputs alone, worked out once: the purchase class in use, hours paid, yearly depreciation."""
+    """Quantities that follow from inputs alone, computed once: the purchase class in use, hours paid, yearly
+    depreciation."""
     wiring, sheet = page.wiring, page.sheet
     page.section("What follows from inputs alone", WHAT)
     purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
     committed = wiring.lists["committed"]
     row = position_or_after(names, purchase)  # past the last where it is no class: nothing has a price then
     flag = entry_of(committed, names, purchase, ZERO)
-    for name, label, what in (
+    for name, label, value in (
         ("purchase_row", "Row of the class in use", row),
         ("is_committed", "It is a commitment (0 or 1)", flag),
     ):
         page.words(label, "")
-        wiring.inputs[name] = sheet.link(page.row, VALUE, what, PLAIN, "computed")
+        wiring.inputs[name] = sheet.link(page.row, VALUE, value, PLAIN, "computed")
         page.row += 1
     page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
     page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
@@ -95,24 +98,25 @@ def _money(page: InputsSheet) -> None:
     for name, label, unit, note in OF_MONEY:
         page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
     names, committed = list[Ref](), list[Ref]()
-    for name, one in units.PURCHASES.items():
-        page.words(name, "", f"Bought {one.words}: 1 where every hour of the term is paid for, run or not.")
+    for name, purchase_class in units.PURCHASES.items():
+        page.words(name, "", f"Bought {purchase_class.words}: 1 where every hour of the term is paid for, run or not.")
         names.append(Ref(page.sheet.name, page.row, LABEL, name))
-        committed.append(page.sheet.put(page.row, VALUE, Cell(int(one.committed), "fixed", PLAIN)))
+        committed.append(page.sheet.put(page.row, VALUE, Cell(int(purchase_class.committed), "fixed", PLAIN)))
         page.row += 1
     page.wiring.names[CLASSES] = Range(tuple(names))
     page.wiring.lists["committed"] = Range(tuple(committed))
-    said = BY_NAME["together"].kind.words
-    for word in said:
+    choices = BY_NAME["together"].kind.words
+    for word in choices:
         page.words(word, "", "A choice of Inputs.")
         page.row += 1
     page.wiring.names[NO_YES] = Range(
-        tuple(Ref(page.sheet.name, page.row - len(said) + k, LABEL, word) for k, word in enumerate(said))
+        tuple(Ref(page.sheet.name, page.row - len(choices) + k, LABEL, word) for k, word in enumerate(choices))
     )
 
 
 def _judgements(page: InputsSheet) -> None:
-    """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
+    """The rules by which default targets of speed follow from a load, and the least saving for which the next cheapest
+    is named."""
     reference = page.solved.question.reference
     page.section("Default targets, and the next cheapest", WHAT)
     for name in (*ASSUMED, "working_hours_per_month", "least_saving_fraction"):
@@ -134,11 +138,16 @@ def _memory(page: InputsSheet) -> None:
         "Data-parallel layouts are for GPUs linked at least so fast.",
     )
     for name, label, sizes, note in (
-        ("tp", "TP", (one.tensor_parallel_size for one in question.layouts), "Tensor-parallel sizes that are tried."),
+        (
+            "tp",
+            "TP",
+            (layout.tensor_parallel_size for layout in question.layouts),
+            "Tensor-parallel sizes that are tried.",
+        ),
         (
             "dp",
             "DP",
-            (one.data_parallel_size for one in question.layouts),
+            (layout.data_parallel_size for layout in question.layouts),
             "Data-parallel ranks, for mixtures of experts.",
         ),
     ):
@@ -163,16 +172,16 @@ def _memory(page: InputsSheet) -> None:
 
 
 def _speed(page: InputsSheet) -> None:
-    """What all GPUs share, and the row of batches that is tried."""
-    known = page.solved.question.speed
-    assert known is not None
+    """Constants that all GPUs share, and the row of batches that are tried."""
+    constants = page.solved.question.speed
+    assert constants is not None
     page.section("Speed: what all GPUs share", WHAT)
     for row in (
-        ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
+        ("nvlink_gpus", "GPUs of a node", constants.nvlink_gpus, PLAIN, "GPUs", constants.all_reduce_source),
         (
             "all_reduce_growth",
             "Growth of an all-reduce's latency",
-            known.all_reduce_growth,
+            constants.all_reduce_growth,
             FACTOR,
             "",
             "(GPUs / GPUs of a node) to this power.",
@@ -180,32 +189,32 @@ def _speed(page: InputsSheet) -> None:
         (
             "chunks_power",
             "Steps before a prompt grow with its chunks",
-            known.chunks_power,
+            constants.chunks_power,
             FACTOR,
             "",
-            known.chunks_source,
+            constants.chunks_source,
         ),
-        *((name, label, getattr(known, name), FACTOR, "", known.kernels_source) for name, label in OF_KERNELS),
+        *((name, label, getattr(constants, name), FACTOR, "", constants.kernels_source) for name, label in OF_KERNELS),
         (
             "least_step_seconds",
             "Shortest step of an engine",
-            known.least_step_seconds,
+            constants.least_step_seconds,
             FACTOR,
             "seconds",
-            known.least_step_source,
+            constants.least_step_source,
         ),
         (
             "network_hop_seconds",
             "Latency from machine to machine",
-            known.network_hop_seconds,
+            constants.network_hop_seconds,
             FACTOR,
             "seconds",
-            known.network_source,
+            constants.network_source,
         ),
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
-        ("longest_prompt_tokens", "Longest measured prompt", known.longest_prompt_tokens, WHOLE, "tokens", ""),
+        ("longest_prompt_tokens", "Longest measured prompt", constants.longest_prompt_tokens, WHOLE, "tokens", ""),
         (
             "measure_first_above",
             "Measure first above",
@@ -231,7 +240,8 @@ def _speed(page: InputsSheet) -> None:
 
 
 def _measured(page: InputsSheet) -> None:
-    """The deployments that were measured, with what their runs set; where there are none, what all have instead."""
+    """The measured deployments with the values that their runs set; where there are none, the values that hold
+    without."""
     question, lists = page.solved.question, page.wiring.lists
     measured = question.measurements.deployments
     if not measured:
@@ -240,7 +250,7 @@ def _measured(page: InputsSheet) -> None:
             page.fixed(name, in_words(name), value, display, unit, "0: not measured.")
         return
     page.section("Measured deployments: what --measured set, by what served", WHAT)
-    sources = ["; ".join(one.sources) for one in measured]
+    sources = ["; ".join(deployment.sources) for deployment in measured]
     for name, column in measured_columns(question).items():
         display, unit = (TEXT, "") if column.dtype == object else _shown(name)
         notes = sources if name in OF_MEASUREMENTS.values() else [""] * len(sources)
@@ -253,7 +263,7 @@ def _measured(page: InputsSheet) -> None:
 
 
 def _shown(name: str) -> tuple[Display, str]:
-    """How a quantity of measured deployments is shown, and its unit."""
+    """The display and the unit of a quantity of measured deployments."""
     return (WHOLE, "bytes") if name.endswith("_bytes") else (FACTOR, "")
 
 
@@ -273,20 +283,20 @@ def _precisions(page: InputsSheet) -> None:
             page.row += 1
             columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
             for column, (key, head) in enumerate(heads.items(), 1):
-                known = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
-                value = page.solved.question.overrides.value("precisions", d.name, key, known)
+                default = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
+                value = page.solved.question.overrides.value("precisions", d.name, key, default)
                 accepted = Validation.of(TABLES["precisions"][key], f"Bytes, {head}")
                 columns[key].append(page.sheet.put(page.row, column, Cell(value, "input", FACTOR, validation=accepted)))
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
     page.section("Precisions, as they are said", {NOTE: "what"})
-    said = list[Ref]()
+    spelled = list[Ref]()
     for d in DTYPES.values():
         page.words(d.name, "")
-        said.append(page.sheet.put(page.row, VALUE, Cell(d.name.upper(), "label", TEXT)))
+        spelled.append(page.sheet.put(page.row, VALUE, Cell(d.name.upper(), "label", TEXT)))
         page.row += 1
-    page.wiring.lists["words_of_dtypes"] = Range(tuple(said))
+    page.wiring.lists["words_of_dtypes"] = Range(tuple(spelled))
     aliases, meant = [], []
     for alias, name in DTYPE_ALIASES.items():
         aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))

@@ -1,22 +1,21 @@
-"""Contexts: what each model has to do for a workload, and the batches that are tried."""
+"""Contexts: the work of each model for a workload, and the batches that are tried."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.book.sheets import Ref, Sheet, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.formula import Quantity, formula, is_number, where
+from sheetgen.formula import Quantity, Value, formula, is_number, where
 from sheetgen.program.quantities import TOKENS
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
 from sheetgen.sizing import parallelism, people, rates, speed
 from sheetgen.units import FACTOR, PERCENT, PLAIN, TEXT, WHOLE
 
-# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands on Workings for
-# what was chosen.
+# Parts of a step on a profile. Profiles computes them within the quantities that read them; Workings shows them for
+# the chosen hardware.
 PARTS = (
     speed.context_read_bytes,
     speed.dense_seconds,
@@ -36,7 +35,7 @@ LEFT = ("tpot_residual", "ttft_residual")  # of a model, or its prompt, on a pro
 
 
 @formula("Requests of the strides")
-def stride_requests(one: Any, requests_per_stride: Any) -> Any:
+def stride_requests(one: Quantity, requests_per_stride: Quantity) -> Quantity:
     """Requests of so many strides.
 
     Source: definition.
@@ -45,7 +44,7 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
 
 
 @formula("Level in force", FACTOR)
-def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Any:
+def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Value:
     """Standard deviations at which a context is answered: those of the confidence in use, or none where nothing
     served it at that when the workbook was built.
 
@@ -87,9 +86,9 @@ def build_latency(
     table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
     for figure in ("tpot", "ttft"):
         target = f"{figure}_target_ms"
-        given = (lookup(lists[f"{figure}_targets"], at) for at in table.columns["workload_row"])
-        found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
-        table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
+        given = (lookup(lists[f"{figure}_targets"], row) for row in table.columns["workload_row"])
+        targets = (derived(lambda ms: where(is_number(ms), ms, 0), cell) for cell in given)
+        table.looked_up(target, f"{figure.upper()} target, ms", targets, WHOLE)
         table.computed(
             parallelism.token_limit_seconds if figure == "tpot" else parallelism.limit_seconds,
             {"target_ms": table.columns[target]},
@@ -109,14 +108,14 @@ def build_latency(
         table.looked_up("level_z", level_in_force.label, levels, FACTOR)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
-    for one in (*TOKENS, parallelism.within_limit):
-        table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+    for quantity in (*TOKENS, parallelism.within_limit):
+        table.computed(quantity, {"max_model_len": table.columns["context_tokens"]})
     _tried(table)
     return sheet
 
 
 def put_asks(table: Table) -> None:
-    """How often a person asks a day, by the workload of each row."""
+    """The questions of a person a day, by the workload of each row."""
     table.picked(ASKS, in_words(ASKS), table.wiring.lists[ASKS], "workload_row", width=14)
 
 
@@ -146,7 +145,7 @@ def _tried(latency: Table) -> None:
     batches: dict[str, tuple[Read, str]] = {
         "untouched_by_request": (steps, "requests"),
         "untouched_by_stride": (
-            [worked_out(stride_requests, {"one": one, "requests_per_stride": size}) for one in steps],
+            [worked_out(stride_requests, {"one": step, "requests_per_stride": size}) for step in steps],
             "strides",
         ),
     }

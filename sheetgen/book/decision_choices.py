@@ -1,5 +1,5 @@
-"""What Decision is built with: its choices and factors as typed, all that its dropdowns offer, and the loads that it
-answers.
+"""The data that Decision is built with: its choices and factors as typed, the entries of its dropdowns, and the loads
+that it answers.
 
 A spreadsheet cannot refuse what is typed into it. Where a choice is not known it shows words, and no numbers.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import both, formula, is_number, largest, number_where, round_up, smallest, where
+from sheetgen.formula import Quantity, Value, both, formula, is_number, largest, number_where, round_up, smallest, where
 from sheetgen.question.inputs import HISTORY
+from sheetgen.question.parse import Raw
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
@@ -29,14 +30,14 @@ ENDS = ("low", "high")
 
 
 class Context(NamedTuple):
-    """A row of Decision contexts: in which precision, of which case, at which level."""
+    """A row of Decision contexts: its precision, its case and its level."""
 
     precision: int = AS_ASKED
     case: int = BASE
     level: str = ASKED
 
 
-# The first of them are shown with their speed and their chance, the others with what they rent and cost alone.
+# The first of them are shown with their speed and their chance, the others with instances and cost alone.
 SHOWN = (Context(), Context(level=EVEN), Context(KV_FP8), Context(FOUR_BITS))
 CONTEXTS = (*SHOWN, Context(level=SURE), Context(PUBLISHED), Context(case=LOW), Context(case=HIGH))
 # Every load that is answered: its context, and its place among the sizes of the load (base, low, high, the outer ones).
@@ -50,12 +51,14 @@ LOADS: tuple[tuple[Context, int], ...] = (
 
 
 def load_of(context: Context = CONTEXTS[0], size: int = BASE) -> int:
-    """Where a load stands among all."""
+    """The index of a load among all loads of Decision."""
     return LOADS.index((context, size))
 
 
 @formula("Context of the case")
-def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any, answer_tokens: Any) -> Any:
+def case_context_tokens(
+    context_tokens: Quantity, case_factor: Quantity, max_context_tokens: Quantity, answer_tokens: Quantity
+) -> Value:
     """The context of a case: at least the answer, and at most what the model accepts, where the base keeps to these.
 
     Source: context x the case's factor.
@@ -67,7 +70,7 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
 
 @formula("Requests at once of the case")
-def case_requests(requests: Any, case_factor: Any) -> Any:
+def case_requests(requests: Quantity, case_factor: Quantity) -> Value:
     """Requests at once of a case; none of people, whose rate counts.
 
     Source: requests at once x the case's factor.
@@ -76,7 +79,7 @@ def case_requests(requests: Any, case_factor: Any) -> Any:
 
 
 @formula("People of the case, or requests at once")
-def case_load(stated_users: Any, requests: Any, case_factor: Any) -> Any:
+def case_load(stated_users: Quantity, requests: Quantity, case_factor: Quantity) -> Value:
     """How large the load of a case is, in what it was stated in.
 
     Source: people, or requests at once, x the case's factor.
@@ -85,13 +88,13 @@ def case_load(stated_users: Any, requests: Any, case_factor: Any) -> Any:
 
 
 @formula("People stated; 0: none")
-def people_or_none(users: Any) -> Any:
+def people_or_none(users: Quantity) -> Value:
     """People as they were typed; 0 where there are none."""
     return where(is_number(users), largest(users, 0), 0)
 
 
 @formula("Requests at once, stated")
-def requests_of_choice(stated_users: Any, concurrent_requests: Any) -> Any:
+def requests_of_choice(stated_users: Quantity, concurrent_requests: Quantity) -> Value:
     """Requests at once as they were typed; none beside people, whose rate counts.
 
     Source: INTERFACE (a load is people, a rate, or requests at once).
@@ -100,7 +103,7 @@ def requests_of_choice(stated_users: Any, concurrent_requests: Any) -> Any:
 
 
 @formula("A request follows each answer (1 or 0)", PLAIN)
-def loop_of_choice(stated_users: Any) -> Any:
+def loop_of_choice(stated_users: Quantity) -> Value:
     """1 for requests at once, one of which follows each answer; 0 for people, whose requests arrive at a rate.
 
     Source: prompts_waited_for.
@@ -109,7 +112,7 @@ def loop_of_choice(stated_users: Any) -> Any:
 
 
 @formula("Requests per second of the case", TWO_DECIMALS)
-def case_rate(requests_per_second: Any, case_factor: Any) -> Any:
+def case_rate(requests_per_second: Quantity, case_factor: Quantity) -> Value:
     """Requests that arrive in a second in a case.
 
     Source: the rate of the people x the case's factor.
@@ -122,14 +125,15 @@ class Choices:
     """picked: the page's choices by name; factors: of the ends of users, context and price; models: what the dropdown
     offers beside the workbook's own; follows: the targets that nobody states, which follow the tokens."""
 
-    picked: Mapping[str, Any]
+    picked: Mapping[str, Raw]
     factors: Mapping[str, tuple[float, ...]]
     models: tuple[Model, ...]
     follows: frozenset[str]
 
 
 def decision(solved: Solution) -> Choices:
-    """The headline's load of the model to approve, or of the first; or what was typed on the page."""
+    """The choices of Decision: as typed on the page, else the headline's load of the model to approve, or of the first
+    model."""
     question = solved.question
     m, w = question.ask or 0, question.headline[0]
     row = headline_rows(solved)[m]
@@ -165,7 +169,7 @@ def decision(solved: Solution) -> Choices:
     models = question.reference.models
     # A spreadsheet finds a name in capitals, too: the choices as the dropdowns spell them.
     lists = offered(question, models)
-    spelled = {name: {str(known).lower(): known for known in reversed(of)} for name, of in lists.items()}
+    spelled = {name: {str(choice).lower(): choice for choice in reversed(listed)} for name, listed in lists.items()}
     picked = {name: spelled.get(name, {}).get(str(value).lower(), value) for name, value in picked.items()}
     has_history = bool(getattr(workload, HISTORY))  # which Decision does not ask for
     stated = {name for name in TARGETS if workload.id in question.stated[name]}
@@ -174,8 +178,8 @@ def decision(solved: Solution) -> Choices:
     return Choices(picked, factors, models, follows)
 
 
-def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:
-    """What each dropdown offers, in the order in which a spreadsheet looks for it."""
+def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[str]]:
+    """The entries of each dropdown, in the order in which a spreadsheet searches them."""
     own = [row["model"] for row in question.overrides.own_models if row.get("model")]
     blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
     return {
@@ -196,29 +200,29 @@ def providers(question: Question) -> list[str]:
 
 def regions(question: Question) -> list[str]:
     """The regions of Prices and hardware, as typed."""
-    rows = ((question.overrides.instances.get(one.instance, {}), one.region) for one in question.rows)
+    rows = ((question.overrides.instances.get(candidate.instance, {}), candidate.region) for candidate in question.rows)
     typed = [row.get("region", region) for row, region in rows]
     typed += [row.get("region") for row in question.overrides.own_instances if row.get("type")]
     return list(dict.fromkeys(region for region in typed if region))
 
 
 def room_for(used: Iterable[str], as_built: Iterable[str]) -> int:
-    """How many rows a table of providers or regions has: as many as the catalog's rows have, and spare ones, which
-    those that were typed fill first; more where these do not suffice."""
-    of_rows = {one for one in as_built if one}
+    """The number of rows of a table of providers or regions: the catalog's and spare ones, which typed entries fill
+    first; more where these do not suffice."""
+    of_rows = {name for name in as_built if name}
     return max(len(of_rows) + SPARE_INSTANCES, len(of_rows.union(used)))
 
 
 def instances(question: Question) -> list[tuple[str, str | None]]:
     """Name and GPU of each row of Prices and hardware, as typed; those too that cannot be rented."""
-    overrides, found = question.overrides, []
-    for one in question.rows:
-        provider, kind = one.instance.split("/", 1)
-        row = overrides.instances.get(one.instance, {})
+    overrides, listed = question.overrides, []
+    for candidate in question.rows:
+        provider, kind = candidate.instance.split("/", 1)
+        row = overrides.instances.get(candidate.instance, {})
         name = f"{row.get('provider', provider)}/{row.get('type', kind)}"
-        found.append((name, row.get("instance_gpu", one.gpu.id)))
+        listed.append((name, row.get("instance_gpu", candidate.gpu.id)))
     own = (row for row in overrides.own_instances if row.get("type"))
-    return found + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
+    return listed + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
 
 
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models

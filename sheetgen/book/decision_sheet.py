@@ -1,10 +1,10 @@
-"""Decision: one model and any load, live: what to rent, how sure, what would change the price, ways to pay less."""
+"""Decision: one model and any load, live: the instances to rent, the certainty, the inputs that move the price, ways to
+pay less."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
@@ -57,7 +57,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
-from sheetgen.formula import Formula, is_number, is_text, where
+from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
@@ -73,7 +73,7 @@ N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
-# Choices: name, label, display; what the cell says, and what bounds it.
+# Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("model", "Model", TEXT, "A model of Catalog, or one that you typed on Models.", {}),
     ("workload", "Workload", TEXT, "One of this sheet, for the questions and tokens below; or: as typed.", {}),
@@ -99,37 +99,37 @@ OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answe
 OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 
 
-def _change(kind: str, **slots: Any) -> str:
-    """What a way to pay less changes, as the request says it."""
+def _change(kind: str, **slots: object) -> str:
+    """The change that a way to pay less makes, in the words of the request."""
     return capital(str(WAYS[kind].change.fill(**slots)))
 
 
-def _loses(kind: str, **slots: Any) -> str:
-    """What it gives up, in the same words."""
+def _loses(kind: str, **slots: object) -> str:
+    """The loss that comes with a way to pay less, in the words of the request."""
     return str(WAYS[kind].loses.fill(**slots))
 
 
-def _or_none(target_ms: Any) -> Any:
+def _or_none(target_ms: Quantity) -> Value:
     """A target; 0, which is none, where the cell is blank."""
     return where(is_number(target_ms), target_ms, 0)
 
 
 class DecisionSheets:
     """The page, and the sheets behind it: first the choices, which the workings read; then the answer, once Profiles
-    and Candidates stand. of: the workbook's own wiring, whose names it adds to.
+    and Candidates stand. book: the workbook's own wiring, whose names it adds to.
 
     What is sized for it stands in rows of its own below those of the workbook's models and loads, on Profiles and
     Candidates.
     """
 
-    def __init__(self, solved: Solution, one: Choices, of: Wiring) -> None:
-        self.one, self.of, self.wiring = one, of, Wiring(prefix="wi_")
+    def __init__(self, solved: Solution, choices: Choices, book: Wiring) -> None:
+        self.choices, self.book, self.wiring = choices, book, Wiring(prefix="wi_")
         self.sheet = Sheet("Decision", landscape=False, one_page=True, about="One model and any load, live.")
         self.sheet.widths, self.sheet.n_printed = dict(WIDTHS), N_COLUMNS
         self.inputs: dict[str, Ref] = {}  # by defined name
-        catalog = build_lists(solved, one, of)
+        catalog = build_lists(solved, choices, book)
         self.picked = self._choices(regions_of_prices(solved.question))
-        self.data = build_data(self.picked, of, self.wiring)
+        self.data = build_data(self.picked, book, self.wiring)
         self._load()
         self._cases()
         for sheet in (self.data, self.sheet):
@@ -156,7 +156,8 @@ class DecisionSheets:
         return ", ".join(word for word in words if word)
 
     def _choices(self, regions: Text) -> dict[str, Ref]:
-        """The yellow cells, with names in_decision_...; gives those that count, of a workload where one is chosen."""
+        """The yellow cells, with names in_decision_...; returns those that count: the workload's where one is
+        chosen."""
         sheet, picked, counted = self.sheet, dict[str, Ref](), dict[str, Ref]()
         sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
         sheet.texts(FIRST_ROW - 1, 0, ("The question", ""), "rule")
@@ -164,8 +165,8 @@ class DecisionSheets:
         for row, (name, label, display, message, more) in enumerate(CHOICES_SHOWN, FIRST_ROW):
             kind = None if name in LISTS else BY_NAME[f"decision_{name}"].kind
             validation = Validation(label, message, source=LISTS.get(name), kind=kind, **more)
-            cell = Cell(self.one.picked[name], "input", display, validation=validation)
-            if name in self.one.follows:
+            cell = Cell(self.choices.picked[name], "input", display, validation=validation)
+            if name in self.choices.follows:
                 usual = self._target(name, counted["context_tokens"], counted["answer_tokens"])
                 cell = replace(cell, value=usual.value, formula=usual.expr(sheet.name))
             if name == "concurrent_requests":
@@ -174,10 +175,10 @@ class DecisionSheets:
                 sheet.text(row, CHOICE - 1, label, "plain")
             picked[name] = sheet.put(row, CHOICE, cell, f"in_decision_{name}")
             if name in OF_WORKLOAD:
-                listed, names = self.of.lists[OF_WORKLOAD[name]], self.of.area("list_workload")
+                listed, names = self.book.lists[OF_WORKLOAD[name]], self.book.area("list_workload")
                 of_workload = entry_of(listed, names, picked["workload"], picked[name])
                 counted[name] = sheet.link(row, HIDDEN + 3, of_workload, display, "off_page")
-                self.of.names[f"calc_decision_{name}"] = counted[name]
+                self.book.names[f"calc_decision_{name}"] = counted[name]
             sheet.heights[row] = 17
         self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
@@ -186,8 +187,8 @@ class DecisionSheets:
         return picked | counted
 
     def _mark_unused(self, picked: Mapping[str, Ref]) -> None:
-        """What does not count is grey: requests at once beside people, questions a day without them, and what a
-        workload has."""
+        """Grey the cells that do not count: requests at once beside people, questions a day without people, and lengths
+        that the workload sets."""
         people, workload = (
             picked[name]._replace(name=None).expr(self.sheet.name).text for name in ("users", "workload")
         )
@@ -202,16 +203,16 @@ class DecisionSheets:
 
     def _target(self, name: str, context: Source, answer: Source) -> Lookup:
         """The target that follows a context and its answer."""
-        inputs, default = self.of.inputs, dict(zip(TARGETS, targets.DEFAULTS, strict=True))[name]
+        inputs, default = self.book.inputs, dict(zip(TARGETS, targets.DEFAULTS, strict=True))[name]
         env: dict[str, Source] = {**inputs, "context_tokens": context, "answer_tokens": answer}
         env["input_tokens"] = worked_out(*figures.prompt_of(inputs, context, answer))
         env["cached_fraction"] = inputs["prefix_cache_hit_fraction"]
         return worked_out(figures.followed(default), env)
 
     def _target_of_case(self, name: str, context: Source, answer: Source, *, is_base: bool) -> Source:
-        """The target of a case: as the page says, or, where that one follows its tokens, as those of the case do."""
+        """The target of a case: the page's, or, where that follows its tokens, the one that follows the case's."""
         target = self.picked[name]
-        if is_base or name not in self.one.follows:
+        if is_base or name not in self.choices.follows:
             return target
         usual = self._target(name, self.picked["context_tokens"], answer)
         env: dict[str, Source] = {
@@ -221,12 +222,12 @@ class DecisionSheets:
         }
         return worked_out(figures.case_target_ms, env)
 
-    def _put(self, name: str, label: str, one: Formula, env: Mapping[str, Source]) -> Ref:
+    def _put(self, name: str, label: str, quantity: Formula, env: Mapping[str, Source]) -> Ref:
         """A line of Decision data, read under that name."""
         row, read = below(self.data) - 1, {**self.wiring.inputs, **env}
-        ref = self.data.compute(row, 1, one, read, label=label)
+        ref = self.data.compute(row, 1, quantity, read, label=label)
         if self.data.is_search(ref):
-            ref = self.data.pass_on(row, 2, ref, one, read)
+            ref = self.data.pass_on(row, 2, ref, quantity, read)
         self.wiring.inputs[name] = ref
         return ref
 
@@ -237,15 +238,15 @@ class DecisionSheets:
         levels = (("own_even_z", 0, "of an even chance"), ("own_sure_z", certainty.SURE_Z, "of 90 %"))
         for name, deviations, label in levels:
             inputs[name] = data.put(below(data) - 1, 1, Cell(deviations, "fixed", TWO_DECIMALS), label=label)
-        names, committed = Range(self.of.area(LISTS["purchase"]).refs), self.of.lists["committed"]
+        names, committed = Range(self.book.area(LISTS["purchase"]).refs), self.book.lists["committed"]
         place = position_or_after(names, picked["purchase"])
         inputs["own_purchase_row"] = data.link(below(data) - 1, 1, place, PLAIN, "computed", label="Row of the class")
         flag = entry_of(committed, names, picked["purchase"], ZERO)
         hours = cost.paid_hours_per_month
         self._put("own_paid_hours_per_month", "Hours paid a month", hours, {"is_committed": flag})
         for name in ("provider", "region"):
-            at = below(data) - 1
-            inputs[f"own_{name}"] = data.link(at, 1, picked[name], TEXT, "computed", label=f"{in_words(name)} chosen")
+            row = below(data) - 1
+            inputs[f"own_{name}"] = data.link(row, 1, picked[name], TEXT, "computed", label=f"{in_words(name)} chosen")
         for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
             env = {"is_committed": of_class}
             self._put(f"{class_stem(purchase)}_paid_hours", f"Hours paid a month, {purchase}", hours, env)
@@ -253,8 +254,8 @@ class DecisionSheets:
         inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
         inputs[ASKS] = picked[ASKS]
         limits: dict[str, Source] = {
-            f"{figure}_limit_seconds": self._put(f"own_{figure}_limit", f"{figure.upper()} in force, s", one, env)
-            for figure, one, env in (
+            f"{figure}_limit_seconds": self._put(f"own_{figure}_limit", f"{figure.upper()} in force, s", quantity, env)
+            for figure, quantity, env in (
                 (
                     figure,
                     parallelism.limit_seconds,
@@ -267,7 +268,7 @@ class DecisionSheets:
         self._put(
             "own_target_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
         )
-        # People ask over the day; what they ask in a second of the busiest hour is the rate.
+        # People ask over the day; the rate is their requests per second in the busiest hour.
         of_day: dict[str, Source] = {
             "users": users,
             "input_tokens": ZERO,
@@ -283,14 +284,15 @@ class DecisionSheets:
         self._put("closed_loop", loop_of_choice.label, loop_of_choice, stated)
 
     def _cases(self) -> None:
-        """The factors of the ends, in yellow cells further down; and what they make of requests and context."""
+        """The factors of the ends, in yellow cells further down, and the requests and contexts that follow from
+        them."""
         sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
         self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 20
         factors: dict[str, list[Ref]] = {}
         for row, (name, label) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
             check = Validation(label, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
             sheet.text(row, 0, label, "plain")
-            ends = zip((LOW_AT, ANSWER), ENDS, self.one.factors[name], strict=True)
+            ends = zip((LOW_AT, ANSWER), ENDS, self.choices.factors[name], strict=True)
             factors[name] = [
                 sheet.put(row, column, Cell(f, "input", FACTOR, validation=check), f"in_case_{name}_{end}")
                 for column, end, f in ends
@@ -301,7 +303,7 @@ class DecisionSheets:
         data.texts(row, 1, (*CASES, *("of the chart" for _ in OUTER)))
         outer = [data.put(row + 1, 4 + k, Cell(share, "fixed", FACTOR)) for k, share in enumerate(OUTER)]
         sizes: tuple[Source, ...] = (constant(1), *factors["users"], *outer)
-        own: dict[str, Any] = {
+        own: dict[str, Source] = {
             "requests": self.at_once,
             "requests_per_second": self.rate,
             "stated_users": inputs["own_users"],
@@ -336,24 +338,25 @@ class DecisionSheets:
             ("tpot_targets", "Target: time per token, ms", of_cases["tpot_ms"]),
             ("ttft_targets", "Target: first token, ms", of_cases["ttft_ms"]),
         )
-        for at, (name, label, read) in enumerate(lines, row + 4):
-            data.text(at, 0, label, "label")
+        for data_row, (name, label, read) in enumerate(lines, row + 4):
+            data.text(data_row, 0, label, "label")
             cells = (
-                data.formula(at, 1 + k, found.value or 0, found.expr(data.name), WHOLE) for k, found in enumerate(read)
+                data.formula(data_row, 1 + k, source.value or 0, source.expr(data.name), WHOLE)
+                for k, source in enumerate(read)
             )
             lists[name] = Range(tuple(cells))
-        at = row + 4 + len(lines)
-        data.text(at, 0, "Prompt, tokens", "label")
+        data_row = row + 4 + len(lines)
+        data.text(data_row, 0, "Prompt, tokens", "label")
         lists["prompts"] = Range(
             tuple(
-                data.compute(at, k, *figures.prompt_of(inputs, context, answer))
+                data.compute(data_row, k, *figures.prompt_of(inputs, context, answer))
                 for k, context in enumerate(contexts, 1)
             )
         )
 
     def answer(self) -> None:
-        """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
-        self.of.names |= self.inputs
+        """Add the choices of Decision's loads, once Profiles and Candidates stand, and the rest of the page."""
+        self.book.names |= self.inputs
         beside = {EVEN: 1, SURE: 2}
         levels = [beside.get(context.level, 0) for context, _ in LOADS]
         add_choices(self.wiring, takes_cheapest=levels, n_shown=len(SHOWN))
@@ -369,30 +372,30 @@ class DecisionSheets:
                 cell.note = ""  # the same as on the workbook's own sheets
 
     def _in_force(self, name: str) -> Lookup:
-        """What stands of the answer: at the confidence asked for, or at an even chance where nothing is so sure."""
+        """A column of the answer: at the confidence asked for, or at an even chance where no hardware is so sure."""
         asked, even = self.rows[load_of()], self.rows[load_of(Context(level=EVEN))]
         return held_where(asked["n_instances"], asked[name], even[name])
 
     def _answer(self) -> None:
-        """Beside the choices: what to rent, how sure, how fast."""
+        """The answer beside the choices: instances, certainty, speed."""
         sheet, inputs = self.sheet, self.wiring.inputs
         read = (
             "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
             "chance", "ttft_seconds", "tpot_seconds", "context_words", "gpu_row", "concurrent_requests", "users",
         )  # fmt: skip
-        found: dict[str, Ref] = {}
+        shown: dict[str, Ref] = {}
         for row, name in enumerate(read, FIRST_ROW):
             held, last = self._in_force(name), self.wiring.tables["loads"].columns[name][0]
             display = self.behind[3].cells[last.row, last.column].display
-            found[name] = sheet.link(row, HIDDEN, held, display, "off_page")
-        named = {"in_flight": found.pop("concurrent_requests"), "enough_for": found.pop("users")}
-        env: dict[str, Source] = {**inputs, **self.picked, **found, **named}
+            shown[name] = sheet.link(row, HIDDEN, held, display, "off_page")
+        named = {"in_flight": shown.pop("concurrent_requests"), "enough_for": shown.pop("users")}
+        env: dict[str, Source] = {**inputs, **self.picked, **shown, **named}
         env |= {"choices_state": inputs["choices_state"], "input_tokens": self._in_force("input_tokens")}
-        rent = {**env, "instance": found["type"]}
+        rent = {**env, "instance": shown["type"]}
         sheet.compute(0, 0, sentences.decision_title, rent, role="title")
         sheet.heights |= {0: 28, FIRST_ROW: 24}
         row = FIRST_ROW
-        monthly = sheet.link(row, ANSWER, found["monthly_usd"], USD, "answer_large")
+        monthly = sheet.link(row, ANSWER, shown["monthly_usd"], USD, "answer_large")
         env["monthly_usd"] = monthly
         annual = sheet.compute(row + 1, HIDDEN + 1, cost.annual_usd, env, role="off_page")
         lines: list[tuple[Formula, Mapping[str, Source], str]] = [
@@ -407,24 +410,26 @@ class DecisionSheets:
             (sentences.pace_of_answer, env, "plain"),
             (sentences.asked_in_words, env, "plain"),
         ]
-        for at, (one, given, role) in enumerate(lines, row + 1):
-            sheet.compute(at, ANSWER, one, given, role=role)
-        sheet.link(row + 1 + len(lines), ANSWER, found["room_words"], TEXT, "plain")
-        self.monthly, self.found = monthly, found
-        self.of.names |= {
-            "rec_decision_instance": found["instance"],
-            "rec_decision_n_instances": found["n_instances"],
+        for line, (quantity, given, role) in enumerate(lines, row + 1):
+            sheet.compute(line, ANSWER, quantity, given, role=role)
+        sheet.link(row + 1 + len(lines), ANSWER, shown["room_words"], TEXT, "plain")
+        self.monthly, self.shown = monthly, shown
+        self.book.names |= {
+            "rec_decision_instance": shown["instance"],
+            "rec_decision_n_instances": shown["n_instances"],
             "rec_decision_monthly_usd": monthly,
-            "rec_decision_chance": found["chance"],
+            "rec_decision_chance": shown["chance"],
         }
 
-    def _of_load(self, at: int) -> dict[str, Source]:
-        row = self.rows[at]
-        return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.found_usd()}
+    def _of_load(self, load: int) -> dict[str, Source]:
+        row = self.rows[load]
+        return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.answer_usd()}
 
-    def found_usd(self) -> Ref:
-        """The month of the answer."""
-        return self.of.ref("rec_decision_monthly_usd") if "rec_decision_monthly_usd" in self.of.names else self._usd()
+    def answer_usd(self) -> Ref:
+        """The monthly cost of the answer."""
+        return (
+            self.book.ref("rec_decision_monthly_usd") if "rec_decision_monthly_usd" in self.book.names else self._usd()
+        )
 
     def _usd(self) -> Ref:
         return Ref("Decision", FIRST_ROW, ANSWER, self._in_force("monthly_usd").value)
@@ -437,17 +442,17 @@ class DecisionSheets:
         return {**self._of_load(load_of(Context(precision))), "weights_words": words[precision]}
 
     def _chart_of_people(self) -> None:
-        """Columns: what fewer and more requests cost; this load blue."""
+        """A chart of the cost of fewer and more requests; this load in blue."""
         sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
         smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
-        for at, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
-            heads.append(sheet.link(at, HIDDEN, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
+        for row, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
+            heads.append(sheet.link(row, HIDDEN, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
             usd = self.rows[load_of(size=size)]["monthly_usd"]
             shown = derived(lambda usd: where(is_number(usd), usd, 0), usd)
             blank = constant(0)
-            others.append(sheet.link(at, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))
-            this.append(sheet.link(at, HIDDEN + 2, shown if size == BASE else blank, USD, "off_page"))
+            others.append(sheet.link(row, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))
+            this.append(sheet.link(row, HIDDEN + 2, shown if size == BASE else blank, USD, "off_page"))
         sheet.charts.append(
             Chart(
                 top,
@@ -468,7 +473,7 @@ class DecisionSheets:
         )
 
     def _ranges(self) -> None:
-        """What would change the month: the ends of requests, context and prices, in yellow, as bars."""
+        """The range of the month's cost over the ends of requests, context and prices, in yellow, with bars."""
         sheet, top = self.sheet, self.factors_row
         heads = ("What would change it", "low", "", "high", "$ low", "$ now", "$ high")
         sheet.texts(top, 0, heads[:1], "rule")
@@ -482,24 +487,24 @@ class DecisionSheets:
             ends: list[Ref] = []
             for k, column in enumerate((4, 6)):
                 if name in loads:
-                    found = self.rows[loads[name][k]]["monthly_usd"]
-                    ends.append(sheet.link(row, column, found, USD, "computed", lock="column"))
+                    usd = self.rows[loads[name][k]]["monthly_usd"]
+                    ends.append(sheet.link(row, column, usd, USD, "computed", lock="column"))
                 else:
                     env = {"monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
                     ends.append(sheet.compute(row, column, figures.case_monthly_usd, env, lock="column"))
             low, high = ends
             labels.append(Ref(sheet.name, row, 0, OF_FACTORS[name]))
-            for column, (one, env) in enumerate(
+            for column, (bar, env) in enumerate(
                 (
                     (figures.bar_start, {"low_usd": low, "now_usd": now}),
                     (figures.bar_length, {"from_usd": low, "to_usd": now}),
                     (figures.bar_length, {"from_usd": now, "to_usd": high}),
                 )
             ):
-                ref = sheet.compute(row, HIDDEN + 1 + column, one, env, role="off_page")
+                ref = sheet.compute(row, HIDDEN + 1 + column, bar, env, role="off_page")
                 bars[column].append(ref)
             sheet.heights[row] = 17
-            self.of.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
+            self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
         both = self._of_load(load_of(Context(case=HIGH), HIGH))
         row = top + 1 + len(names)
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
@@ -542,7 +547,7 @@ class DecisionSheets:
             (
                 _change("hours"),
                 rent,
-                {**self.found, "instance": self.found["type"], "monthly_usd": working},
+                {**self.shown, "instance": self.shown["type"], "monthly_usd": working},
                 _loses("hours"),
             ),
             (_change("kv_fp8"), rent, self._of_load(load_of(Context(KV_FP8))), _loses("kv_fp8")),
@@ -560,27 +565,27 @@ class DecisionSheets:
             (sentences.host_for, sentences.cheapest_host, self._hosted(), _loses("hosted", unknown=False)),
         ]
         people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
-        for at, (label, words, way, gives_up) in enumerate(ways, self.row + 1):
+        for line, (label, words, way, gives_up) in enumerate(ways, self.row + 1):
             if isinstance(label, str):
-                sheet.text(at, 0, label, "plain_last")
+                sheet.text(line, 0, label, "plain_last")
             else:
-                sheet.compute(at, 0, label, {**inputs, "users": people}, role="plain_last")
-            sheet.texts(at, 1, ("", ""), "plain_last")
+                sheet.compute(line, 0, label, {**inputs, "users": people}, role="plain_last")
+            sheet.texts(line, 1, ("", ""), "plain_last")
             env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
             env["instance"] = way.get("type", NO_VALUE)
-            env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.found["chance"]}
-            sheet.compute(at, ANSWER, words, env, role="plain_last")
-            env["way_usd"] = sheet.compute(at, 4, figures.usd_of_way, env, role="grid_number")
+            env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.shown["chance"]}
+            sheet.compute(line, ANSWER, words, env, role="plain_last")
+            env["way_usd"] = sheet.compute(line, 4, figures.usd_of_way, env, role="grid_number")
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
-            env["commits_usd"] = sheet.compute(at, 5, commits, env, role="grid_number")
+            env["commits_usd"] = sheet.compute(line, 5, commits, env, role="grid_number")
             if isinstance(gives_up, str) and "chance" in way:
                 env["gives_up"] = constant(gives_up)
-                sheet.compute(at, 6, sentences.way_gives_up, env, role="beside_number")
+                sheet.compute(line, 6, sentences.way_gives_up, env, role="beside_number")
             elif isinstance(gives_up, str):
-                sheet.text(at, 6, gives_up, "beside_number")
+                sheet.text(line, 6, gives_up, "beside_number")
             else:
-                sheet.compute(at, 6, gives_up, env, role="beside_number")
-            sheet.heights[at] = 16
+                sheet.compute(line, 6, gives_up, env, role="beside_number")
+            sheet.heights[line] = 16
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
@@ -592,17 +597,17 @@ class DecisionSheets:
             sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")
 
     def _months(self, purchase: str) -> Ref:
-        """How many months a class of commitment binds."""
+        """The number of months of a class of commitment."""
         label = f"Months of {purchase}"
         return self.data.put(below(self.data) - 1, 1, Cell(MONTHS[purchase], "fixed", PLAIN), label=label)
 
     def _owning(self) -> dict[str, Source]:
-        """What owning the GPUs of the answer costs a month and to buy, at the base price of GPUs; in Decision data."""
-        gpus, found = self.of.tables["gpus"], self.found
-        env: dict[str, Source] = {"n_gpus": found["n_gpus"], "gpu_name": found["gpu_name"]}
+        """Monthly cost and purchase price of owning the answer's GPUs, at the base price of GPUs; in Decision data."""
+        gpus, shown = self.book.tables["gpus"], self.shown
+        env: dict[str, Source] = {"n_gpus": shown["n_gpus"], "gpu_name": shown["gpu_name"]}
         for fact in ("kw_per_gpu", "is_it_power", "is_module_price", "sold_together", "capex_base_usd"):
             named = "capex_usd_per_gpu" if fact == "capex_base_usd" else fact
-            held = entry(gpus.range(fact), found["gpu_row"], above_zero if named != fact else is_number)
+            held = entry(gpus.range(fact), shown["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
         for quantity in OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)]:
@@ -612,7 +617,7 @@ class DecisionSheets:
 
     def _hosted(self) -> dict[str, Source]:
         """The cheapest live host of the model for the tokens of the load; of a model of this workbook."""
-        hosts, picked = self.of.tables["hosts"], self.picked
+        hosts, picked = self.book.tables["hosts"], self.picked
         if not hosts.n_rows:
             return {"host": NO_VALUE, "hosted_monthly_usd": NO_VALUE, "monthly_usd": NO_VALUE}
         env: dict[str, Source] = {

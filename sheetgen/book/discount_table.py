@@ -1,4 +1,4 @@
-"""Discounts by provider and purchase class: a table of yellow cells below the prices, and which of them is in force."""
+"""Discounts by provider and purchase class: a table of yellow cells below the prices, and the discounts in force."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LEFT = 4  # the first column: prices begin in the next one
 
 
 def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> None:
-    """The table from that row on: for all classes and for each, what is typed, and below it what is in force."""
+    """The table from row `top` on: yellow cells for all classes and for each, and below them the discounts in force."""
     question = solved.question
-    one = BY_NAME["discount_fraction"]
-    kind = replace(one.kind, blank=True)
+    general = BY_NAME["discount_fraction"]
+    kind = replace(general.kind, blank=True)
     providers = list(dict.fromkeys(row.provider for row in question.rows))
     rows = {"": ALL_OTHERS, **{name: name for name in providers}}
     columns = ("", *PURCHASES)
@@ -35,24 +35,24 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     sheet.texts(top, 0, (TITLE, *[""] * (LEFT - 1), "all classes", *PURCHASES), "section")
     typed: dict[tuple[str, str], Ref] = {}
     names = []
-    for at, (provider, words) in enumerate(rows.items(), top + 1):
-        names.append(sheet.text(at, 0, words, "label"))
+    for row, (provider, words) in enumerate(rows.items(), top + 1):
+        names.append(sheet.text(row, 0, words, "label"))
         for column, purchase in enumerate(columns, LEFT):
             key = provider, purchase
             if not any(key):
-                typed[key] = sheet.link(at, column, wiring.inputs["discount_fraction"], EXACT_PERCENT)
+                typed[key] = sheet.link(row, column, wiring.inputs["discount_fraction"], EXACT_PERCENT)
                 continue
             check = Validation.of(kind, "Discount", "0.2 is 20 %. Blank: the next more general one.")
             cell = Cell(question.discounts.get(key), "input", EXACT_PERCENT, validation=check)
             name = f"in_{cell_name(key)}"
-            typed[key] = wiring.names[name] = sheet.put(at, column, cell, name)
+            typed[key] = wiring.names[name] = sheet.put(row, column, cell, name)
     wiring.names[NAMES] = Range(tuple(names), name=NAMES)
     top += len(rows) + 1
     sheet.text(top, 0, IN_FORCE, "section", note=discount_in_force.documentation)
     sheet.texts(top, 1, (*[""] * LEFT, *PURCHASES), "section")
-    found: dict[str, list[Ref]] = {purchase: [] for purchase in PURCHASES}
-    for at, (provider, words) in enumerate(rows.items(), top + 1):
-        sheet.text(at, 0, words, "label")
+    in_force: dict[str, list[Ref]] = {purchase: [] for purchase in PURCHASES}
+    for row, (provider, words) in enumerate(rows.items(), top + 1):
+        sheet.text(row, 0, words, "label")
         for column, purchase in enumerate(PURCHASES, LEFT + 1):
             env: dict[str, Source] = {
                 "of_provider_and_class": typed[provider, purchase]._replace(lock="none", name=None),
@@ -60,8 +60,8 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
                 "of_class": typed["", purchase]._replace(lock="row", name=None),
                 "in_general": typed["", ""]._replace(name=None),
             }
-            found[purchase].append(sheet.compute(at, column, discount_in_force, env))
-    for purchase, refs in found.items():
+            in_force[purchase].append(sheet.compute(row, column, discount_in_force, env))
+    for purchase, refs in in_force.items():
         wiring.lists[f"{BLOCK}_{purchase}"] = named(wiring.names, f"tbl_{BLOCK}_{purchase.replace('-', '_')}", refs)
     # How many there are stands among the assumptions of the first sheet, which shows the one on Inputs alone.
     label = sheet.text(top + len(rows) + 1, 0, COUNTED, "label")
@@ -71,7 +71,7 @@ def build_discounts(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) ->
     n = written(n_typed, call("COUNT"), of_all, of_each)
     counted = sheet.link(label.row, LEFT, n, PLAIN, "computed")
     wiring.assumptions.append((label, counted, PLAIN))
-    first, *_, last = found.values()
+    first, *_, last = in_force.values()
     named(wiring.names, f"tbl_{BLOCK}", (first[0], last[-1]))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.book.sheets import Source
 from sheetgen.formula import (
     Formula,
+    Quantity,
+    Value,
     both,
     either,
     first_where,
@@ -31,7 +32,7 @@ from sheetgen.units import AUTO, ONE_DECIMAL, PERCENT, PLAIN, PUBLISHED, RECOMME
 
 
 @formula("Precision in use", TEXT)
-def kv_dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
+def kv_dtype_in_use(asked_dtype: Value, own_dtype: Value) -> Value:
     """The precision requested of the KV cache, or the model's own where that is `auto`.
 
     Source: INTERFACE (dtypes).
@@ -40,7 +41,7 @@ def kv_dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
 
 
 @formula("Precision in use", TEXT)
-def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any) -> Any:
+def weight_dtype_in_use(asked_dtype: Value, own_dtype: Value, recommended_dtype: Value) -> Value:
     """The precision requested of the weights; the published one where that is `published` (or `auto`, its old name),
     and the one recommended where it is `recommended` and the model has one.
 
@@ -52,7 +53,7 @@ def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any
 
 
 @formula("Weights as they are said", TEXT)
-def weights_in_words(mixed_weights: Any, weight_dtype: Any, own_weight_dtype: Any, dtype_words: Any) -> Any:
+def weights_in_words(mixed_weights: Value, weight_dtype: Value, own_weight_dtype: Value, dtype_words: Value) -> Value:
     """The name of the weights' precision: FP8; as published of a checkpoint that mixes two, FP4 experts, FP8 rest.
 
     Source: the checkpoints of the catalog.
@@ -62,7 +63,7 @@ def weights_in_words(mixed_weights: Any, weight_dtype: Any, own_weight_dtype: An
 
 
 @formula("Amount", ONE_DECIMAL)
-def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
+def in_unit(amount_bytes: Quantity, unit_bytes: Quantity) -> Quantity:
     """Bytes in the unit of the page: GiB (2^30 bytes) or GB (10^9 bytes).
 
     Source: definition.
@@ -71,13 +72,13 @@ def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
 
 
 @formula("Prompt tokens")
-def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
+def prompt_tokens(context_tokens: Quantity, answer_tokens: Quantity) -> Value:
     """Tokens of the prompt: the context less the answer."""
     return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
 
 
 @formula("Prompt tokens")
-def stated_prompt_tokens(context_tokens: Any, answer_tokens: Any, prompt_tokens: Any) -> Any:
+def stated_prompt_tokens(context_tokens: Quantity, answer_tokens: Quantity, prompt_tokens: Quantity) -> Value:
     """Tokens of the prompt where it is stated: at most what the answer leaves of the context, which may be that of
     longer requests."""
     return smallest(prompt_tokens, where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0))
@@ -94,14 +95,14 @@ def followed(default: Formula) -> Formula:
     """A default target as Decision has it: none where the tokens typed there are no numbers."""
 
     @functools.wraps(default.function)
-    def read(context_tokens: Any, answer_tokens: Any, *values: Any) -> Any:
+    def read(context_tokens: Quantity, answer_tokens: Quantity, *values: Quantity) -> Value:
         return number_where(both(is_number(context_tokens), is_number(answer_tokens)), default.function(*values))
 
     return replace(default, inputs=("context_tokens", "answer_tokens", *default.inputs), function=read)
 
 
 @formula("Near tie in force", PERCENT)
-def near_tie_in_force(takes_cheapest: Any, asked_cheapest_usd: Any, near_tie_fraction: Any) -> Any:
+def near_tie_in_force(takes_cheapest: Quantity, asked_cheapest_usd: Value, near_tie_fraction: Quantity) -> Value:
     """The near tie of a load's choice; 0 of the levels beside the answer, whose very cheapest is shown, but of an even
     chance where that is the answer.
 
@@ -114,7 +115,7 @@ def near_tie_in_force(takes_cheapest: Any, asked_cheapest_usd: Any, near_tie_fra
 
 
 @formula("Target of the case, ms", WHOLE)
-def case_target_ms(target_ms: Any, followed_ms: Any, case_followed_ms: Any) -> Any:
+def case_target_ms(target_ms: Quantity, followed_ms: Quantity, case_followed_ms: Quantity) -> Value:
     """The target of a case: that of its own tokens, where nobody typed over the one that follows the tokens.
 
     Source: INTERFACE (targets).
@@ -123,7 +124,7 @@ def case_target_ms(target_ms: Any, followed_ms: Any, case_followed_ms: Any) -> A
 
 
 @formula("Stated at once")
-def stated_requests(tier: Any) -> Any:
+def stated_requests(tier: Value) -> Value:
     """Requests at once that were stated; 0 where the load is a rate.
 
     Source: the tiers on Inputs.
@@ -132,7 +133,7 @@ def stated_requests(tier: Any) -> Any:
 
 
 @formula("Requests per second", TWO_DECIMALS)
-def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
+def requests_per_second(tier: Value, peak_requests_per_second: Quantity) -> Value:
     """Requests that arrive in a second at peak; 0 where requests at once were stated.
 
     Source: Inputs.
@@ -141,7 +142,7 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
 
 
 @formula("People, stated")
-def stated_people(requests_per_second: Any, users: Any) -> Any:
+def stated_people(requests_per_second: Quantity, users: Quantity) -> Value:
     """People as they were stated; 0 of requests at once.
 
     Source: Inputs.
@@ -151,13 +152,13 @@ def stated_people(requests_per_second: Any, users: Any) -> Any:
 
 @formula("At once")
 def in_flight(
-    n_instances: Any,
-    requests_per_second: Any,
-    stated_requests: Any,
-    ttft_seconds: Any,
-    output_tokens: Any,
-    tpot_seconds: Any,
-) -> Any:
+    n_instances: Quantity,
+    requests_per_second: Quantity,
+    stated_requests: Quantity,
+    ttft_seconds: Quantity,
+    output_tokens: Quantity,
+    tpot_seconds: Quantity,
+) -> Value:
     """Requests at once: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
 
     Source: Little's law.
@@ -167,7 +168,9 @@ def in_flight(
 
 
 @formula("Served within the targets", TWO_DECIMALS)
-def served_of_load(requests_per_second: Any, served_at_target: Any, served_requests_per_second: Any) -> Any:
+def served_of_load(
+    requests_per_second: Quantity, served_at_target: Quantity, served_requests_per_second: Quantity
+) -> Value:
     """The most requests at once within all targets, of a rate those per second.
 
     Source: served_at_target, served_requests_per_second.
@@ -177,21 +180,21 @@ def served_of_load(requests_per_second: Any, served_at_target: Any, served_reque
 
 @formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
 def ranked_of_candidate(
-    load_requests: Any,
-    requests_per_second: Any,
-    replicas_per_instance: Any,
-    paced_requests: Any,
-    survive: Any,
-    zones: Any,
-    extra_headroom_fraction: Any,
-    full_turn_seconds: Any,
-    wait_z: Any,
-    replica_prefill_seconds: Any,
-    max_prefill_utilization: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-) -> Any:
+    load_requests: Quantity,
+    requests_per_second: Quantity,
+    replicas_per_instance: Quantity,
+    paced_requests: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    extra_headroom_fraction: Quantity,
+    full_turn_seconds: Quantity,
+    wait_z: Quantity,
+    replica_prefill_seconds: Quantity,
+    max_prefill_utilization: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    gpu_count: Quantity,
+) -> Value:
     """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
     per second.
 
@@ -224,7 +227,7 @@ def ranked_of_candidate(
 
 
 @formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
-def suitability_of_load(weights_on_candidate: Any, stated_load: Any, data_parallel_size: Any) -> Any:
+def suitability_of_load(weights_on_candidate: Quantity, stated_load: Quantity, data_parallel_size: Quantity) -> Value:
     """How a candidate suits the model and the load; the places of a rate are those of whole replicas at least, whose
     prompts keep them busy, so that each of their ranks has a request.
 
@@ -235,7 +238,9 @@ def suitability_of_load(weights_on_candidate: Any, stated_load: Any, data_parall
 
 
 @formula("Position of a profile", PLAIN)
-def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, plain_columns: Any) -> Any:
+def profile_position(
+    gpu_row: Quantity, layout_position: Quantity, n_plain_layouts: Quantity, plain_columns: Quantity
+) -> Value:
     """The column of a GPU and layout among the profiles, from 1: data-parallel layouts stand after all plain ones.
 
     In:     plain_columns, those before the data-parallel layouts of this GPU; 0 where it has none.
@@ -248,7 +253,7 @@ def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, p
 
 
 @formula("Position by latents", PLAIN)
-def latent_position(tp_position: Any, plain_fp8_latent: Any, n_tensor_parallel_sizes: Any) -> Any:
+def latent_position(tp_position: Quantity, plain_fp8_latent: Quantity, n_tensor_parallel_sizes: Quantity) -> Value:
     """The place of a tensor-parallel size among those of GPUs that pack FP8 latents, and of those that keep them as
     they are, which stand behind.
 
@@ -258,7 +263,7 @@ def latent_position(tp_position: Any, plain_fp8_latent: Any, n_tensor_parallel_s
 
 
 @formula("Row of non-torch memory", PLAIN)
-def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_sizes: Any) -> Any:
+def non_torch_position(tp_position: Quantity, is_older_gpu: Quantity, n_tensor_parallel_sizes: Quantity) -> Quantity:
     """The row of a tensor-parallel size among the figures on Inputs: those of older GPUs stand below.
 
     Source: the order of the Inputs sheet.
@@ -267,17 +272,19 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
 
 
 @formula("GPUs of the replicas")
-def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, pipeline_stages: Any) -> Any:
+def n_gpus(
+    n_replicas: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity, pipeline_stages: Quantity
+) -> Value:
     """GPUs that the replicas use: replicas x TP x DP x PP.
 
     Source: INTERFACE (GPUs of one replica).
     """
-    each = tensor_parallel_size * data_parallel_size * pipeline_stages
-    return number_where(is_number(n_replicas), n_replicas * each)
+    gpus_per_replica = tensor_parallel_size * data_parallel_size * pipeline_stages
+    return number_where(is_number(n_replicas), n_replicas * gpus_per_replica)
 
 
 @formula("Headroom", PERCENT)
-def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
+def headroom(load_requests: Quantity, sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity) -> Value:
     """The share of what the replicas could hold that the load leaves free.
 
     Source: 1 - load / (replicas x ranks x sequences of a rank).
@@ -287,7 +294,9 @@ def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_repl
 
 
 @formula("Requests of people in the busiest hour")
-def hour_of_people(users: Any, requests_per_user_per_day: Any, peak_hour_share: Any, burst_factor: Any) -> Any:
+def hour_of_people(
+    users: Quantity, requests_per_user_per_day: Quantity, peak_hour_share: Quantity, burst_factor: Quantity
+) -> Value:
     """Requests of an hour in which people ask as in the busiest minutes; none where people are not known.
 
     Source: definition. Check: 460 people who ask 20 times a day, 12 % of it in the busiest hour with a burst of 1.3,
@@ -297,7 +306,7 @@ def hour_of_people(users: Any, requests_per_user_per_day: Any, peak_hour_share: 
 
 
 @formula("Age in days", WHOLE)
-def age_days(as_of: Any, price_date: Any) -> Any:
+def age_days(as_of: Value, price_date: Value) -> Value:
     """Days from a price's date to the sheet's date.
 
     Source: definition.
@@ -306,13 +315,13 @@ def age_days(as_of: Any, price_date: Any) -> Any:
 
 
 @formula("Order of a tier", PLAIN)
-def tier_key(tier: Any, tier_place: Any, largest_tier: Any, n_tiers: Any) -> Any:
+def tier_key(tier: Value, tier_place: Quantity, largest_tier: Quantity, n_tiers: Quantity) -> Value:
     """A number that orders the tiers: by requests at once, and where those are alike by place; the rate is the last."""
     return where(is_number(tier), tier, largest_tier + 1) * n_tiers + tier_place
 
 
 @formula("Tokens a second, of each request")
-def pace_each(tpot_seconds: Any, output_tokens: Any) -> Any:
+def pace_each(tpot_seconds: Quantity, output_tokens: Quantity) -> Value:
     """Tokens a second that each request gets; none of an answer of one token, which has no time per token.
 
     Source: definition.
@@ -324,7 +333,7 @@ def pace_each(tpot_seconds: Any, output_tokens: Any) -> Any:
 
 
 @formula("All models together", USD)
-def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> Any:
+def together_usd(together: Value, sum_usd: Quantity, n_known: Quantity, n_models: Quantity) -> Value:
     """The sum over the models where they are meant together and each has an amount; else none."""
     return number_where(both(together == "yes", n_known == n_models), sum_usd)
 
@@ -333,7 +342,7 @@ def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> An
 
 
 @formula("$ per month", USD)
-def case_monthly_usd(monthly_usd: Any, price_factor: Any) -> Any:
+def case_monthly_usd(monthly_usd: Quantity, price_factor: Quantity) -> Value:
     """What the hardware of a case costs a month.
 
     Source: monthly_usd x the case's factor.
@@ -342,7 +351,7 @@ def case_monthly_usd(monthly_usd: Any, price_factor: Any) -> Any:
 
 
 @formula("Start of a bar", USD)
-def bar_start(low_usd: Any, now_usd: Any) -> Any:
+def bar_start(low_usd: Quantity, now_usd: Quantity) -> Value:
     """Where the bar of a range begins; 0 where an end is none.
 
     Source: the lesser end.
@@ -351,7 +360,7 @@ def bar_start(low_usd: Any, now_usd: Any) -> Any:
 
 
 @formula("Length of a bar", USD)
-def bar_length(from_usd: Any, to_usd: Any) -> Any:
+def bar_length(from_usd: Quantity, to_usd: Quantity) -> Value:
     """How far a bar reaches from one amount to the other; 0 where one is none.
 
     Source: their difference.
@@ -360,7 +369,7 @@ def bar_length(from_usd: Any, to_usd: Any) -> Any:
 
 
 @formula("$ per month", USD)
-def usd_of_way(monthly_usd: Any, base_usd: Any, least_saving_fraction: Any) -> Any:
+def usd_of_way(monthly_usd: Quantity, base_usd: Quantity, least_saving_fraction: Quantity) -> Value:
     """A month of a way to pay less; none where it saves less than is worth a line.
 
     Source: INTERFACE (ways to pay less: none that saves less than 2 %).
@@ -370,7 +379,9 @@ def usd_of_way(monthly_usd: Any, base_usd: Any, least_saving_fraction: Any) -> A
 
 
 @formula("$ per month in working hours", USD)
-def working_usd(monthly_usd: Any, own_paid_hours_per_month: Any, working_hours_per_month: Any, is_by_hour: Any) -> Any:
+def working_usd(
+    monthly_usd: Quantity, own_paid_hours_per_month: Quantity, working_hours_per_month: Quantity, is_by_hour: Quantity
+) -> Value:
     """A month of the same machines in working hours alone, where they are paid by the hour.
 
     Source: INTERFACE (ways to pay less: 220 of 730 hours).
@@ -380,7 +391,7 @@ def working_usd(monthly_usd: Any, own_paid_hours_per_month: Any, working_hours_p
 
 
 @formula("Commits to", USD)
-def commits_usd(way_usd: Any, n_months: Any) -> Any:
+def commits_usd(way_usd: Quantity, n_months: Quantity) -> Value:
     """What a commitment of so many months binds; none of a way that binds nothing, or saves nothing.
 
     Source: definition.
@@ -389,7 +400,7 @@ def commits_usd(way_usd: Any, n_months: Any) -> Any:
 
 
 @formula("To buy, $", USD)
-def purchase_of_way(way_usd: Any, owned_capex_usd: Any) -> Any:
+def purchase_of_way(way_usd: Quantity, owned_capex_usd: Quantity) -> Value:
     """What is paid up front to own; none where owning saves nothing.
 
     Source: definition.
@@ -398,7 +409,7 @@ def purchase_of_way(way_usd: Any, owned_capex_usd: Any) -> Any:
 
 
 @formula("Cheapest host, $ per month", USD, rows=["hosted", "model_rows"])
-def least_hosted_usd(hosted: Any, model_rows: Any, own_model_row: Any) -> Any:
+def least_hosted_usd(hosted: Quantity, model_rows: Quantity, own_model_row: Quantity) -> Value:
     """The least that a live host of the model takes for the load's tokens; none where nobody hosts it.
 
     Source: INTERFACE (ways to pay less: the cheapest live hosted API).
@@ -407,7 +418,7 @@ def least_hosted_usd(hosted: Any, model_rows: Any, own_model_row: Any) -> Any:
 
 
 @formula("Row of the cheapest host", PLAIN, rows=["hosted", "model_rows"])
-def row_of_host(hosted: Any, model_rows: Any, own_model_row: Any, hosted_usd: Any) -> Any:
+def row_of_host(hosted: Quantity, model_rows: Quantity, own_model_row: Quantity, hosted_usd: Quantity) -> Value:
     """The row of Hosts with that price; none where nobody hosts the model.
 
     Source: least_hosted_usd.

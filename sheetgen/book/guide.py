@@ -1,4 +1,4 @@
-"""OOM guide, and what the workbook says of itself below the checks."""
+"""OOM guide, and the workbook's notes below the checks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     )
     sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
     sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
-    for row, one in enumerate(page.all_deaths, HEAD_ROWS + 1):
-        first, *rest = (str(t) for t in (one.where, one.bill, one.looks_like, one.change, one.here))
+    for row, death in enumerate(page.all_deaths, HEAD_ROWS + 1):
+        first, *rest = (str(t) for t in (death.where, death.bill, death.looks_like, death.change, death.here))
         sheet.text(row, 0, first, "wrapped_bold")
         sheet.texts(row, 1, rest, "wrapped")
     row = HEAD_ROWS + 2 + len(page.all_deaths)
@@ -53,27 +53,27 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         "section",
     )
     loads, baseline = wiring.tables["loads"], _as_built(solved, page)
-    for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
+    for i, line in enumerate(range(row + 1, row + 1 + loads.n_rows)):
         for column, name in enumerate(("model", "load_words")):
-            sheet.link(at, column, loads.columns[name][i], TEXT)
-        sheet.compute(at, 2, sentences.breaking_words, loads.row(i))
-        sheet.texts(at, 3, baseline.get(i, ()), "text")
+            sheet.link(line, column, loads.columns[name][i], TEXT)
+        sheet.compute(line, 2, sentences.breaking_words, loads.row(i))
+        sheet.texts(line, 3, baseline.get(i, ()), "text")
     return sheet
 
 
 def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
-    """By load of the headline's tier, what the PDF draws of it; the longest context, which Decision has live, of the
-    headline's alone."""
+    """By load of the headline's tier the memory that the PDF draws, and, for the headline's load alone, the longest
+    context, which Decision has live."""
     workload, tier = solved.question.headline
     bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
-    found: dict[int, tuple[str, str]] = {}
+    lines: dict[int, tuple[str, str]] = {}
     for i, cell in enumerate(solved.question.loads):
         if cell.tier == tier:
             bar, longest_fit = next(bars[cell.model]), page.longest_fits[cell.model]
             longest = str(longest_fit) if cell.workload == workload and longest_fit else ""
-            found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
+            lines[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
     first = len(solved.question.models) * len(solved.question.workloads) * len(solved.question.tiers)
-    return found | {first + m: found[row] for m, row in enumerate(headline_rows(solved))}
+    return lines | {first + m: lines[row] for m, row in enumerate(headline_rows(solved))}
 
 
 WORDS = (
@@ -94,8 +94,7 @@ WORDS = (
 
 
 def add_notes(sheet: Sheet, page: Page, hidden: Sequence[Sheet]) -> None:
-    """What the workbook says of itself, below all that stands on a sheet: the sheets that are hidden, its words, what
-    was left out, sources."""
+    """Add the workbook's notes below the last row of a sheet: hidden sheets, glossary, candidates left out, sources."""
     sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
     blocks: Blocks = (
         (
@@ -120,9 +119,9 @@ def add_notes(sheet: Sheet, page: Page, hidden: Sequence[Sheet]) -> None:
     )
     top = 2 + max(row for row, _ in sheet.cells)
     sheet.texts(top, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there",), "section")
-    for row, one in enumerate(hidden, top + 1):
-        sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped", span=NOTE_COLUMNS)
-        sheet.text(row, NOTE_COLUMNS, one.name, "link_text", url=f"internal:'{one.name}'!A1")
+    for row, hidden_sheet in enumerate(hidden, top + 1):
+        sheet.text(row, 0, f"{hidden_sheet.name}: {hidden_sheet.about}", "wrapped", span=NOTE_COLUMNS)
+        sheet.text(row, NOTE_COLUMNS, hidden_sheet.name, "link_text", url=f"internal:'{hidden_sheet.name}'!A1")
     row = top + len(hidden) + 2
     for title, texts in blocks:
         sheet.texts(row, 0, (title,), "section")

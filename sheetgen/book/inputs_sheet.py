@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
-from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, number, worked_out
+from sheetgen.book.sheets import LEGEND, Cell, CellValue, Lookup, Range, Ref, Sheet, Validation, number, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
-from sheetgen.formula import Expr, Formula, either, formula, is_number, round_nearest, where
+from sheetgen.formula import Expr, Formula, Quantity, Value, either, formula, is_number, round_nearest, where
 from sheetgen.question.deployment import band_columns_of_any_kind, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
@@ -55,31 +54,31 @@ BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 
 @formula("State", TEXT)
-def text_state(value: Any, built: Any) -> Any:
+def text_state(value: Value, built: Value) -> Value:
     """Whether a text is the one that the workbook was built with."""
     return where(value == built, AS_BUILT, CHANGED)
 
 
 @formula("State", TEXT)
-def listed_state(value: Any, built: Any, place: Any) -> Any:
+def listed_state(value: Value, built: Value, place: Value) -> Value:
     """Whether a choice is the one that the workbook was built with; of another, whether it is in its list."""
     return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
 
 
 @formula("State", TEXT)
-def number_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def number_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """Whether a number is the one as built, and within its bounds; a text is above all bounds."""
     return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
 
 
 @formula("State", TEXT)
-def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def optional_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """The same of a number that may be blank."""
     return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
 
 
 @formula("State", TEXT)
-def followed_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def followed_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """The same of a number that is worked out until somebody types over it, to two decimals: programs multiply with
     more or fewer digits than a file keeps."""
     near = where(round_nearest(value, 2) == round_nearest(built, 2), AS_BUILT, CHANGED)
@@ -96,46 +95,46 @@ def put_state(
     sheet: Sheet,
     row: int,
     columns: Mapping[str, int],
-    value: Any,
-    built: Any,
+    value: CellValue,
+    built: CellValue,
     check: Validation | None,
     display: Display,
     *,
     may_be_blank: bool = False,
     is_worked_out: bool = False,
     name: str = "",
-    listed: Sequence[Any] | None = None,
+    listed: Sequence[CellValue] | None = None,
 ) -> Ref:
     """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
 
     columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
     alone. listed: the choices, where the cell may hold another one. is_worked_out: the value is a formula's.
     """
-    env = {what: beside(sheet, row, column) for what, column in columns.items()}
-    known = {"value": value, "built": built}
-    one, kind = text_state, check.kind if check is not None else None
+    env = {part: beside(sheet, row, column) for part, column in columns.items()}
+    values = {"value": value, "built": built}
+    state_formula, kind = text_state, check.kind if check is not None else None
     if check is not None and check.source is not None:
-        one = listed_state
+        state_formula = listed_state
         env["place"] = Expr(f"MATCH({name or env['value'].text},{check.source},0)")
         is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
-        known["place"] = 1 if is_known else float("nan")
+        values["place"] = 1 if is_known else float("nan")
     elif check is not None and kind is not None and kind.holds != "text":
-        one = followed_state if is_worked_out else optional_state if may_be_blank else number_state
+        state_formula = followed_state if is_worked_out else optional_state if may_be_blank else number_state
         shown = display if display.percent else DATE if kind.what == "date" else BOUND
-        for what, bound in zip(("least", "most"), check.bounds, strict=True):
-            known[what] = sheet.put(row, columns[what], Cell(bound, "fixed", shown)).value
+        for part, bound in zip(("least", "most"), check.bounds, strict=True):
+            values[part] = sheet.put(row, columns[part], Cell(bound, "fixed", shown)).value
     # In a spreadsheet a blank cell is 0 to a number, a text above all numbers, and letters large or small are the same.
-    if one in (text_state, listed_state):
+    if state_formula in (text_state, listed_state):
         if isinstance(value, str) and isinstance(built, str):
-            known |= {"value": value.lower(), "built": built.lower()}
-        state = one.of(known)
-    elif one is optional_state and value is None:
+            values |= {"value": value.lower(), "built": built.lower()}
+        state = state_formula.of(values)
+    elif state_formula is optional_state and value is None:
         state = AS_BUILT if built is None else CHANGED
     elif isinstance(value, str):
         state = OUT_OF_RANGE
     else:
-        state = one.of({what: 0 if amount is None else number(amount) for what, amount in known.items()})
-    return sheet.formula(row, columns["state"], state, one.written(env), TEXT, "state")
+        state = state_formula.of({part: 0 if amount is None else number(amount) for part, amount in values.items()})
+    return sheet.formula(row, columns["state"], state, state_formula.written(env), TEXT, "state")
 
 
 LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
@@ -171,7 +170,7 @@ class InputsSheet:
         self,
         name: str,
         label: str,
-        value: Any,
+        value: CellValue,
         display: Display,
         unit: str,
         note: str,
@@ -213,8 +212,8 @@ class InputsSheet:
 
     def place(
         self,
-        one: Input,
-        value: Any,
+        entry: Input,
+        value: CellValue,
         note: str = "",
         by: tuple[str, str] | None = None,
         follows: Lookup | None = None,
@@ -223,13 +222,13 @@ class InputsSheet:
 
         follows: what the cell holds until somebody types over it.
         """
-        row = one.row
+        row = entry.row
         assert row is not None
-        name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
-        check = Validation.of(one.kind, row.title or row.label, row.about)
-        if one.name == "purchase":
+        name, label = (f"{entry.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (entry.name, row.label)
+        check = Validation.of(entry.kind, row.title or row.label, row.about)
+        if entry.name == "purchase":
             check = replace(check, message=f"{', '.join(units.PURCHASES)}.", source=CLASSES)
-        if one.name == "together":
+        if entry.name == "together":
             check = replace(check, message="yes or no.", source=NO_YES)
         ref = self.put(
             name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as, follows=follows
@@ -238,24 +237,28 @@ class InputsSheet:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
         return ref
 
-    def fixed(self, name: str, label: str, value: Any, display: Display, unit: str, note: str) -> Ref:
+    def fixed(self, name: str, label: str, value: CellValue, display: Display, unit: str, note: str) -> Ref:
         """A constant that is no input."""
         return self.put(name, label, value, display, unit, note, role="fixed")
 
     def of_table(
-        self, title: str, other: Mapping[str, Any] | None = None, after: Mapping[str, Callable[[], None]] | None = None
+        self,
+        title: str,
+        other: Mapping[str, CellValue] | None = None,
+        after: Mapping[str, Callable[[], None]] | None = None,
     ) -> None:
-        """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
+        """The inputs of a section, at the values of the settings or at `other`, and the rows that follow some of
+        them."""
         settings, values = self.solved.question.settings, other or {}
-        for one in rows_in(title):
-            self.place(one, values.get(one.name, getattr(settings, one.name, None)))
-            if after and one.name in after:
-                after[one.name]()
+        for entry in rows_in(title):
+            self.place(entry, values.get(entry.name, getattr(settings, entry.name, None)))
+            if after and entry.name in after:
+                after[entry.name]()
 
-    def computed(self, one: Formula, unit: str, note: str) -> None:
-        """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
-        self.words(one.label, unit, note)
-        self.wiring.inputs[one.name] = self.sheet.compute(self.row, VALUE, one, dict(self.wiring.inputs))
+    def computed(self, quantity: Formula, unit: str, note: str) -> None:
+        """A quantity that follows from inputs alone: computed here once, and read by many cells."""
+        self.words(quantity.label, unit, note)
+        self.wiring.inputs[quantity.name] = self.sheet.compute(self.row, VALUE, quantity, dict(self.wiring.inputs))
         self.row += 1
 
     def words(self, label: str, unit: str, note: str = "") -> None:
@@ -265,7 +268,7 @@ class InputsSheet:
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet, with every input registered in `wiring`, where the constants are."""
+    """The sheet Inputs, with every input registered in `wiring`, where the constants are."""
     page = InputsSheet(
         solved,
         wiring,
@@ -287,7 +290,8 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _watch(page: InputsSheet) -> None:
-    """What the Change log and the checks read of all inputs, and in the frozen rows the word for all of it."""
+    """Add the lists of all inputs that the Change log and the checks read, and in the frozen rows the overall
+    verdict."""
     sheet, lists = page.sheet, page.wiring.lists
     row = HEAD_ROWS - 1
     put_light(page.wiring, sheet, row, VALUE, "All checks")
@@ -304,8 +308,8 @@ def _watch(page: InputsSheet) -> None:
         sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "state")
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
-    for column, word, one in ((UNIT, CHANGED, n_changed_here), (BUILT, OUT_OF_RANGE, n_out_of_range)):
-        sheet.compute(row, column, one, {"n_inputs": count_of(Range(page.states), word)}, role="state")
+    for column, word, quantity in ((UNIT, CHANGED, n_changed_here), (BUILT, OUT_OF_RANGE, n_out_of_range)):
+        sheet.compute(row, column, quantity, {"n_inputs": count_of(Range(page.states), word)}, role="state")
 
 
 def _questions(page: InputsSheet) -> None:
@@ -386,7 +390,7 @@ def _cached(page: InputsSheet) -> None:
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """What arrives, as it was stated: of people, tokens and requests a day the first that is given counts."""
+    """The arrival rate as stated: the first of people, tokens and requests a day that is above 0 counts."""
     for name, label, display, unit, note in (
         ("users", "People", WHOLE, "people", "0: what stands below counts. Else each asks as often a day as below."),
         ("tokens_per_day", "Tokens per day", WHOLE, "tokens", "Prompts and answers; 0: what stands below counts."),
@@ -443,7 +447,7 @@ def _lengths(page: InputsSheet) -> None:
 
 
 def _money(page: InputsSheet) -> None:
-    """How it is paid for, how busy the hardware is, the contingency, the currency."""
+    """Purchase, utilization, contingency and currency."""
     question = page.solved.question
     page.section(MONEY)
     together = BY_NAME["together"].parse(question.options.get("together"))
@@ -483,20 +487,22 @@ def _rare(page: InputsSheet) -> None:
 def _owning(page: InputsSheet) -> None:
     owning = page.solved.question.owning
     page.section(OWNING)
-    for one in OF_TERMS:
-        term = owning.terms[one.name]
+    for entry in OF_TERMS:
+        term = owning.terms[entry.name]
         named = "Our judgement" if term.source == "sheetgen" else term.source
         origin = f"{named}{f', {term.as_of}' if term.as_of else ''}"
-        own = owning.values[one.name] == term.value
-        page.place(one, owning.values[one.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}.")
+        own = owning.values[entry.name] == term.value
+        page.place(
+            entry, owning.values[entry.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}."
+        )
 
 
 def _engine(page: InputsSheet) -> None:
-    """What the engine's accounting counts with."""
+    """Constants of the engine's memory accounting."""
     engine, lists = page.solved.question.engine, page.wiring.lists
     page.section(f"Engine: {engine.name} {engine.default_version}")
-    for one in (one for one in CONSTANTS if one.label):
-        if one.column == "calibrated_tensor_parallel_size":
+    for constant in (constant for constant in CONSTANTS if constant.label):
+        if constant.column == "calibrated_tensor_parallel_size":
             page.put(
                 "max_pipeline_parallel_size",
                 "Most pipeline stages",
@@ -505,7 +511,14 @@ def _engine(page: InputsSheet) -> None:
                 "stages",
                 "A replica may span at most this many instances.",
             )
-        page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
+        page.put(
+            constant.column,
+            constant.label,
+            constant.value(engine),
+            constant.display,
+            constant.unit,
+            constant.words(engine),
+        )
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
     lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
@@ -532,7 +545,7 @@ def _draft(page: InputsSheet) -> None:
 
 
 def _bands(page: InputsSheet) -> None:
-    """The bands of speed that no GPU has of its own: of ranks, stages and measured points."""
+    """The bands of speed that do not differ by GPU: of ranks, stages and measured points."""
     question = page.solved.question
     assert question.speed is not None
     page.section("Speed: 80 % bands, as factors of the prediction")
@@ -540,10 +553,10 @@ def _bands(page: InputsSheet) -> None:
     page.row += 1
     gpu, engine = question.gpus[0], question.engine.engine  # the same for all
 
-    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, Any]:
+    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, float]:
         return speed_band_columns(question.speed, scope, kind, engine, gpu)
 
-    def put(name: str, scope: Scope, end: Any, *kinds: ModelKind) -> Ref:
+    def put(name: str, scope: Scope, end: float, *kinds: ModelKind) -> Ref:
         label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*kinds, scope))}"
         return page.put("_".join((name, *kinds)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
 

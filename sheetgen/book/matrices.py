@@ -1,11 +1,11 @@
-"""Profiles and Candidates: what a model leaves on each GPU, and what each load costs a month on each instance."""
+"""Profiles and Candidates: the memory that a model leaves on each GPU, and the monthly cost of each load on each
+instance."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
@@ -20,6 +20,7 @@ from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, wri
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -30,17 +31,11 @@ from sheetgen.book.sheets import (
     lookup,
     worked_out,
 )
-from sheetgen.book.wiring import (
-    HEAD_ROWS,
-    LEFT,
-    Head,
-    Table,
-    Wiring,
-    profile_columns,
-    titled,
-)
+from sheetgen.book.wiring import HEAD_ROWS, LEFT, Head, Read, RowSource, Table, Wiring, profile_columns, titled
 from sheetgen.formula import (
     Formula,
+    Quantity,
+    Value,
     both,
     either,
     formula,
@@ -72,23 +67,23 @@ from sheetgen.units import (
     Layout,
 )
 
-# What a load's own KV cache, before any division, reads of one undivided rank.
+# Inputs of a load's own KV cache, before any division: those of one undivided rank.
 WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit", "places_of_load")
-# On Contexts; the same as what is loaded, or a part of it.
+# On Contexts; the same as the loaded weights, or a part of them.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")
-# Of what a step takes, the parts that stand in cells: prompts read them, too.
+# The parts of a step that have cells: prompts read them, too.
 STEPS_OF_MODEL = (speed.dense_seconds, speed.layer_overhead_seconds)
-# How the bands of times are found, and what follows at once from the factors.
+# The scopes of the bands of times, and the quantities that follow directly from the factors.
 _LEVELS = {name: replace(quantity, name=name) for name, quantity in SHEET["levels"].named().items()}
 _SCOPES = [_LEVELS[name].with_parts([_LEVELS["measured_scope"]]) for name in ("speed_scope", "ttft_scope")]
 LEVELS_WITHIN = tuple(
     quantity.with_parts(_SCOPES) for name, quantity in _LEVELS.items() if not name.endswith("_factor")
 )
-# Worked out within the formulas that read them: sums of a few cells, parts of a step, and steps that nobody looks for.
+# Computed within the formulas that read them: sums of a few cells, parts of a step, and minor steps.
 NOT_WRITTEN = (
     *HOPS,
     speed.fixed_step_seconds,
@@ -120,7 +115,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     models, and the GPU that is chosen there columns at the right.
     """
     gpus, question = wiring.tables["gpus"], solved.question
-    every = [wiring, *live]
+    wirings = [wiring, *live]
     profiles = profile_columns(question)
     n_profiles, n_plain = len(profiles), len(question.gpus) * len(PLAIN_LAYOUTS)
     sheet = titled(
@@ -132,25 +127,31 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     )
     sheet.widths = {0: 30, 1: 26}
     head = Head(wiring, sheet, len(profiles), "profiles")
-    ranks = list(dict.fromkeys(one.data_parallel_size for one in question.layouts))
-    plain = {of: at for at, of in enumerate(profiles) if of[1] in PLAIN_LAYOUTS}
+    ranks = list(dict.fromkeys(layout.data_parallel_size for layout in question.layouts))
+    plain = {profile: column for column, profile in enumerate(profiles) if profile[1] in PLAIN_LAYOUTS}
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
     head.picked("gpu_name", "GPU", gpus.range("gpu_name"), "gpu_row", TEXT)
     for name, label, places in (
-        ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
+        ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(layout.tensor_parallel_size) for _, layout in profiles]),
         ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
-        ("plain_position", "Without ranks", [plain[gpu, Layout(one.tensor_parallel_size)] for gpu, one in profiles]),
+        (
+            "plain_position",
+            "Without ranks",
+            [plain[gpu, Layout(layout.tensor_parallel_size)] for gpu, layout in profiles],
+        ),
     ):
-        head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
+        head.given(name, label, [place + 1 for place in places], PLAIN, role="fixed")
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # full replicas have a request on each
     n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     rows_of_sizes = (
-        worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
-        for at, of in zip(head.columns["tp_position"], head.at("is_older_gpu"), strict=True)
+        worked_out(
+            non_torch_position, {"tp_position": tp, "is_older_gpu": is_older, "n_tensor_parallel_sizes": n_sizes}
+        )
+        for tp, is_older in zip(head.columns["tp_position"], head.sources_by_row("is_older_gpu"), strict=True)
     )
-    non_torch = (lookup(wiring.lists["non_torch"], at) for at in rows_of_sizes)
+    non_torch = (lookup(wiring.lists["non_torch"], row) for row in rows_of_sizes)
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
     head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.memory_budget_bytes)
@@ -160,15 +161,15 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
-    for of in every:
-        of.tables["profiles"] = head
+    for w in wirings:
+        w.tables["profiles"] = head
     ranks_of = frozenset({"dp"} if n_profiles > n_plain else ())
     sizes = dict.fromkeys(("tensor_parallel_size", "tp_position"), frozenset({"tp"}))
     latents = {"plain_fp8_latent": frozenset({"latent"})}
     compiler = Compiler(
         sheet,
         head,
-        every,
+        wirings,
         down=("models", "contexts", "loads"),
         along={
             "tp": Span(len(TENSOR_PARALLEL_SIZES), head.columns, "tp_position"),
@@ -182,14 +183,14 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
         by_model={
             name: (
                 frozenset() if name == "steps" else ranks_of | {"model"},
-                [_of_ranks(of, name, head) for of in every],
+                [_of_ranks(w, name, head) for w in wirings],
             )
             for name in wiring.tried
         },
     )
     for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.deployments else ():
         lists = {read: wiring.area(f"lst_{read}") for read in quantity.rows}
-        models = [ref for of in every for ref in of.tables["models"].columns["model"]]
+        models = [ref for w in wirings for ref in w.tables["models"].columns["model"]]
         compiler.write(name, quantity, given={**lists, "model_name": models})
     written: dict[str, str] = {}  # once, where the grid has it under two names
     for name, quantity in _quantities(question.draft is not None):
@@ -198,33 +199,33 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             compiler.write(name, quantity)
         else:
             compiler.same(name, other)
-    with compiler.alone(*(of for of in every if has_rate(of))) as of_rates:
+    with compiler.alone(*(w for w in wirings if has_rate(w))) as of_rates:
         for quantity in OF_RATE if of_rates.every else ():
             of_rates.write(quantity.name, quantity)
-    for of in every:
-        stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"].rows]
+    for w in wirings:
+        stages = [Range(row, lock="columns") for row in w.blocks["pipeline_stages"].rows]
         offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
-        of.tables["contexts"].computed(
+        w.tables["contexts"].computed(
             parallelism.held_inside, {"pipeline_stages": stages, "instance_month_usd": offered}
         )
     return sheet
 
 
 def _spans_beside(head: Head, n_gpus: int, n_sizes: Lookup) -> dict[str, Span]:
-    """Columns at the right of the profiles, for what is the same on many of them: one for each tensor-parallel size and
-    treatment of latents, and one for each GPU."""
+    """Columns to the right of the profiles, for quantities that are the same on many of them: one for each
+    tensor-parallel size and treatment of latents, and one for each GPU."""
     head.computed(latent_position, {"n_tensor_parallel_sizes": n_sizes})
     flags = head.begin_column("FP8 latents as they are (0 or 1)", "Of the columns at the right.", 0)
     line = {name: head.columns[name][0].row for name in ("tp_position", "tensor_parallel_size", "latent_position")}
     left, size_of = LEFT + head.n_rows + 1, list(enumerate(TENSOR_PARALLEL_SIZES, 1))
-    kinds = [(flag, at, size) for flag in (0, 1) for at, size in size_of]
+    kinds = [(flag, position, size) for flag in (0, 1) for position, size in size_of]
 
     def put(row: int, column: int, value: int) -> Ref:
         return head.sheet.put(row, column, Cell(value, "fixed", PLAIN), lock="row")
 
     latent: dict[str, list[Ref]] = {name: [] for name in (*line, "plain_fp8_latent")}
-    for column, (flag, at, size) in enumerate(kinds, left):
-        latent["tp_position"].append(put(line["tp_position"], column, at))
+    for column, (flag, position, size) in enumerate(kinds, left):
+        latent["tp_position"].append(put(line["tp_position"], column, position))
         latent["tensor_parallel_size"].append(put(line["tensor_parallel_size"], column, size))
         latent["latent_position"].append(put(line["latent_position"], column, 1 + column - left))
         latent["plain_fp8_latent"].append(put(flags, column, flag))
@@ -237,7 +238,7 @@ def _spans_beside(head: Head, n_gpus: int, n_sizes: Lookup) -> dict[str, Span]:
 
 
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
-    """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
+    """By profile the number of instances with a price that have its GPU, and at least as many as the layout takes."""
     instances = wiring.tables["instances"]
     names, counts, prices = (instances.range(n) for n in ("instance_gpu", "linked_gpus", "price_in_use"))
     rows = [
@@ -246,8 +247,8 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
     ]
     gpu_names = wiring.tables["gpus"].range("gpu")
     of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
-    for at, tp, dp in zip(*of_profile, strict=True):
-        gpu = lookup(gpu_names, at)
+    for gpu_row, tp, dp in zip(*of_profile, strict=True):
+        gpu = lookup(gpu_names, gpu_row)
         count = sum(g == gpu.value and c >= tp.value * dp.value and p > 0 for g, c, p in rows)
         yield written(
             count,
@@ -258,9 +259,9 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
         )
 
 
-def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Any]:
-    """By model, what the batches tried have in each profile's column: the same for all, or by their ranks."""
-    sources: list[Any] = []
+def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Range | RowValues]:
+    """By model the values of the batches tried in each profile's column: the same in all columns, or by their ranks."""
+    sources: list[Range | RowValues] = []
     places = head.columns["rank_position"]
     for ranges in wiring.tried[name]:
         if len(ranges) == 1:
@@ -283,13 +284,13 @@ def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
                 yield name, _LEVELS.get(name, quantity)
 
 
-def has_rate(of: Wiring) -> bool:
-    """Whether a wiring's loads may be rates."""
-    return "requests_per_second" in of.tables["loads"].columns
+def has_rate(wiring: Wiring) -> bool:
+    """True where a wiring's loads may be rates."""
+    return "requests_per_second" in wiring.tables["loads"].columns
 
 
 @formula("Requests at once, stated or of the rate")
-def places_of_load(stated_load: Any, rate_places: Any) -> Any:
+def places_of_load(stated_load: Quantity, rate_places: Quantity) -> Value:
     """The requests at once that a load states; where it states none, the places that the rate takes on a profile.
 
     Source: rate_places.
@@ -308,19 +309,19 @@ OF_RATE = (
 )
 
 
-USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
+USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # how 0 is shown
 
 
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
-    load_requests: Any,
-    paced_requests: Any,
-    replicas_per_instance: Any,
-    survive: Any,
-    zones: Any,
-    price_usd_per_hour: Any,
-    paid_hours_per_month: Any,
-) -> Any:
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    price_usd_per_hour: Quantity,
+    paid_hours_per_month: Quantity,
+) -> Value:
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
@@ -332,7 +333,7 @@ def monthly_usd_of_load(
 
 
 @formula("Keeps the weights' precision (2: computes in it, 1: keeps it)", PLAIN)
-def weights_on_candidate(runs_weights: Any) -> Any:
+def weights_on_candidate(runs_weights: Quantity) -> Quantity:
     """How far a candidate's GPU runs the precision of a model's weights.
 
     Source: runs_weights of GPUs.
@@ -341,7 +342,7 @@ def weights_on_candidate(runs_weights: Any) -> Any:
 
 
 @formula("GPUs", PLAIN)
-def gpus_taking_part(gpu_count: Any, data_parallel_size: Any, plain_columns: Any) -> Any:
+def gpus_taking_part(gpu_count: Quantity, data_parallel_size: Quantity, plain_columns: Quantity) -> Value:
     """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles.
 
     Source: Prices and hardware.
@@ -350,7 +351,7 @@ def gpus_taking_part(gpu_count: Any, data_parallel_size: Any, plain_columns: Any
 
 
 @formula("$ per hour", USD_CENTS)
-def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -> Any:
+def paid_usd_per_hour(price_in_use: Value, gpu_known: Quantity, discount_in_use: Quantity) -> Value:
     """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented.
 
     Source: discounted_usd_per_hour.
@@ -361,7 +362,9 @@ def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -
 
 
 @formula("$ per hour, as asked on Decision", USD_CENTS, within=[paid_usd_per_hour])
-def usd_as_asked(paid_usd_per_hour: Any, provider: Any, asked_provider: Any, region: Any, asked_region: Any) -> Any:
+def usd_as_asked(
+    paid_usd_per_hour: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
+) -> Value:
     """What an instance costs an hour at the provider and in the region that Decision asks for; none elsewhere.
 
     Source: paid_usd_per_hour.
@@ -378,9 +381,12 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
-    built = [(one.linked_gpus, solved.question.overrides.shares_experts(one.gpu)) for one in solved.question.rows]
+    built = [
+        (candidate.linked_gpus, solved.question.overrides.shares_experts(candidate.gpu))
+        for candidate in solved.question.rows
+    ]
     typed = [r.value for r in instances.columns["gpu_count"]]
-    counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
+    counts = [(max(instance[0], n or 0), instance[1]) for instance, n in zip(built, typed, strict=False)]
     counts += [(math.inf, True)] * (len(typed) - len(built))
     layouts, together = solved.question.layouts, _in_place_of_each_other(solved)
     offers = [
@@ -405,16 +411,18 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
 
     places = head.columns["instance_row"]
-    at, rows = list(PURCHASES).index(solved.question.settings.purchase), instances.columns["row"]
+    class_place, rows = list(PURCHASES).index(solved.question.settings.purchase), instances.columns["row"]
     for k, (c, _) in enumerate(offers):
         if c in together:
-            in_use = of_class_in_use([rows[row] for row in (*together[c], c)], at, wiring.inputs["purchase_row"])
+            in_use = of_class_in_use(
+                [rows[row] for row in (*together[c], c)], class_place, wiring.inputs["purchase_row"]
+            )
             del sheet.cells[places[k].row, places[k].column]
             places[k] = sheet.link(places[k].row, places[k].column, in_use, PLAIN, "computed", lock=head.lock)
 
-    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
+    def of_instance(fact: str, test: Callable[[Value], Value], blank: CellValue) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
-        return (derived(lambda value: where(test(value), value, blank), of) for of in head.at(fact))
+        return (derived(lambda value: where(test(value), value, blank), source) for source in head.sources_by_row(fact))
 
     head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
@@ -433,107 +441,116 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     head.computed(profile_position, {"n_plain_layouts": n_sizes}, name="profile")
     head.computed(instance_month_usd)
 
-    every = [wiring, *live]
+    wirings = [wiring, *live]
     if live:
         _add_classes(solved, head, together, live[0])
-    for of in every:
-        of.tables["candidates"] = head
+    for w in wirings:
+        w.tables["candidates"] = head
     ends = [
         [len(offers) if is_mixture.value else n_plain for is_mixture in wiring.tables["models"].columns["is_mixture"]]
     ]
-    ends += [[len(offers)] * of.tables["models"].n_rows for of in live]  # any model may be chosen there
+    ends += [[len(offers)] * w.tables["models"].n_rows for w in live]  # any model may be chosen there
     compiler = Compiler(
-        sheet, head, every, ("models", "contexts", "loads"), {"offer": Span(len(offers), head.columns)}, ends
+        sheet, head, wirings, ("models", "contexts", "loads"), {"offer": Span(len(offers), head.columns)}, ends
     )
     # Blocks of their own: each load reads them so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
     with compiler.alone(wiring) as own:
         own.write("weights_on_candidate", weights_on_candidate)
-    for of in live:  # a precision of the cache alone leaves the weights
-        with compiler.alone(of) as own:
+    for w in live:  # a precision of the cache alone leaves the weights
+        with compiler.alone(w) as own:
             own.write("weights_on_candidate", weights_on_candidate, rows=_with_own_weights)
-        weights = of.blocks["weights_on_candidate"].rows
+        weights = w.blocks["weights_on_candidate"].rows
         weights.insert(KV_FP8, weights[AS_ASKED])
-    for of in every:
-        prices = RowValues.of(head.columns[f"{of.prefix}price_usd_per_hour"])
-        hours = of.inputs["own_paid_hours_per_month" if of.prefix else "paid_hours_per_month"]
-        with compiler.alone(of) as own:
+    for w in wirings:
+        prices = RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"])
+        hours = w.inputs["own_paid_hours_per_month" if w.prefix else "paid_hours_per_month"]
+        with compiler.alone(w) as own:
             _add_months(own, "monthly_usd", prices, hours)
-            if has_rate(of):
+            if has_rate(w):
                 own.write("ranked_requests", ranked_of_candidate, down="loads", given=_requests(own))
             else:
                 own.write("ranked_requests", parallelism.requests_per_instance)
-    for of in live:  # what its load, the first of its rows, costs under each commitment
-        with compiler.alone(of) as own:
+    for w in live:  # the cost of its load, the first of its rows, under each commitment
+        with compiler.alone(w) as own:
             for stem in map(class_stem, COMMITTED):
                 prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])
-                _add_months(own, f"{stem}_monthly_usd", prices, of.inputs[f"{stem}_paid_hours"], n_rows=1)
+                _add_months(own, f"{stem}_monthly_usd", prices, w.inputs[f"{stem}_paid_hours"], n_rows=1)
     return sheet
 
 
 def _with_own_weights(models: Table) -> Sequence[int]:
-    """The rows of Decision's model whose weights no other row has."""
+    """The rows of Decision's model whose weights differ from those of other rows."""
     return [row for row in range(models.n_rows) if row != KV_FP8]
 
 
-def _requests(compiler: Compiler) -> dict[str, Any]:
+def _requests(compiler: Compiler) -> dict[str, RowSource]:
     """The requests at once of loads: as stated, or the places that they take on each profile."""
     name = "places_of_load" if has_rate(compiler.every[0]) else "load_requests"
     return {"load_requests": compiler.sources(name, "loads")}
 
 
 def _add_months(compiler: Compiler, name: str, prices: RowValues, hours: Ref, n_rows: int | None = None) -> None:
-    """What loads, the first of them or all, cost a month on each candidate at some prices."""
+    """Write the monthly cost of loads, the first rows or all, on each candidate at some prices."""
     given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours}
     compiler.write(
         name, monthly_usd_of_load, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows]
     )
 
 
-def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], of: Wiring) -> None:
-    """What each candidate costs under each commitment and in the class chosen on Decision, at the provider and in the
-    region chosen there, whichever instance stands there in that class."""
-    wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], of.inputs
+def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], decision: Wiring) -> None:
+    """Write the price and the monthly cost of each candidate under each commitment and in the class chosen on Decision,
+    at the provider and region chosen there, for the instance that takes part in that class."""
+    wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], decision.inputs
     rows = instances.columns["row"]
     held = [row.value - 1 for row in head.columns["instance_row"]]  # as built, of any class
-    for at, purchase in enumerate(PURCHASES):
-        of_class = [rows[together[c][at]] if c in together else rows[c] for c in held]
+    for class_place, purchase in enumerate(PURCHASES):
+        of_class = [rows[together[c][class_place]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
         head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
     asked = inputs["own_purchase_row"]
-    at = list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
-    by_class = zip(*(head.columns[f"{class_stem(one)}_instance_row"] for one in PURCHASES), strict=True)
-    chosen = [of_class_in_use(refs, at, asked) for refs in by_class]
-    head.looked_up(f"{of.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
+    class_place = (
+        list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
+    )
+    by_class = zip(*(head.columns[f"{class_stem(purchase)}_instance_row"] for purchase in PURCHASES), strict=True)
+    chosen = [of_class_in_use(refs, class_place, asked) for refs in by_class]
+    head.looked_up(f"{decision.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
 
     def in_class(names: Sequence[str], place: Ref, purchase: str) -> Lookup:
-        """Of a row's columns, one for each class, the entry of a class; of that on Decision where none is named."""
+        """The cell of a purchase class in a row, of one column for each class; of the class on Decision where none is
+        named."""
         cells = [lookup(instances.range(name), place) for name in names]
         if purchase:
             return cells[list(PURCHASES).index(purchase)]
-        return cells[at] if len(set(names)) == 1 else replace(choose(asked, cells, NO_VALUE), value=cells[at].value)
+        return (
+            cells[class_place]
+            if len(set(names)) == 1
+            else replace(choose(asked, cells, NO_VALUE), value=cells[class_place].value)
+        )
 
-    prices = [class_columns(one)["price"] for one in PURCHASES]
-    regions = [f"region_{class_stem(one)}" for one in PURCHASES]
+    prices = [class_columns(purchase)["price"] for purchase in PURCHASES]
+    regions = [f"region_{class_stem(purchase)}" for purchase in PURCHASES]
     if regions[0] not in instances.columns:
         regions = ["region"] * len(PURCHASES)
-    known = [derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]]
+    gpu_known = [
+        derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]
+    ]
     for purchase in (*COMMITTED, ""):
-        stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (of.prefix, "on Decision")
+        stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (decision.prefix, "on Decision")
         places = head.columns[f"{stem}instance_row"]
         providers = [lookup(instances.range("provider"), place) for place in places]
-        as_built, row = purchase or list(PURCHASES)[at], None if purchase else asked
-        env: dict[str, Sequence[Any]] = {
+        as_built, row = purchase or list(PURCHASES)[class_place], None if purchase else asked
+        env: dict[str, Read] = {
             "price_in_use": [in_class(prices, place, purchase) for place in places],
             "discount_in_use": [discount_table.of_class(wiring, provider, as_built, row) for provider in providers],
-            "gpu_known": known,
+            "gpu_known": gpu_known,
             "provider": providers,
             "region": [in_class(regions, place, purchase) for place in places],
             **{f"asked_{name}": [inputs[f"own_{name}"]] * len(held) for name in ("provider", "region")},
         }
         price = f"{stem}price_usd_per_hour"
         head.computed(usd_as_asked, env, name=price, label=f"$ per hour, {words}")
-        months: dict[str, Any] = {
+        months: dict[str, Read] = {
             "price_usd_per_hour": head.columns[price],
             "paid_hours_per_month": inputs[f"{stem}paid_hours" if purchase else "own_paid_hours_per_month"],
         }
@@ -545,13 +562,13 @@ def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
 
     Of a provider's instances with the same GPUs one alone takes part in a class.
     """
-    shapes: dict[Any, list[int]] = {}
-    for row, one in enumerate(solved.question.rows):
-        if one.passed_over:
-            shapes.setdefault(one.shape, []).append(row)
-    of = solved.question.rows
+    shapes: dict[object, list[int]] = {}
+    for row, candidate in enumerate(solved.question.rows):
+        if candidate.passed_over:
+            shapes.setdefault(candidate.shape, []).append(row)
+    candidates = solved.question.rows
     return {
-        row: [next((r for r in rows if purchase not in of[r].passed_over), rows[0]) for purchase in PURCHASES]
+        row: [next((r for r in rows if purchase not in candidates[r].passed_over), rows[0]) for purchase in PURCHASES]
         for rows in shapes.values()
         for row in rows
     }

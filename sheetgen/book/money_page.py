@@ -1,4 +1,4 @@
-"""The cash of Money: what each way to pay takes up front, each month and to date, and a chart of 36 months."""
+"""The cash of Money: the payments of each way to pay, up front, each month and to date, and a chart of 36 months."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sheetgen.units import PLAIN, USD
 MONTHS = cost.CONSTANTS["months_in_three_years"]
 SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
-WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned"}
+WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.PURCHASES.items()}, OWNED: "owned"}
 CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 370, 300
 WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
@@ -21,7 +21,7 @@ WHAT_IS_PAID = (
 
 
 def add_cash(block: Block) -> None:
-    """The table, below all that stands, and the chart beside it."""
+    """Add the table below the last row, and the chart beside it."""
     sheet, wiring = block.sheet, block.wiring
     top = block.row
     sheet.texts(top, 0, (f"Cash of {MONTHS} months, US dollars", *[""] * (N_PRINTED - 1)), "section")
@@ -30,12 +30,12 @@ def add_cash(block: Block) -> None:
     purchase, running = block.owned
     up_front, each_month, in_all = list[Ref](), list[Ref](), list[Ref]()
     for column, (way, month) in enumerate({**block.paid, OWNED: running}.items(), 1):
-        # Of a GPU whose price nobody knows, power alone would look cheap.
+        # Without a known price of the GPU, power alone would look cheap.
         gate = purchase if way == OWNED else month
-        monthly = derived(lambda gate, each: where(is_number(gate), each, "-"), gate, month)
+        monthly = derived(lambda gate, amount: where(is_number(gate), amount, "-"), gate, month)
         each_month.append(sheet.link(top + 3, column, monthly, USD, "computed"))
-        # Nothing is paid ahead of what is rented, where it has a price at all.
-        ahead = purchase if way == OWNED else derived(lambda each: where(is_number(each), 0, "-"), each_month[-1])
+        # Rent has no payment up front, where there is a price at all.
+        ahead = purchase if way == OWNED else derived(lambda amount: where(is_number(amount), 0, "-"), each_month[-1])
         up_front.append(sheet.link(top + 2, column, ahead, USD, "computed"))
         env: dict[str, Source] = {**wiring.inputs, "monthly_usd": each_month[-1]._replace(lock="row")}
         in_all.append(sheet.compute(top + 4, column, cost.three_year_usd, env))
@@ -48,11 +48,11 @@ def add_cash(block: Block) -> None:
     sheet.text(top + 6, 0, "Paid to date, by month", "light")
     for row, month in enumerate(SHOWN, top + 7):
         number = sheet.put(row, 0, Cell(month, "fixed", PLAIN), lock="column")
-        for column, (ahead_of, each) in enumerate(zip(up_front, each_month, strict=True), 1):
+        for column, (ahead_of, month_usd) in enumerate(zip(up_front, each_month, strict=True), 1):
             env = {
                 "month": number,
                 "up_front_usd": ahead_of._replace(lock="row"),
-                "each_month_usd": each._replace(lock="row"),
+                "each_month_usd": month_usd._replace(lock="row"),
             }
             sheet.compute(row, column, cost.cash_to_month_usd, env)
     sheet.charts.append(

@@ -5,7 +5,6 @@ recommended, where its price is from, providers, owning, hosts, and the cash of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.hosts import SHOWN_HOSTS
@@ -21,7 +20,7 @@ from sheetgen.book.money_page import add_cash
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.book.workings import add_providers
-from sheetgen.formula import function, is_number, is_text, where
+from sheetgen.formula import Value, function, is_number, is_text, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import TEXT as ANY_TEXT
 from sheetgen.report import sentences
@@ -78,7 +77,7 @@ POWER_HEADS = (
 
 
 def build_money(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet."""
+    """The sheet Money."""
     question = solved.question
     sheet = titled(
         "Money",
@@ -88,7 +87,9 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     block = _chosen(solved, wiring, sheet)
-    n_providers = room_for((one.provider for one in question.candidates), (one.provider for one in question.rows))
+    n_providers = room_for(
+        (candidate.provider for candidate in question.candidates), (candidate.provider for candidate in question.rows)
+    )
     on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))
     headline = choose(wiring.ref("calc_money_model"), wiring.headline_usd)  # two rows a model on the first sheet
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
@@ -96,14 +97,15 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     block.head("Unit costs", *(label for label, _, _ in UNITS), "at a utilization of", OF_THE_PEOPLE)
     block.label("All replicas together")
     for column, (_, fact, display) in enumerate(UNITS, 1):
-        block.show(column, block.of(fact), display)
+        block.show(column, block.of_load(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
     asked = {
-        f"million_{kind}_tokens_per_month": block.of(f"hosted_million_{kind}_tokens") for kind in ("input", "output")
+        f"million_{kind}_tokens_per_month": block.of_load(f"hosted_million_{kind}_tokens")
+        for kind in ("input", "output")
     }
-    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of("monthly_usd")})
+    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of_load("monthly_usd")})
     block.row += 1
-    _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
+    _providers(block, add_providers(wiring, n_providers, block.load, wiring.ref("calc_money_model")))
     _owned(block, on_demand)
     _hosted(block)
     add_cash(block)
@@ -125,37 +127,37 @@ def _chosen(solved: Solution, wiring: Wiring, sheet: Sheet) -> Block:
     row = HEAD_ROWS - 1
     asked = wiring.names["in_money_model"] = sheet.put(row, 1, cell, "in_money_model", label="Model")
     sheet.widths[1] = max(sheet.widths[1], 20)
-    found = position_in(wiring.area(LISTED), asked, ONE)
+    model_row = position_in(wiring.area(LISTED), asked, ONE)
     sheet.text(row, FOUND, "Found: the model's row, its load's on Workings", "off_page")
-    place = wiring.names["calc_money_model"] = sheet.link(row, FOUND + 1, found, PLAIN, "off_page")
+    place = wiring.names["calc_money_model"] = sheet.link(row, FOUND + 1, model_row, PLAIN, "off_page")
     held = lookup(wiring.lists["headline_rows"], place)
-    at = wiring.names["calc_money_load"] = sheet.link(row, FOUND + 2, held, PLAIN, "off_page")
-    block = Block(sheet, wiring, at._replace(name="calc_money_load"), HEAD_ROWS)
+    load = wiring.names["calc_money_load"] = sheet.link(row, FOUND + 2, held, PLAIN, "off_page")
+    block = Block(sheet, wiring, load._replace(name="calc_money_load"), HEAD_ROWS)
     block.bar(lookup(Range(tuple(models)), place), "renting, hardware as recommended")
     block.place, block.count = _title(block)
     return block
 
 
 def _title(block: Block) -> tuple[Ref, Ref]:
-    """What to rent; gives the row on Prices and hardware, and how many."""
+    """Show the instances to rent; returns the row on Prices and hardware, and their number."""
     block.label("To rent")
-    rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
+    rented = {"n_instances": block.of_load("n_instances"), "instance": block.of_load("type")}
     block.compute(1, sentences.rent_words, rented, role="light")
-    block.show(5, block.of("load_words"), TEXT)
-    block.show(8, block.of("hardware_words"), TEXT)
+    block.show(5, block.of_load("load_words"), TEXT)
+    block.show(8, block.of_load("hardware_words"), TEXT)
     block.label("Found: column on Candidates, row on Prices and hardware, how many", FOUND, "off_page")
-    position = block.show(FOUND + 1, block.of("position"), PLAIN, "off_page")
+    position = block.show(FOUND + 1, block.of_load("position"), PLAIN, "off_page")
     rows = block.wiring.tables["candidates"].range("instance_row")
     place = block.show(FOUND + 2, entry(rows, position, is_number), PLAIN, "off_page")
-    count = block.show(FOUND + 3, block.of("n_instances"), PLAIN, "off_page")
-    for what, ref in (("row", place), ("count", count)):
-        block.wiring.names[f"calc_money_{what}"] = ref
+    count = block.show(FOUND + 3, block.of_load("n_instances"), PLAIN, "off_page")
+    for name, ref in (("row", place), ("count", count)):
+        block.wiring.names[f"calc_money_{name}"] = ref
     block.row += 1
     return place, count
 
 
 def _source(block: Block) -> None:
-    """List price x what the contract leaves, whose price it is, its day and region, and where it was read."""
+    """The list price with its discount, provider, date and region, and its source."""
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     region = "region_in_use" if "region_in_use" in table.columns else "region"
     block.head(*PRICE_HEADS)
@@ -171,14 +173,14 @@ def _source(block: Block) -> None:
         (entry(table.range("mark_in_use"), place, is_text), TEXT),
         (entry(table.range(region), place, is_text), TEXT),
     )
-    for column, (what, display) in zip((1, *range(3, 10)), shown, strict=True):
-        block.show(column, what, display)
+    for column, (source, display) in zip((1, *range(3, 10)), shown, strict=True):
+        block.show(column, source, display)
     block.label("List price in use")
     block.row += 1
     block.label("Source")
     env: dict[str, Source] = {
         "row": place,
-        "instance": block.of("instance"),
+        "instance": block.of_load("instance"),
         "source": lookup(table.range("source"), place),
     }
     block.compute(1, sentences.source_words, env, role="unit_wrapped")
@@ -186,9 +188,9 @@ def _source(block: Block) -> None:
     block.row += 1
 
 
-def _classes(block: Block, at: int) -> Ref:
-    """The recommended instances in each purchase class, then contingency and currency for the class in use; gives
-    $ an hour on demand."""
+def _classes(block: Block, class_place: int) -> Ref:
+    """The recommended instances in each purchase class, then contingency and currency for the class in use; returns $
+    an hour on demand."""
     table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
     block.head(*CLASS_HEADS)
     provider = lookup(table.range("provider"), place)
@@ -198,8 +200,8 @@ def _classes(block: Block, at: int) -> Ref:
         block.label(purchase)
         names = class_columns(purchase)
         block.label("Found: discount", FOUND, "off_page")
-        found = discount_table.of_class(block.wiring, provider, purchase)
-        less = block.show(FOUND + 1, found, units.EXACT_PERCENT, "off_page")
+        discount = discount_table.of_class(block.wiring, provider, purchase)
+        less = block.show(FOUND + 1, discount, units.EXACT_PERCENT, "off_page")
         price = entry(table.range(names["price"]), place, above_zero, less=less)
         paid = block.compute(5, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": block.count, "price_usd_per_hour": price}
@@ -207,18 +209,18 @@ def _classes(block: Block, at: int) -> Ref:
         env = {"hourly_usd": hour, "paid_hours_per_month": paid, "is_committed": committed}
         sums[purchase] = block.sums_of(block.compute(MONTHLY, cost.monthly_usd, env))
         block.compute(6, cost.commitment_waste_usd, env)
-        for column, what, test, display in (
+        for column, key, test, display in (
             (7, "date", is_number, DATE),
             (8, "mark", is_text, TEXT),
             (9, "terms", is_text, TEXT),
         ):
-            block.show(column, entry(table.range(names[what]), place, test, hour), display)
+            block.show(column, entry(table.range(names[key]), place, test, hour), display)
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
     block.compute(0, sentences.class_in_use, {}, role="light")
     row = inputs["purchase_row"]
     block.sums = [
-        block.show(c, of_class_in_use(refs, at, row), USD, "light")
+        block.show(c, of_class_in_use(refs, class_place, row), USD, "light")
         for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)
     ]
     block.row += 1
@@ -259,7 +261,7 @@ def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
 
 
 def _owned(block: Block, on_demand: Ref) -> None:
-    """The purchase and what it takes a month at its low, base and high price, and the break-even.
+    """The purchase price and the monthly cost of owning at its low, base and high price, and the break-even.
 
     on_demand: what the recommended instances cost an hour on demand.
     """
@@ -273,13 +275,13 @@ def _owned(block: Block, on_demand: Ref) -> None:
     for end, env in parts.items():
         block.label(WORDS[end])
         env["on_demand_hourly_usd"] = on_demand
-        for column, one in (
+        for column, quantity in (
             (MONTHLY, cost.monthly_owned_usd),
             (HOURLY, cost.owned_usd_per_gpu_hour),
             (5, cost.break_even_utilization),
             (6, cost.owned_three_year_cash_usd),
         ):
-            env[one.name] = ref = block.compute(column, one, env)
+            env[quantity.name] = ref = block.compute(column, quantity, env)
             if column == MONTHLY:
                 block.sums_of(ref)
         break_even[end] = env[cost.break_even_utilization.name]
@@ -292,19 +294,19 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
 
 def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
-    """What owning is made of at the low, base and high price, and below it what GPUs says of the GPU; gives by price
-    what formulas read."""
+    """Write the parts of the cost of owning at the low, base and high price, and below them the facts of the GPU;
+    returns by price the inputs of formulas."""
     block.head(*PURCHASE_HEADS)
     top = block.row
     block.row += len(ENDS)
     place, facts = _facts(block)
     below, block.row = block.row, top
-    gpus, found = block.wiring.tables["gpus"], dict[str, dict[str, Source]]()
+    gpus, parts = block.wiring.tables["gpus"], dict[str, dict[str, Source]]()
     for end in ENDS:
         block.label(PARTS.format(WORDS[end]))
-        found[end] = env = dict(facts)
+        parts[end] = env = dict(facts)
         env["capex_usd_per_gpu"] = block.show(1, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
-        for column, one in enumerate(
+        for column, quantity in enumerate(
             (
                 cost.installed_usd_per_gpu,
                 cost.owned_capex_usd,
@@ -316,28 +318,28 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
             ),
             2,
         ):
-            ref = block.compute(column, one, env)
-            env[one.name] = ref
-            if end == "base" and one is cost.owned_capex_usd:
+            ref = block.compute(column, quantity, env)
+            env[quantity.name] = ref
+            if end == "base" and quantity is cost.owned_capex_usd:
                 purchase = ref
-            if end == "base" and one is cost.owned_running_usd:
+            if end == "base" and quantity is cost.owned_running_usd:
                 block.owned = purchase, ref
         block.row += 1
     block.row = below
-    return found
+    return parts
 
 
-SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column of what says a GPU's price and power; two lines
+SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column with the sources of a GPU's price and power; two lines
 
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
-    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
-    gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
+    """Show the facts of the recommended GPU, below its money; returns its row on GPUs, and the inputs of formulas."""
+    gpus, gpu = block.wiring.tables["gpus"], block.of_load("gpu")
     block.head(*POWER_HEADS)
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     block.label("Found: row on GPUs", FOUND, "off_page")
     place = block.show(FOUND + 1, position_in(names, gpu, NO_VALUE), PLAIN, "off_page")
-    found: dict[str, Source] = {
+    facts: dict[str, Source] = {
         fact: block.show(column, entry(gpus.range(fact), place, test), display)
         for column, fact, test, display in (
             (1, "kw_per_gpu", is_number, TWO_DECIMALS),
@@ -349,28 +351,28 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
         )
     }
     together = entry(gpus.range("sold_together"), place, is_number)
-    found["sold_together"] = block.show(FOUND + 2, together, PLAIN, "off_page")
-    env = {"n_gpus": block.of("n_gpus"), "sold_together": found["sold_together"]}
-    found["n_owned_gpus"] = block.compute(FOUND + 3, cost.n_owned_gpus, env, role="off_page")
-    block.compute(0, sentences.owned_words, {**found, "gpu_name": block.of("gpu_name")})
-    found["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, found)
+    facts["sold_together"] = block.show(FOUND + 2, together, PLAIN, "off_page")
+    env = {"n_gpus": block.of_load("n_gpus"), "sold_together": facts["sold_together"]}
+    facts["n_owned_gpus"] = block.compute(FOUND + 3, cost.n_owned_gpus, env, role="off_page")
+    block.compute(0, sentences.owned_words, {**facts, "gpu_name": block.of_load("gpu_name")})
+    facts["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, facts)
     source = block.sheet.cells[block.row, SOURCE]
     source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
     block.row += 1
-    return place, found
+    return place, facts
 
 
 def _hosted(block: Block) -> None:
-    """The cheapest hosts of the model for the same tokens, and above which utilization each class is cheaper."""
+    """The cheapest hosts of the model for the same tokens, and the utilization above which each class is cheaper."""
     hosts = block.wiring.tables["hosts"]
     prompt, cached, answer = HOST_PRICES
-    renting = (f"Renting cheaper above, {units.PURCHASES[one].words}" for one in block.paid)
+    renting = (f"Renting cheaper above, {units.PURCHASES[purchase].words}" for purchase in block.paid)
     block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
     model = block.wiring.ref("calc_money_model")._replace(name="calc_money_model")
     amounts = ("hosted_million_output_tokens", "million_output_tokens_per_month")
     tokens: dict[str, Source] = {
         "utilization": block.wiring.inputs["utilization"],
-        **{name: block.of(name) for name in amounts},
+        **{name: block.of_load(name) for name in amounts},
     }
     for rank in range(1, SHOWN_HOSTS + 1 if hosts.n_rows else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
@@ -393,13 +395,13 @@ def _hosted(block: Block) -> None:
 
 
 def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:
-    """The row of Hosts with a model's host of that rank; none where it has no such."""
+    """The row of Hosts with a model's host of that rank; none where the model has fewer."""
     models, ranks = hosts.columns["model_row"], hosts.columns["host_rank"]
     pairs = enumerate(zip(models, ranks, strict=True), 1)
     value = next((row for row, (m, r) in pairs if (m.value, r.value) == (model.value, rank.value)), NONE)
 
-    def row_of(rows: Any, models: Any, model: Any, ranks: Any, rank: Any) -> Any:
-        found = function("SUMIFS", rows, models, model, ranks, rank)
-        return where(found > 0, found, NONE)
+    def row_of(rows: Value, models: Value, model: Value, ranks: Value, rank: Value) -> Value:
+        row = function("SUMIFS", rows, models, model, ranks, rank)
+        return where(row > 0, row, NONE)
 
     return written(value, row_of, hosts.range("row"), hosts.range("model_row"), model, hosts.range("host_rank"), rank)

@@ -15,18 +15,20 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula, Later, function
+from sheetgen.formula import Expr, Formula, Later, Value, function
 from sheetgen.question.parse import MOST, MOST_TEXT, Kind
 from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
 
 if TYPE_CHECKING:
     import numpy
 
+# Of a cell: a number, a text, a day, or None. No narrower type has the arithmetic of all of them.
+CellValue: TypeAlias = Any
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
-NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
+NONE = "-"  # the result of a formula without a number; never 0, which would read as free
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT,
@@ -65,7 +67,7 @@ TABS_SHOWN = (
     "Sources and checks",
 )  # fmt: skip
 PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN)
-# Once more for the choices of Decision: what stands at the heads is said on the sheet that they repeat.
+# Repeated for the choices of Decision: their heads are explained on the sheet that they repeat.
 TWINS = {"Decision contexts": "Contexts", "Decision loads": "Workings"}
 TABS = {
     INPUT: ("yellow", "#FACC15"),
@@ -82,7 +84,7 @@ MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
 
 @dataclass(frozen=True)
 class Validation:
-    """What a cell accepts: one of a list (a range by its defined name), or what its kind takes.
+    """The values that a cell accepts: an entry of a list (a range by its defined name), or a value of its kind.
 
     at_least, at_most: the defined names of cells that bound it too.
     """
@@ -96,16 +98,17 @@ class Validation:
 
     @classmethod
     def of(cls, kind: Kind, title: str, about: str = "") -> Validation:
-        """What a yellow cell of that kind accepts, as `build` and `pull` do; `about` is said after it."""
-        said = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
-        full = f"{said} {about}" if about else said
+        """The validation of a yellow cell of that kind, the same in `build` and `pull`; `about` ends its message."""
+        sentence = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
+        full = f"{sentence} {about}" if about else sentence
         title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
         source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO, "weights dtype": OF_WEIGHTS}.get(kind.what)
-        return cls(title, full if len(full) <= MOST_MESSAGE else said, source, kind)
+        return cls(title, full if len(full) <= MOST_MESSAGE else sentence, source, kind)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most, as a spreadsheet counts them: of a number, of a day, or of a text's characters."""
+        """The least and the greatest value, as a spreadsheet counts them: of a number, of a day, or of a text's
+        characters."""
         assert self.kind is not None
         if self.kind.what == "date":
             return (FIRST_DAY - EXCEL_DAY_ZERO).days, (LAST_DAY - EXCEL_DAY_ZERO).days
@@ -136,9 +139,9 @@ def _said(kind: Kind) -> str:
 
 @dataclass
 class Cell:
-    """One cell. `role` says what it is (input, computed, head, ...); the writer says how that looks."""
+    """One cell. `role` is its kind (input, computed, head, ...), which the writer formats."""
 
-    value: Any
+    value: CellValue
     role: str = "text"
     display: Display = TEXT
     formula: Expr | None = None
@@ -169,12 +172,12 @@ def column_number(name: str) -> int:
 
 
 class Ref(NamedTuple):
-    """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
+    """A placed cell: its address, its value, and the part of its address that a copied formula keeps."""
 
     sheet: str
     row: int
     column: int
-    value: Any
+    value: CellValue
     name: str | None = None
     lock: str = "both"  # both | column (a table's row) | row (a matrix's head)
 
@@ -202,9 +205,9 @@ class Range:
     def value(self) -> Any:
         import numpy
 
-        known = getattr(self.refs, "values", None)  # a row of a block
-        if known is not None:
-            return known
+        block_values = getattr(self.refs, "values", None)  # a row of a block
+        if block_values is not None:
+            return block_values
         values = [r.value for r in self.refs]
         if all(isinstance(v, (int, float)) or v in (None, NONE) for v in values):
             return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
@@ -222,15 +225,15 @@ class Range:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What a look-up gives: the value, and how the look-up is written on a sheet."""
+    """A look-up: its value, and how it is written on a sheet."""
 
-    value: Any
+    value: CellValue
     write: Callable[[str], Expr]
 
     @classmethod
-    def of(cls, value: Any, text: str, *read: Source) -> Lookup:
+    def of(cls, value: CellValue, text: str, *read: Source) -> Lookup:
         """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
-        return cls(value, lambda here: Expr(text.format(*(one.expr(here).text for one in read))))
+        return cls(value, lambda here: Expr(text.format(*(source.expr(here).text for source in read))))
 
     def expr(self, here: str) -> Expr:
         """The look-up as seen from sheet `here`."""
@@ -264,7 +267,7 @@ class Row(Sequence[Ref]):
         return len(self.values)
 
     def padded(self, width: int) -> Row:
-        """The same with the blank cells to its right, as a row of others that are longer reads it."""
+        """The same row with blank cells to its right, up to the width of longer rows."""
         import numpy
 
         blanks = numpy.full(width - len(self), numpy.nan)
@@ -273,19 +276,19 @@ class Row(Sequence[Ref]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return tuple(self[k] for k in range(*i.indices(len(self))))
-        at = range(len(self))[i]
-        return Ref(self.sheet, self.row, self.left + at, plain(self.values[at]), lock=self.lock)
+        position = range(len(self))[i]
+        return Ref(self.sheet, self.row, self.left + position, plain(self.values[position]), lock=self.lock)
 
 
-Source = Ref | Range | Lookup  # what a formula may read
+Source = Ref | Range | Lookup  # an input of a formula
 
 
 @dataclass(frozen=True)
 class RowValues:
-    """What the cells of a row read, written as the first of them sees it: one value each, or, where each reads a whole
-    range, a column of the values."""
+    """The input of the cells of a row, written as the first cell sees it: one value for each cell, or, where each reads
+    a whole range, a column of the values."""
 
-    values: Any
+    values: numpy.ndarray
     first: Source
 
     @classmethod
@@ -337,12 +340,12 @@ class Sheet:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the workbook opens without its tab."""
+        """True where the workbook opens without the sheet's tab."""
         return self.name in KINDS and self.name not in TABS_SHOWN
 
     @property
     def second_line(self) -> str:
-        """The line under its title: what kind of sheet it is, and what it is for."""
+        """The line under the title: the kind of the sheet, and its purpose."""
         twin = f" Heads are explained on {TWINS[self.name]}." if self.name in TWINS else ""
         return f"{self.kind}. {self.about}{twin}" if self.kind else self.about
 
@@ -357,7 +360,7 @@ class Sheet:
         self.cells[row, column] = cell
         return Ref(self.name, row, column, cell.value, name, lock)
 
-    def text(self, row: int, column: int, value: Any, role: str = "text", **more: Any) -> Ref:
+    def text(self, row: int, column: int, value: CellValue, role: str = "text", **more: Any) -> Ref:
         """Place a text."""
         return self.put(row, column, Cell(value, role, **more))
 
@@ -369,7 +372,7 @@ class Sheet:
         self,
         row: int,
         column: int,
-        one: Formula,
+        quantity: Formula,
         env: Mapping[str, Source],
         *,
         role: str = "computed",
@@ -378,50 +381,54 @@ class Sheet:
         lock: str = "both",
         label: str = "",
     ) -> Ref:
-        """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
-        missing = [i for i in one.inputs if i not in env]
+        """Place the result of a quantity for the cells in `env`: the value, and the formula that Excel evaluates."""
+        missing = [i for i in quantity.inputs if i not in env]
         if missing:
-            raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
-        found = worked_out(one, env)
-        cell = Cell(found.value, role, display or one.display, formula=Later(lambda: found.expr(self.name)))
+            raise KeyError(f"{self.name}: formula {quantity.name!r} reads {missing[0]!r}, which no cell provides")
+        result = worked_out(quantity, env)
+        cell = Cell(result.value, role, display or quantity.display, formula=Later(lambda: result.expr(self.name)))
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
-        """Whether a cell holds an array formula."""
+        """True where a cell holds an array formula."""
         written = self.cells[ref.row, ref.column].formula
         return written is not None and written.array
 
-    def pass_on(self, row: int, column: int, found: Ref, one: Formula, env: Mapping[str, Source]) -> Ref:
-        """Place what `one` found as an array formula, for all others to read.
+    def pass_on(self, row: int, column: int, searched: Ref, quantity: Formula, env: Mapping[str, Source]) -> Ref:
+        """Place the result of an array formula in a plain cell, for all others to read.
 
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        read = function("COUNT", *(env[i].expr(self.name) for i in one.inputs))
-        shown = self.cells[found.row, found.column].display
-        lock = "column" if found.lock == "column" else "both"
-        passed = function("IF", read >= 0, found.expr(self.name))
-        return self.formula(row, column, found.value, passed, shown, lock=lock)
+        read = function("COUNT", *(env[i].expr(self.name) for i in quantity.inputs))
+        shown = self.cells[searched.row, searched.column].display
+        lock = "column" if searched.lock == "column" else "both"
+        passed = function("IF", read >= 0, searched.expr(self.name))
+        return self.formula(row, column, searched.value, passed, shown, lock=lock)
 
-    def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
-        """Place what another cell holds, or what a look-up gives."""
-        return self.formula(row, column, what.value, Later(lambda: what.expr(self.name)), display, role, **more)
+    def link(
+        self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
+    ) -> Ref:
+        """Place the value of another cell, or of a look-up."""
+        return self.formula(row, column, source.value, Later(lambda: source.expr(self.name)), display, role, **more)
 
     def formula(
-        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
+        self, row: int, column: int, value: CellValue, expr: Expr, display: Display, role: str = "computed", **more: Any
     ) -> Ref:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
         where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
         return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), **where)
 
-    def fill_row(self, row: int, left: int, width: int, one: Formula, env: Mapping[str, Source | RowValues]) -> Row:
-        """Place a row of `width` cells that `one` fills: what it reads is the same for all, or a RowValues."""
+    def fill_row(
+        self, row: int, left: int, width: int, quantity: Formula, env: Mapping[str, Source | RowValues]
+    ) -> Row:
+        """Place a row of `width` cells of one quantity; each input is the same for all cells, or a RowValues."""
         import numpy
 
-        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in one.inputs}
-        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
-        values = numpy.broadcast_to(numpy.asarray(one.of(given)), (width,))
-        self.rows.append(Row(self.name, row, left, values, text, "computed", one.display, "none"))
+        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in quantity.inputs}
+        text = quantity.written({i: env[i].expr(self.name) for i in quantity.inputs})
+        values = numpy.broadcast_to(numpy.asarray(quantity.of(given)), (width,))
+        self.rows.append(Row(self.name, row, left, values, text, "computed", quantity.display, "none"))
         return self.rows[-1]
 
 
@@ -449,12 +456,12 @@ class Chart:
 
 @dataclass
 class Book:
-    """All sheets, the defined names, and what the file says of itself."""
+    """All sheets, the defined names, and the file's properties."""
 
     sheets: list[Sheet]
     names: dict[str, Ref | Range]
     properties: dict[str, str]
-    created: Any
+    created: datetime.datetime
     paper: str
     title: str = "LLM serving sizing sheet"
     owner: str = ""
@@ -463,7 +470,7 @@ class Book:
     subject: str = "Memory, hardware, speed and price of serving large language models"
 
 
-def plain(value: Any) -> Any:
+def plain(value: CellValue) -> CellValue:
     """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
     kind = type(value)
     if kind is str or kind is int or value is None:
@@ -477,7 +484,7 @@ def plain(value: Any) -> Any:
     return (value - EXCEL_DAY_ZERO).days if isinstance(value, datetime.date) else value
 
 
-def number(value: Any) -> Any:
+def number(value: CellValue) -> CellValue:
     """A cell's value as formulas read it: no number is NaN, a date its day count."""
     if type(value) is float:
         return value
@@ -488,34 +495,36 @@ def number(value: Any) -> Any:
     return value
 
 
-def place_of(refs: Range, value: Any) -> int | None:
-    """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
+def place_of(refs: Range, value: CellValue) -> int | None:
+    """The position of a value in a range, from 1, as MATCH finds it: capital letters count for nothing."""
     wanted = _matched(value)
     return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == wanted), None)
 
 
-def _matched(value: Any) -> Any:
+def _matched(value: CellValue) -> CellValue:
     return value.lower() if isinstance(value, str) else value
 
 
-def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
-    """What `one` gives for the cells in `env`, to be read within another formula."""
-    value = plain(one(*(number(env[i].value) for i in one.inputs)))
-    return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
+def worked_out(quantity: Formula, env: Mapping[str, Source]) -> Lookup:
+    """The result of a quantity for the cells in `env`, to be read within another formula."""
+    value = plain(quantity(*(number(env[i].value) for i in quantity.inputs)))
+    return Lookup(value, lambda here: quantity.written({i: env[i].expr(here) for i in quantity.inputs}))
 
 
-def derived(function: Callable[..., Any], *read: Source) -> Lookup:
-    """What a function that numbers and `Expr` read alike makes of these, to be read within another formula."""
-    value = plain(function(*(number(one.value) for one in read)))
-    return Lookup(value, lambda here: function(*(one.expr(here) for one in read)))
+def derived(function: Callable[..., Value], *read: Source) -> Lookup:
+    """The result of a function that takes numbers and `Expr` alike, to be read within another formula."""
+    value = plain(function(*(number(source.value) for source in read)))
+    return Lookup(value, lambda here: function(*(source.expr(here) for source in read)))
 
 
-def row_of(function: Callable[..., Any], *read: Source) -> Lookup:
-    """What a function that whole rows and `Expr` read alike makes of these, to be read as a row."""
-    return Lookup(function(*(one.value for one in read)), lambda here: function(*(one.expr(here) for one in read)))
+def row_of(function: Callable[..., Value], *read: Source) -> Lookup:
+    """The result of a function that takes whole rows and `Expr` alike, to be read as a row."""
+    return Lookup(
+        function(*(source.value for source in read)), lambda here: function(*(source.expr(here) for source in read))
+    )
 
 
-def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
+def lookup(refs: Range, position: Ref | Lookup) -> Lookup:
     """The entry of a range at a position from 1; none where the position is none.
 
     Written as INDEX, as Gnumeric reads it too: a row with its number, one cell as itself.
@@ -527,9 +536,9 @@ def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
         if (first.row, first.column) == (last.row, last.column):
             return Expr(text.partition(":")[0])
         row = "1," if first.column != last.column else ""
-        return Expr(f"INDEX({text},{row}{at.expr(here).text})")
+        return Expr(f"INDEX({text},{row}{position.expr(here).text})")
 
-    return Lookup(NONE if at.value == NONE else refs.refs[int(at.value) - 1].value, write)
+    return Lookup(NONE if position.value == NONE else refs.refs[int(position.value) - 1].value, write)
 
 
 def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = None) -> Lookup:
@@ -548,7 +557,7 @@ def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = Non
 
 
 def held_where(gate: Source, here: Source, otherwise: Source) -> Lookup:
-    """What stands in one place where the gate is a number, else what stands in another."""
+    """The value `here` where the gate is a number, else `otherwise`."""
     value = here.value if isinstance(number(gate.value), int | float) and gate.value != NONE else otherwise.value
     write = function("IF", function("ISNUMBER", Expr("{0}")), Expr("{1}"), Expr("{2}")).text
     return Lookup.of(value, write, gate, here, otherwise)
@@ -570,7 +579,7 @@ class BlockColumn(Sequence[Ref]):
 
 @dataclass(frozen=True)
 class RepeatedRow(Sequence[Ref]):
-    """A short row as the cells of a longer one read it: each by the position that a head of its column, called `place`,
+    """A short row as the cells of a longer one read it: each cell by the position that its column's head `place`
     names."""
 
     row: Row
@@ -587,7 +596,7 @@ class RepeatedRow(Sequence[Ref]):
 
     @property
     def values(self) -> numpy.ndarray:
-        """What each column reads."""
+        """The value that each column reads."""
         return self.row.values[[int(p.value) - 1 for p in self.positions]]
 
     @property

@@ -5,7 +5,6 @@ workloads, its bands models. Everything on it is looked up; nothing is worked ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import hour_of_people, pace_each, tier_key, together_usd
@@ -23,6 +22,7 @@ from sheetgen.book.lookups import (
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -34,7 +34,7 @@ from sheetgen.book.sheets import (
     place_of,
 )
 from sheetgen.book.wiring import Wiring, put_light
-from sheetgen.formula import Expr, both, function, is_number, least_number, round_down, where
+from sheetgen.formula import Expr, Quantity, Value, both, function, is_number, least_number, round_down, where
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
@@ -59,21 +59,21 @@ NOTES = (
 
 def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[str] = ()) -> Sheet:
     """The first sheet. others: the sheets that it has a link to."""
-    one = SizingSheet(solved, wiring)
-    one.head(page, others)
-    one.answers()
-    one.grid()
-    one.foot(page)
-    return one.sheet
+    sizing = SizingSheet(solved, wiring)
+    sizing.head(page, others)
+    sizing.answers()
+    sizing.grid()
+    sizing.foot(page)
+    return sizing.sheet
 
 
 def _first_hidden(question: Question) -> int:
-    """The first column that is not printed, a blank; those to its right hold what look-ups found."""
+    """The first column that is not printed, a blank; those to its right hold results of look-ups."""
     return max(N_COLUMNS, 1 + 2 * len(question.tiers))
 
 
 def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
-    """The cells that say the load on this sheet, before it stands: as typed, as built, and in use."""
+    """The cells of the load on this sheet, before the sheet is built: as typed, as built, and in use."""
     question, (w, t) = solved.question, solved.question.headline
     workload = question.overrides.input("headline_workload", question.workloads[w].name)
     number = RATE if question.numbers[t] is None else question.numbers[t]
@@ -91,12 +91,12 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
     return cells
 
 
-def _both_rows(before: Any, place: Any) -> Any:
+def _both_rows(before: Quantity, place: Value) -> Value:
     """The row of Workings of a load: those before its workload's, and its place among these."""
     return before + place
 
 
-def _place_of_nth(keys: Expr, nth: Expr) -> Any:
+def _place_of_nth(keys: Expr, nth: Expr) -> Expr:
     return function("MATCH", function("SMALL", keys, nth), keys, 0)
 
 
@@ -114,7 +114,7 @@ class SizingSheet:
         n_models = len(self.question.models)
         self.sheet = Sheet(NAME, landscape=False, one_page=n_models <= ONE_PAGE, about="The answers on one page.")
         self.sheet.n_printed = self.hidden
-        longest = max(len(f"10 {instance_name(one.instance)}") for one in self.question.candidates)
+        longest = max(len(f"10 {instance_name(candidate.instance)}") for candidate in self.question.candidates)
         self.sheet.widths = {0: LABEL_WIDTH}
         for left in range(1, self.hidden, 2):
             usd_width = min(USD_WIDTHS[1], max(USD_WIDTHS[0], 0.9 * longest - KV_WIDTH))
@@ -123,12 +123,12 @@ class SizingSheet:
             tuple(self._hide(1 + m, 1, self.loads.n_fixed + m + 1) for m in range(n_models))
         )
 
-    def _hide(self, row: int, column: int, value: Any) -> Ref:
+    def _hide(self, row: int, column: int, value: CellValue) -> Ref:
         """A number that look-ups read, among the hidden columns."""
         return self.sheet.put(row, self.hidden + 1 + column, Cell(value, "off_page", PLAIN))
 
     def _of(self, name: str, m: int) -> Ref:
-        """What Workings says of the load on this sheet, by model."""
+        """A column of Workings for the load on this sheet, by model."""
         ref = self.loads.columns[name][self.loads.n_fixed + m]
         assert isinstance(ref, Ref)
         return ref
@@ -182,16 +182,16 @@ class SizingSheet:
             ref = wiring.ref(f"calc_built_{name}")
             built.append(sheet.put(ref.row, ref.column, Cell(ref.value, "off_page", PLAIN)))
         workload, requests = wiring.ref("calc_headline_workload"), wiring.ref("calc_headline_requests")
-        found = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
-        sheet.link(workload.row, workload.column, found, PLAIN, "off_page")
+        shown = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
+        sheet.link(workload.row, workload.column, shown, PLAIN, "off_page")
 
-        def in_use(typed: Any, built: Any) -> Any:
+        def in_use(typed: Value, built: Value) -> Value:
             is_whole = both(typed >= 1, round_down(typed) == typed)
             none = built if self.question.rate is None else where(typed == RATE, typed, built)
             return where(is_number(typed), where(is_whole, typed, built), none)
 
-        found = written(requests.value, in_use, wiring.ref("in_headline_tier"), built[1])
-        sheet.link(requests.row, requests.column, found, PLAIN, "off_page")
+        shown = written(requests.value, in_use, wiring.ref("in_headline_tier"), built[1])
+        sheet.link(requests.row, requests.column, shown, PLAIN, "off_page")
 
     def answers(self) -> None:
         """A row for each model, at the load above."""
@@ -204,17 +204,17 @@ class SizingSheet:
         self.row += 1
         months, years = list[Ref](), list[Ref]()
         for m, model in enumerate(self.models.columns["model"]):
-            of = {name: self._of(name, m) for name in self.loads.columns}
+            load = {name: self._of(name, m) for name in self.loads.columns}
             sheet.link(self.row, 0, model, TEXT, "bold")
-            sheet.compute(self.row, 1, sentences.rent_words, {**of, "instance": of["type"]}, role="plain")
-            months.append(sheet.link(self.row, USD_AT, of["monthly_usd"], USD, "large"))
+            sheet.compute(self.row, 1, sentences.rent_words, {**load, "instance": load["type"]}, role="plain")
+            months.append(sheet.link(self.row, USD_AT, load["monthly_usd"], USD, "large"))
             years.append(sheet.compute(self.row, YEAR_AT, cost.annual_usd, {**inputs, "monthly_usd": months[-1]}))
-            sheet.compute(self.row, SURE_AT, sentences.chance_words, {**inputs, **of}, role="right_text")
-            sheet.link(self.row, WORD_AT, of["ttft_seconds"], ONE_DECIMAL, "computed")
-            sheet.compute(self.row, PACE_AT, pace_each, of)
+            sheet.compute(self.row, SURE_AT, sentences.chance_words, {**inputs, **load}, role="right_text")
+            sheet.link(self.row, WORD_AT, load["ttft_seconds"], ONE_DECIMAL, "computed")
+            sheet.compute(self.row, PACE_AT, pace_each, load)
             sheet.heights |= {self.row: 19, self.row + 1: 14}
-            sheet.compute(self.row + 1, 0, sentences.people_of_answer, of, role="quiet_last")
-            sheet.compute(self.row + 1, 1, sentences.gpus_at, of, role="quiet_last")
+            sheet.compute(self.row + 1, 0, sentences.people_of_answer, load, role="quiet_last")
+            sheet.compute(self.row + 1, 1, sentences.gpus_at, load, role="quiet_last")
             sheet.texts(self.row + 1, 2, [""] * (self.hidden - 2), "quiet_last")
             self.row += 2
         self.wiring.headline_usd += months
@@ -274,20 +274,20 @@ class SizingSheet:
         self.row += 1
 
     def _people(self, w: int) -> None:
-        """How many people each load of a workload is enough for, on the hardware of every model."""
+        """The number of people that each load of a workload is enough for, on the hardware of every model."""
         sheet = self.sheet
         sheet.link(self.row, 0, self.listed[w], TEXT, "quiet")
         before = [self._hide(self.row, 10 + m, self._before(m, w)) for m in range(len(self.question.models))]
         for left, _, place in self.groups:
-            found = [lookup(self.loads.range("users"), derived(_both_rows, base, place)) for base in before]
-            known = [users.value for users in found if isinstance(users.value, int | float)]
-            env = {"users": written(min(known, default=0), call("MIN"), *found)}
+            counts = [lookup(self.loads.range("users"), derived(_both_rows, base, place)) for base in before]
+            numbers = [users.value for users in counts if isinstance(users.value, int | float)]
+            env = {"users": written(min(numbers, default=0), call("MIN"), *counts)}
             sheet.compute(self.row, left, sentences.enough_for, env, role="quiet")
         sheet.heights[self.row] = 12.5
         self.row += 1
 
     def _before(self, m: int, w: int) -> int:
-        """The rows of Workings before a model's workload."""
+        """The number of rows of Workings before a model's workload."""
         return (m * len(self.question.workloads) + w) * len(self.question.tiers)
 
     def _band(self, m: int) -> None:
@@ -328,20 +328,21 @@ class SizingSheet:
             texts = (ref._replace(name=None).expr(NAME).text for ref in (workload, number, requests, tier))
             self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts), "asked"))
 
-    def _load(self, row: int, left: int, at: Lookup) -> None:
-        """What a load takes: its price and its KV cache, and below them what to rent."""
+    def _load(self, row: int, left: int, place: Lookup) -> None:
+        """The price and the KV cache of a load, and below them the instances to rent."""
 
-        def of(name: str) -> Lookup:
-            return lookup(self.loads.range(name), at)
+        def figure(name: str) -> Lookup:
+            return lookup(self.loads.range(name), place)
 
-        self.sheet.link(row, left, of("monthly_usd"), USD, "grid_money")
-        self.sheet.link(row, left + 1, of("kv_in_unit"), ONE_DECIMAL, "quiet_number")
-        env = {"n_instances": of("n_instances"), "instance": of("type")}
+        self.sheet.link(row, left, figure("monthly_usd"), USD, "grid_money")
+        self.sheet.link(row, left + 1, figure("kv_in_unit"), ONE_DECIMAL, "quiet_number")
+        env = {"n_instances": figure("n_instances"), "instance": figure("type")}
         self.sheet.compute(row + 1, left, sentences.rent_words, env, role="plain_last")
         self.sheet.text(row + 1, left + 1, "", "quiet_last")
 
     def _tiers_in_order(self) -> tuple[list[Ref], list[Ref]]:
-        """By column of the grid its load, and the place of that among the tiers on Inputs, by their numbers: hidden."""
+        """By column of the grid its load, and that load's place among the tiers on Inputs, in increasing order;
+        hidden."""
         tiers, left = self.wiring.lists["tiers"], self.hidden + 5
         n_tiers = written(len(tiers.refs), call("MAX"), self.loads.range("tier_row"))
         places = [self._hide(1 + t, 4, t + 1) for t in range(len(tiers.refs))]
@@ -355,24 +356,26 @@ class SizingSheet:
             }
             keys.append(self.sheet.compute(t, left + 1, tier_key, env, role="off_page"))
         order = sorted(range(len(places)), key=lambda t: keys[t].value)
-        numbers, found = list[Ref](), list[Ref]()
+        numbers, ordered = list[Ref](), list[Ref]()
         for row, (t, place) in enumerate(zip(order, places, strict=True), 1):
             nth = written(t + 1, _place_of_nth, Range(tuple(keys)), place)
-            found.append(self.sheet.link(row, left + 2, nth, PLAIN, "off_page"))
-            numbers.append(self.sheet.link(row, left + 3, lookup(tiers, found[-1]), PLAIN, "off_page"))
-        return numbers, found
+            ordered.append(self.sheet.link(row, left + 2, nth, PLAIN, "off_page"))
+            numbers.append(self.sheet.link(row, left + 3, lookup(tiers, ordered[-1]), PLAIN, "off_page"))
+        return numbers, ordered
 
     def _name_results(self) -> None:
         """Names of each load's answer: by the place of its tier, and of the load above."""
         columns, models, workloads = self.loads.columns, self.question.models, self.question.workloads
-        keys = zip(*(columns[f"{of}_row"] for of in ("model", "workload", "tier")), strict=True)
+        keys = zip(*(columns[f"{axis}_row"] for axis in ("model", "workload", "tier")), strict=True)
         for i, (m, w, t) in enumerate(keys):
-            of = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
+            load_name = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
             for name in ("instance", "n_instances", "monthly_usd", "chance"):
-                self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{of}_{name}"] = columns[name][i]
+                self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{load_name}_{name}"] = columns[name][
+                    i
+                ]
 
     def foot(self, page: Page) -> None:
-        """What to change where memory runs out, what is assumed, and dates."""
+        """The settings to change where memory runs out, the assumptions, and dates."""
         sheet, wiring = self.sheet, self.wiring
         self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:

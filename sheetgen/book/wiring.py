@@ -1,10 +1,10 @@
-"""What the sheets of one book share: inputs by name, tables that others look up, and matrices of formulas."""
+"""The state that the sheets of a book share: inputs by name, tables that others look up, and matrices of formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy
 
@@ -12,6 +12,7 @@ from sheetgen.book.lookups import ZERO, element, entry_of
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -28,37 +29,38 @@ from sheetgen.book.sheets import (
 from sheetgen.catalog.engines import MODEL_KINDS, band_names
 from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
+from sheetgen.question.parse import Raw
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.notes import first_link
 from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
-HEAD_ROWS = 3  # title, what the sheet is, blank
-LABELS = 2  # columns of a matrix that say what a row is
-LEFT = 22  # the first column of a matrix; those between hold what a row reads of other sheets
+HEAD_ROWS = 3  # title, purpose of the sheet, blank
+LABELS = 2  # columns of a matrix with the labels of a row
+LEFT = 22  # the first column of a matrix; those between hold a row's inputs from other sheets
 
 
 def profile_columns(question: Question) -> list[tuple[int, Layout]]:
-    """The columns of Profiles, each a GPU by its place and a layout: the plain ones of all GPUs, then the data-parallel
-    ones of those whose links are made for them."""
+    """The columns of Profiles, each a GPU by its index and a layout: the plain ones of all GPUs, then the data-parallel
+    ones of GPUs whose links are fast enough for them."""
     plain = [(gpu, layout) for gpu in range(len(question.gpus)) for layout in PLAIN_LAYOUTS]
     linked = [i for i, gpu in enumerate(question.gpus) if question.overrides.shares_experts(gpu)]
     return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
 
 
 def held_at(place: Ref, held: Source, otherwise: Source = ZERO) -> Lookup:
-    """What is held at a place; something else where there is no place."""
-    return derived(lambda at, held, otherwise: where(is_number(at), held, otherwise), place, held, otherwise)
+    """The value `held` where the place is a number, else `otherwise`."""
+    return derived(lambda place, held, otherwise: where(is_number(place), held, otherwise), place, held, otherwise)
 
 
 def display_of(name: str) -> Display:
-    """How a figure of that name shows in workings."""
+    """The display of a quantity in workings, by its name."""
     is_factor = name.startswith(("wait", "expert", "steps", "gather"))
     return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
 
 
 def in_words(name: str) -> str:
-    """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
+    """The head of a column, from its name: kv_budget_bytes is Kv budget bytes."""
     return name.replace("_", " ").capitalize()
 
 
@@ -68,7 +70,7 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
     return Range(refs, name=name)
 
 
-MOST_LOOK_UPS = 6  # of one figure in a formula: what it reads more often has a column of its own
+MOST_LOOK_UPS = 6  # of one figure in a formula: a figure that it reads more often has a column of its own
 # Where a profile stands in blocks that have fewer columns.
 SHORT = ("tp_position", "latent_position", "gpu_row", "plain_position")
 # By table, the column of others that numbers its rows.
@@ -82,7 +84,7 @@ PLACES = {
     **{axis: axis for axis in SHORT},
 }
 TABLES_READ = ("candidates", "profiles", "instances", "gpus", "contexts", "models")
-# What GPUs has in columns side by side: these, and the column of Models whose place picks one.
+# Columns of GPUs side by side, and the column of Models whose position picks one of them.
 SIDE_BY_SIDE = {
     **{name: ([f"{stem}_{dtype}" for dtype in DTYPES], key) for name, stem, key in (
         ("runs_weights", "weights", "weight_dtype_row"), ("runs_kv", "kv", "kv_dtype_row"),
@@ -92,7 +94,8 @@ SIDE_BY_SIDE = {
     **{name: ([f"{name}_{kind}" for kind in MODEL_KINDS], "speed_kind")
        for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
-Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
+Entry = TypeVar("Entry")
+Read = Source | Sequence[Source]  # an input of a column: the same source in all rows, or one for each
 
 
 @dataclass
@@ -106,14 +109,14 @@ class Table:
     key: str = ""
     top: int = HEAD_ROWS
     left: int = 0
-    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    overrides: Callable[[int, str, Raw], Raw] | None = None  # the value that was typed over a row's
     columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
     places: Mapping[str, Ref] = field(default_factory=dict)  # by table, the cell with the place that all rows have
-    asked: Sequence[str] = ()  # of loads, the columns that say what is asked
+    asked: Sequence[str] = ()  # of loads, the columns that state the request
     chosen: str = ""  # the column that is none where no hardware was chosen for a row
     lock = "column"
 
@@ -124,7 +127,7 @@ class Table:
             self.key = self.wiring.prefix + self.key
 
     def begin_column(self, label: str, note: str, width: float) -> int:
-        """Place the head of the next column; gives where it is."""
+        """Place the head of the next column; returns its position."""
         column = self.next_column
         self.next_column += 1
         self.sheet.text(self.top, column, label, "head", note=note)
@@ -132,18 +135,18 @@ class Table:
         return column
 
     def has_head(self, label: str) -> bool:
-        """Whether a column is called so."""
+        """True where a column has that head."""
         return any(self.sheet.cells[self.top, c].value == label for c in range(self.left, self.next_column))
 
     def place(self, column: int, i: int) -> tuple[int, int]:
-        """Where row i of a column stands on the sheet."""
+        """The row and the column of cell `i` of a column on the sheet."""
         return self.top + 1 + i, column
 
     def given(
         self,
         name: str,
         label: str,
-        values: Iterable[Any],
+        values: Iterable[CellValue],
         display: Display,
         *,
         role: str = "input",
@@ -180,33 +183,38 @@ class Table:
 
     def computed(
         self,
-        one: Formula,
+        quantity: Formula,
         given: Mapping[str, Read] | None = None,
         *,
         name: str = "",
         label: str = "",
         width: float = 12,
     ) -> None:
-        """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
-        label = label or one.label
-        known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
-        known = {read: known[read] if read in known else self._reached(read, one) for read in one.inputs}
-        line = self.begin_column(label, one.documentation, width)
-        shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
-        by_row = {read: what for read, what in known.items() if read not in shared}
-        envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
-        found = [self.sheet.compute(*self.place(line, i), one, env, lock=self.lock) for i, env in enumerate(envs)]
-        if found and self.sheet.is_search(found[0]):
+        """A column of one quantity: its inputs are those `given`, else columns of this table, else inputs of the
+        workbook."""
+        label = label or quantity.label
+        sources: dict[str, Read] = {**self.wiring.inputs, **self.columns, **(given or {})}
+        sources = {
+            read: sources[read] if read in sources else self._reached(read, quantity) for read in quantity.inputs
+        }
+        line = self.begin_column(label, quantity.documentation, width)
+        shared = {read: source for read, source in sources.items() if isinstance(source, Ref | Range | Lookup)}
+        by_row = {read: source for read, source in sources.items() if not isinstance(source, Ref | Range | Lookup)}
+        envs = [{**shared, **{read: source[i] for read, source in by_row.items()}} for i in range(self.n_rows)]
+        cells = [self.sheet.compute(*self.place(line, i), quantity, env, lock=self.lock) for i, env in enumerate(envs)]
+        if cells and self.sheet.is_search(cells[0]):
             line = self.begin_column(f"{label}, found", PASSED_ON, width)
-            found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
-        self.columns[name or one.name] = found
+            cells = [
+                self.sheet.pass_on(ref.row, line, ref, quantity, env) for ref, env in zip(cells, envs, strict=True)
+            ]
+        self.columns[name or quantity.name] = cells
 
-    def replace(self, name: str, i: int, what: Ref | Lookup, display: Display) -> Ref:
-        """Another cell in place of that of a row, with what a look-up gives."""
+    def replace(self, name: str, i: int, source: Ref | Lookup, display: Display) -> Ref:
+        """Replace the cell of a row by a look-up."""
         old = self.columns[name][i]
         assert isinstance(old, Ref)
         del self.sheet.cells[old.row, old.column]
-        new = self.sheet.link(old.row, old.column, what, display, "computed", lock=self.lock)
+        new = self.sheet.link(old.row, old.column, source, display, "computed", lock=self.lock)
         self.columns[name][i] = new
         return new
 
@@ -214,31 +222,34 @@ class Table:
         self,
         name: str,
         label: str,
-        found: Iterable[Ref | Lookup],
+        sources: Iterable[Ref | Lookup],
         display: Display,
         *,
         note: str = "",
         width: float = 12,
     ) -> None:
-        """A column of what stands elsewhere."""
+        """A column of look-ups or links."""
         line = self.begin_column(label, note, width)
         self.columns[name] = [
-            self.sheet.link(*self.place(line, i), what, display, "computed", lock=self.lock)
-            for i, what in enumerate(found)
+            self.sheet.link(*self.place(line, i), source, display, "computed", lock=self.lock)
+            for i, source in enumerate(sources)
         ]
 
-    def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
+    def picked(
+        self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, *, width: float = 12
+    ) -> None:
         """A column of the entries of `refs` at the positions that the column `key` holds."""
-        self.looked_up(name, label, (lookup(refs, at) for at in self.columns[key]), display, **more)
+        self.looked_up(name, label, (lookup(refs, position) for position in self.columns[key]), display, width=width)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name, of the columns that have that row."""
         return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
 
-    def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
-        """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads.
+    def by_row(self, key: str, rows: Sequence[Entry], chosen: Callable[[int], Entry] | None = None) -> Sequence[Entry]:
+        """By row of this table the entry of `rows`, which are of another table: of models for contexts, of contexts for
+        loads.
 
-        chosen: what a row reads of whose load a reader chooses the workload.
+        chosen: the entry of a row whose workload a reader chooses.
         """
         if self.wiring.tables[key] is self:
             return rows
@@ -247,25 +258,31 @@ class Table:
         fixed = [rows[int(place.value) - 1] for place in places[:n_fixed]]
         return fixed + [chosen(row) for row in range(n_fixed, self.n_rows) if chosen]
 
-    def at(self, name: str) -> list[Ref | Lookup]:
-        """What formulas read by a name that is no column here: of the model, context, profile ... of each row."""
-        known = {key: of for key, column in PLACES.items() if (of := self.places.get(key) or self.columns.get(column))}
-        rows = ({key: of if isinstance(of, Ref) else of[i] for key, of in known.items()} for i in range(self.n_rows))
-        return [self.wiring.at(name, places) for places in rows]
+    def sources_by_row(self, name: str) -> list[Ref | Lookup]:
+        """By row the input of that name, which is no column here: of the row's model, context, profile and so on."""
+        by_table = {
+            key: refs for key, column in PLACES.items() if (refs := self.places.get(key) or self.columns.get(column))
+        }
+        rows = (
+            {key: refs if isinstance(refs, Ref) else refs[i] for key, refs in by_table.items()}
+            for i in range(self.n_rows)
+        )
+        return [self.wiring.source_at(name, places) for places in rows]
 
     def bring(self, *names: str, label: str = "", width: float = 12) -> None:
-        """Columns of what stands elsewhere: 0 where it is of hardware, and none was chosen."""
+        """Columns of quantities from other sheets: 0 where the quantity is of hardware and none was chosen."""
         for name in names:
-            whole: Iterable[Ref | Lookup] = self.at(name)
+            whole: Iterable[Ref | Lookup] = self.sources_by_row(name)
             if self.chosen and self.wiring.is_of_hardware(name):
                 whole = map(held_at, self.columns[self.chosen], whole)
             self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
 
-    def _reached(self, name: str, one: Formula) -> list[Ref | Lookup]:
-        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and often read."""
-        if self.chosen and one.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
+    def _reached(self, name: str, quantity: Formula) -> list[Ref | Lookup]:
+        """The cells or look-ups of an input that is no column here; brought into a column where it is of chosen
+        hardware and often read."""
+        if self.chosen and quantity.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
             self.bring(name)
-        return self.columns.get(name) or self.at(name)
+        return self.columns.get(name) or self.sources_by_row(name)
 
     def range(self, name: str) -> Range:
         """A whole column, by a defined name where the table has a key."""
@@ -277,7 +294,7 @@ class Table:
 
 
 class Head(Table):
-    """Rows above a matrix, each of which says one thing of every column: a table that lies on its side."""
+    """Rows above a matrix, each a property of every column: a table on its side."""
 
     lock = "row"
 
@@ -301,7 +318,7 @@ class Block:
 
 @dataclass
 class Wiring:
-    """Inputs by the name that formulas read them under, and the tables."""
+    """The inputs by the name under which formulas read them, and the tables."""
 
     inputs: dict[str, Ref] = field(default_factory=dict)
     prefix: str = ""  # of the names of tables: those of Decision differ from the workbook's own
@@ -310,7 +327,9 @@ class Wiring:
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_sheet: Sheet = field(default_factory=lambda: Sheet("Inputs"))
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
-    baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
+    baseline: Mapping[str, CellValue] = field(
+        default_factory=dict
+    )  # by defined name, where not the values of this build
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -323,28 +342,28 @@ class Wiring:
 
     def ref(self, name: str) -> Ref:
         """The cell of that defined name."""
-        found = self.names[name]
-        assert isinstance(found, Ref)
-        return found
+        cell = self.names[name]
+        assert isinstance(cell, Ref)
+        return cell
 
     def area(self, name: str) -> Range:
         """The cells of that defined name, read by it."""
-        found = self.names[name]
-        assert isinstance(found, Range)
-        return Range(found.refs, name=name)
+        area = self.names[name]
+        assert isinstance(area, Range)
+        return Range(area.refs, name=name)
 
     def of_block(self, name: str, row: Ref, profile: Ref, places: Mapping[str, Ref]) -> Lookup:
-        """What a block of Profiles holds in one of its rows and at a profile, by their positions. places: where the
-        profile stands in blocks that have fewer columns, where a cell says that."""
+        """The entry of a block of Profiles in a row and at a profile, by their positions. places: the profile's
+        position in blocks that have fewer columns, where a cell holds it."""
         rows, heads = self.blocks[name].rows, self.tables["profiles"]
         block = self.area_of_block(name)
-        at: Ref | Lookup = profile
+        column: Ref | Lookup = profile
         if isinstance(rows[0], RepeatedRow):
-            at = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
+            column = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         if block.refs[0] == block.refs[-1]:  # Gnumeric finds nothing in a range of one cell
             return Lookup(value, block.refs[0]._replace(lock="both").expr)
-        return element(value, block, row, at)
+        return element(value, block, row, column)
 
     def ranges(self, name: str) -> list[Range]:
         """The rows of a block, each read as a whole."""
@@ -368,8 +387,8 @@ class Wiring:
         names = self.lists["dtypes_meant"], self.lists["dtype_aliases"]
         return entry_of(*names, dtype, dtype)
 
-    def at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
-        """What a formula reads by a name, where cells say which row of some tables is meant."""
+    def source_at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
+        """The input of that name, where cells say which row of some tables is meant."""
         if name in self.blocks:
             return self.of_block(name, places[self.blocks[name].down], places["profiles"], places)
         if name in SIDE_BY_SIDE:
@@ -387,12 +406,12 @@ class Wiring:
         return places.get("gpus") or lookup(self.tables["profiles"].range("gpu_row"), places["profiles"])
 
     def key_of(self, name: str, places: Collection[str]) -> str:
-        """The table of those that has a column, or a row of its head, of that name."""
+        """The table that has a column, or a row of its head, of that name."""
         keys = [key for key in TABLES_READ if key in self.tables and (key in places or key == "gpus")]
         return next(key for key in keys if isinstance(self.tables[key].columns.get(name, [None])[0], Ref))
 
     def is_of_hardware(self, name: str) -> bool:
-        """Whether what is read by a name differs by hardware."""
+        """True where the quantity of that name differs by hardware."""
         if name in self.blocks or name in SIDE_BY_SIDE:
             return True
         return self.key_of(name, TABLES_READ) not in ("models", "contexts")
@@ -411,16 +430,16 @@ def name_all(wiring: Wiring, sheet: str) -> None:
 
 
 def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -> None:
-    """The word for all checks: its name alone, for Checks is built last."""
+    """Place the word for all checks, as its name alone: Checks is built last."""
     cell = Cell(wiring.verdict, "light", TEXT, formula=Expr("chk_all"))
     sheet.put(row, column, cell, label=label)
     sheet.status_cells.append((row, column))
     wiring.lights.append(cell)
 
 
-def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
-    """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
-    sheet = Sheet(name, about=about, **more)
+def titled(name: str, title: str, about: str, *, freeze: tuple[int, int]) -> Sheet:
+    """A sheet with its title, and a line on its kind and purpose."""
+    sheet = Sheet(name, about=about, freeze=freeze)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet
@@ -428,32 +447,37 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
 
 @dataclass(frozen=True)
 class RowLookup:
-    """What the cells of a row look up in a block: each at its own column, all in one row of it."""
+    """Look-ups of the cells of a row in a block: each at its own column, all in one row of the block."""
 
-    values: Sequence[Any]
+    values: Sequence[CellValue]
     row: Ref | int  # the cell that says which row, or its number
-    text: str  # the first cell's look-up, with what it reads put in for {0}, {1}, and the cell that says the row last
+    text: str  # the first cell's look-up, with {0}, {1} for the cells that it reads, the cell of the row last
     read: tuple[Source, ...]
+
+
+# An input of a row of cells: a source, a RowValues or a RowLookup for all of them, or a source for each.
+RowSource: TypeAlias = Any
 
 
 def matrix(
     sheet: Sheet,
     top: int,
-    one: Formula,
+    quantity: Formula,
     labels: Sequence[Ref],
     lefts: Sequence[int],
     widths: Sequence[int],
-    given: Mapping[str, Any],
+    given: Mapping[str, RowSource],
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
-    """A block of rows below `top`: the formula's name, then a row of so many cells per label, from a column on.
+    """A block of rows below `top`: the quantity's name, then a row of cells per label.
 
-    given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
-    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads.
+    lefts, widths: by row the first column and the number of cells. given: the inputs by name: a source for all cells, a
+    RowValues for all rows, or one of these (a RowLookup, a source for each cell) for each row. loads: the second label
+    of each row, where the rows are loads.
     """
-    sheet.text(top, 0, one.label, "section", note=one.documentation)
-    sheet.text(top, 1, one.name, "section")
-    known = {name: given[name] for name in one.inputs if name in given}
+    sheet.text(top, 0, quantity.label, "section", note=quantity.documentation)
+    sheet.text(top, 1, quantity.name, "section")
+    sources = {name: given[name] for name in quantity.inputs if name in given}
     rows = []
     for r, label in enumerate(labels):
         row = top + 1 + r
@@ -462,52 +486,53 @@ def matrix(
             there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
             sheet.linked.setdefault(key, there)
         env = {}
-        for name, what in known.items():
-            of_row: Any = what if isinstance(what, RowValues | Ref | Range | Lookup) else what[r]
+        for name, source in sources.items():
+            of_row: RowSource = source if isinstance(source, RowValues | Ref | Range | Lookup) else source[r]
             whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
             env[name] = of_row if whole else RowValues.of(of_row)
         linked = _linked(sheet, top, row, env)
         cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
-        rows.append(sheet.fill_row(row, lefts[r], widths[r], one, cut))
+        rows.append(sheet.fill_row(row, lefts[r], widths[r], quantity, cut))
     return rows
 
 
 def _linked(
     sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup]
 ) -> dict[str, Source | RowValues]:
-    """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
-    not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
+    """`env` with the cells of other sheets brought beside the row: a formula that many cells share must not name
+    another sheet, and its inputs stay visible. Each is brought once."""
     column = LABELS
 
-    def bring(name: str, what: Ref | Lookup | int) -> Ref:
+    def bring(name: str, source: Ref | Lookup | int) -> Ref:
         nonlocal column
-        key = ("", what, 0) if isinstance(what, int) else (sheet.name, row, column)
-        if isinstance(what, Ref):
-            key = what.sheet, what.row, what.column
+        key = ("", source, 0) if isinstance(source, int) else (sheet.name, row, column)
+        if isinstance(source, Ref):
+            key = source.sheet, source.row, source.column
         if key in sheet.linked:
             return sheet.linked[key]
         if column == LEFT:
             raise ValueError(f"{sheet.name}: a row reads more of other sheets than there are columns for")
         if (top, column) not in sheet.cells:
             sheet.text(top, column, name, "section")
-        if isinstance(what, int):
-            ref = sheet.put(row, column, Cell(what, "fixed", PLAIN), lock="column")
+        if isinstance(source, int):
+            ref = sheet.put(row, column, Cell(source, "fixed", PLAIN), lock="column")
         else:
-            whole = float(number(what.value)).is_integer()
-            ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
+            whole = float(number(source.value)).is_integer()
+            ref = sheet.link(row, column, source, WHOLE if whole else FACTOR, lock="column")
         column += 1
         sheet.linked[key] = ref
         return ref
 
-    found: dict[str, Source | RowValues] = {}
-    for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
+    brought: dict[str, Source | RowValues] = {}
+    for name, source in sorted(env.items(), key=lambda item: isinstance(item[1], RowLookup)):
         if isinstance(source, RowLookup):
-            at = bring(f"row of {name}", source.row)
-            found[name] = RowValues(
-                numpy.array([number(v) for v in source.values], float), Lookup.of(None, source.text, *source.read, at)
+            row_cell = bring(f"row of {name}", source.row)
+            brought[name] = RowValues(
+                numpy.array([number(v) for v in source.values], float),
+                Lookup.of(None, source.text, *source.read, row_cell),
             )
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
-            found[name] = bring(name, source)
+            brought[name] = bring(name, source)
         else:
-            found[name] = source
-    return found
+            brought[name] = source
+    return brought

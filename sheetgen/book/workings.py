@@ -18,6 +18,7 @@ from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF, has_rate
 from sheetgen.book.sheets import (
     NONE,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -30,14 +31,7 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
-from sheetgen.formula import (
-    Formula,
-    formula,
-    is_number,
-    number_where,
-    where,
-    where_number,
-)
+from sheetgen.formula import Formula, Quantity, Value, formula, is_number, number_where, where, where_number
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
@@ -118,7 +112,7 @@ def build_loads(
     table.picked(
         "max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row", width=14
     )
-    if wiring.prefix:  # whose rows are called as they differ
+    if wiring.prefix:  # its rows are named by their differences
         table.columns["load_words"] = table.columns["workload"]
     else:
         words = sentences.rate_or_load_words if is_rate else sentences.load_words
@@ -131,11 +125,11 @@ def build_loads(
     else:
         table.computed(parallelism.load_requests)
     table.computed(parallelism.within_limit, longest)
-    for name, of, label in (
+    for name, column, label in (
         ("context_words", "context_tokens", "Context in words"),
         ("limit_words", "max_context_tokens", "Model's limit in words"),
     ):
-        table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
+        table.computed(kv_cache.short_tokens, {"tokens": table.columns[column]}, name=name, label=label)
     if not wiring.prefix:
         _add_chance(table)
         if not is_rate:
@@ -145,7 +139,8 @@ def build_loads(
 
 
 def rows_of_book(solved: Solution) -> list[int]:
-    """By row of Workings, which load of the question it is: all tiers, then the load on the first sheet once more."""
+    """By row of Workings the index of its load in the question: all tiers, then the load on the first sheet once
+    more."""
     question = solved.question
     n_tiers = len(question.models) * len(question.workloads) * len(question.tiers)
     return [*range(n_tiers), *headline_rows(solved)]
@@ -163,11 +158,14 @@ def _follow_headline(table: Table, cells: Mapping[str, Ref]) -> None:
 
 
 def _put_requests(table: Table, name: str, label: str, display: Display, cells: Mapping[str, Ref] | None) -> None:
-    """The requests at once of each load: those of its tier, or what the first sheet asks for."""
+    """The requests at once of each load: those of its tier, or those that the first sheet states."""
     tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
 
-    found = (lookup(tiers, at) if cells is None else held_at(at, lookup(tiers, at), cells["requests"]) for at in places)
-    table.looked_up(name, label, found, display, width=14)
+    requests = (
+        lookup(tiers, place) if cells is None else held_at(place, lookup(tiers, place), cells["requests"])
+        for place in places
+    )
+    table.looked_up(name, label, requests, display, width=14)
 
 
 def _add_chance(loads: Table) -> None:
@@ -177,15 +175,15 @@ def _add_chance(loads: Table) -> None:
     sheet.text(top, column - 1, rates.next_z.label, "head", note=rates.next_z.documentation)
     for step in range(rates.Z_STEPS + 1):
         env = dict(wiring.inputs)
-        one = rates.next_z if step else rates.first_z
-        wiring.inputs["z"] = sheet.compute(top + step, column, one, env)
+        quantity = rates.next_z if step else rates.first_z
+        wiring.inputs["z"] = sheet.compute(top + step, column, quantity, env)
     wiring.names["calc_wait_z"] = wiring.inputs.pop("z")
     wiring.inputs["wait_z"] = wiring.ref("calc_wait_z")._replace(name="calc_wait_z")
     loads.rows_below = rates.Z_STEPS + 3
 
 
 @formula("Sequences per replica")
-def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
+def replica_sequences(sequences: Quantity, data_parallel_size: Quantity) -> Value:
     """Sequences that one replica of the recommended hardware holds: those of its ranks together; 0 where there is none.
 
     Source: sequences.
@@ -194,7 +192,7 @@ def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
 
 
 @formula("$ per hour", USD_CENTS)
-def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
+def chosen_hourly_usd(n_instances: Quantity, hourly_price: Value) -> Value:
     """$ per hour of all recommended instances; none where there are none.
 
     Source: hourly_usd.
@@ -202,18 +200,18 @@ def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
     return cost.hourly_usd(n_instances, hourly_price)
 
 
-def chosen(one: Formula, otherwise: Any = "-") -> Formula:
-    """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
+def chosen(quantity: Formula, otherwise: CellValue = "-") -> Formula:
+    """The same formula for a load that has hardware; `otherwise`, by default none, for one that has not."""
 
-    @functools.wraps(one.function)
-    def read(n_instances: Any, *values: Any) -> Any:
-        return where_number(n_instances, lambda: one.function(*values), otherwise)
+    @functools.wraps(quantity.function)
+    def read(n_instances: Quantity, *values: Quantity) -> Value:
+        return where_number(n_instances, lambda: quantity.function(*values), otherwise)
 
-    return replace(one, inputs=("n_instances", *one.inputs), function=read)
+    return replace(quantity, inputs=("n_instances", *quantity.inputs), function=read)
 
 
 @formula("Milliseconds")
-def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
+def in_milliseconds(seconds: Quantity, milliseconds_per_second: Quantity) -> Value:
     """A time in milliseconds.
 
     Source: definition.
@@ -221,7 +219,7 @@ def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
     return number_where(is_number(seconds), seconds * milliseconds_per_second)
 
 
-# What stands elsewhere of the candidate that was chosen: the column, its head, what is read, display, width.
+# Facts of the chosen candidate from other sheets: column, head, quantity, display, width.
 OF_RENT = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
     ("instance", "Instance", "instance", TEXT, 34),
@@ -267,17 +265,17 @@ def _add_choice(
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
     n_loads, n_rented = table.n_rows, len(OF_RENT)
-    for at, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
-        if at == n_rented and n_shown is not None:
+    for k, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
+        if k == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        read = _of_own_class(table, reads, prefixes) if alone else table.at(reads)
+        read = _of_own_class(table, reads, prefixes) if alone else table.sources_by_row(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
     columns["pipeline_parallel_size"] = columns["pipeline_stages"]
-    # What a replica serves within the targets is planned with a request on each of its ranks.
+    # The load of a replica within the targets is planned with a request on each of its ranks.
     ranks = map(held_at, columns["position"], columns["data_parallel_size"])
     table.looked_up("busy_ranks", "Ranks that step together", ranks, PLAIN)
     _add_parts(table)
@@ -286,14 +284,14 @@ def _add_choice(
     is_rate = has_rate(wiring)
     if is_rate:
         table.bring("full_turn_seconds", "replica_prefill_seconds")
-        for one in (
+        for quantity in (
             rates.full_batch_requests,
             rates.offered_requests,
             rates.places,
             rates.prefill_replicas,
             rates.rate_places,
         ):
-            table.computed(chosen(one))
+            table.computed(chosen(quantity))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
     table.computed(figures.n_gpus)
@@ -304,8 +302,8 @@ def _add_choice(
         table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(figures.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds))
-    said = sentences.rate_or_room_words if is_rate else sentences.room_words
-    table.computed(said, name="room_words", width=34)
+    words = sentences.rate_or_room_words if is_rate else sentences.room_words
+    table.computed(words, name="room_words", width=34)
     if is_rate:
         table.bring("rank_position")
     if "level_z" in wiring.tables["contexts"].columns:
@@ -321,8 +319,8 @@ def _add_choice(
     table.computed(sentences.hardware_words, width=40)
     if not alone:
         _add_kv(table)
-        for one in UNIT_COSTS:
-            table.computed(one, {} if is_rate else {"requests_per_second": ZERO}, width=14)
+        for quantity in UNIT_COSTS:
+            table.computed(quantity, {} if is_rate else {"requests_per_second": ZERO}, width=14)
     table.n_rows = n_loads
 
 
@@ -334,12 +332,13 @@ COLUMNS_OF_STEPS = {
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(table: Table) -> dict[str, Any]:
-    """What the steps of the choice read of Candidates, for each row of the table of loads; and what they make of it."""
+def _rows(table: Table) -> dict[str, Read]:
+    """The columns of Candidates that the steps of the choice read, for each row of the table of loads, with what
+    follows from whole rows."""
     wiring, head = table.wiring, table.wiring.tables["candidates"]
 
-    def of_block(name: str) -> Sequence[Read]:
-        every = wiring.ranges(name)
+    def of_block(name: str) -> Sequence[Source]:
+        every: Sequence[Source] = wiring.ranges(name)
         return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
 
     sizes = ("tensor_parallel_size", "data_parallel_size", "gpu_count", f"{wiring.prefix}instance_month_usd")
@@ -351,12 +350,13 @@ def _rows(table: Table) -> dict[str, Any]:
     }
 
 
-def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
-    """What the steps of the choice read of so many loads, with what they work out of whole rows of Candidates."""
+def _made_of(rows: Mapping[str, Read], n_rows: int) -> dict[str, Read]:
+    """The inputs of the steps of the choice for `n_rows` loads, with the quantities that follow from whole rows of
+    Candidates."""
 
     def made(quantity: Formula) -> list[Lookup]:
         read = [rows[name] for name in quantity.inputs]
-        by_load = zip(*(one if isinstance(one, list) else [one] * n_rows for one in read), strict=True)
+        by_load = zip(*(source if isinstance(source, list) else [source] * n_rows for source in read), strict=True)
         return [row_of(quantity.function, *of_load) for of_load in by_load]
 
     return {
@@ -366,8 +366,8 @@ def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     }
 
 
-def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
-    """Of a load whose workload a reader chooses, its row among those of its model's workloads."""
+def _of_workload(rows: Sequence[Source], table: Table, i: int) -> Lookup:
+    """The row of a load whose workload a reader chooses, among those of its model's workloads."""
     key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
     first = pace - int(key.value)
     own = rows[first : first + len(rows) // len(table.wiring.tables["models"].columns["model"])]
@@ -379,17 +379,19 @@ def _add_steps(
     rows: dict[str, Read],
     called: Mapping[str, str],
     prefix: str = "",
-    of: str = "",
+    label_prefix: str = "",
     takes_cheapest: Sequence[int] = (),
 ) -> None:
-    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
-    before their heads. takes_cheapest: as in `add_choices`."""
+    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix.
+
+    label_prefix: put before their heads. takes_cheapest: as in `add_choices`.
+    """
     rows = dict(rows)
     for step in STEPS:
         name = COLUMNS_OF_STEPS.get(step.name, step.name)
         column = prefix + called.get(name, name)
         width = 14 if name.endswith("usd") else 12
-        table.computed(step, rows, name=column, label=f"{of}{step.label}", width=width)
+        table.computed(step, rows, name=column, label=f"{label_prefix}{step.label}", width=width)
         rows[step.name] = table.columns[column]
         if takes_cheapest and step is choice.cheapest_usd:
             table.given("takes_cheapest", "Takes the very cheapest", takes_cheapest, PLAIN, role="fixed", width=8)
@@ -399,7 +401,7 @@ def _add_steps(
 
 
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
-    """Why nothing was chosen for a load."""
+    """The reason why no hardware was chosen for a load."""
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
     # Where memory holds the load but no count is fast enough, its month reads 0.
     n_held = written(int((monthly.value == 0).sum()), call("COUNT"), monthly)
@@ -407,32 +409,33 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
 
 
 def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence[Ref | Lookup]:
-    """What stands elsewhere of what was chosen on Decision, whose purchase class need not be that of the workbook."""
+    """A column of another sheet for the candidate chosen on Decision, whose purchase class may differ from the
+    workbook's."""
     tables, columns = table.wiring.tables, table.columns
     head = tables["candidates"]
     if f"{prefixes[0]}{reads}" in head.columns:
         places = zip(prefixes, columns["position"], strict=False)
-        return [lookup(head.range(f"{prefix}{reads}"), at) for prefix, at in places]
+        return [lookup(head.range(f"{prefix}{reads}"), place) for prefix, place in places]
     if reads == "instance":
-        return [lookup(tables["instances"].range(reads), at) for at in columns["instance_row"]]
-    return table.at(reads)
+        return [lookup(tables["instances"].range(reads), place) for place in columns["instance_row"]]
+    return table.sources_by_row(reads)
 
 
 def _add_parts(table: Table) -> None:
-    """What a step on the chosen profile takes, from the blocks of Profiles."""
-    for one in PARTS:
-        if one.name in table.wiring.blocks:
-            table.bring(one.name, label=one.label)
+    """The parts of a step on the chosen profile, from the blocks of Profiles."""
+    for quantity in PARTS:
+        if quantity.name in table.wiring.blocks:
+            table.bring(quantity.name, label=quantity.label)
         else:
-            table.computed(chosen(one, 0))
+            table.computed(chosen(quantity, 0))
     table.bring("prefill_seconds", *LEFT, "batch_limit", *(name for name in OF_PROFILE if name not in table.columns))
-    for one in (speed.fixed_step_seconds, speed.request_step_seconds):
-        whole = one.with_parts(HOPS)
+    for quantity in (speed.fixed_step_seconds, speed.request_step_seconds):
+        whole = quantity.with_parts(HOPS)
         ranks = {name: "busy_ranks" for name in ("data_parallel_size",) if name in whole.inputs}
         table.computed(whole.reading(**ranks))  # numbers in any case
 
 
-# What users get of the chosen hardware; and what Decision shows of it.
+# The speed that users get on the chosen hardware, and the part that Decision shows.
 OF_SPEED = (
     "requests_per_replica", "running_ranks", "running_step_seconds",
     "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
@@ -448,24 +451,25 @@ OF_CHANCES = (
     "tpot_z", "ttft_z", "pool_room_bytes", "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance",
     "chance",
 )  # fmt: skip
-# Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
-_LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
+# The program's tables for the chosen hardware: its times with their bands, and its certainty.
+_LEVEL = next(i for i, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
 TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
-WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)  # what else gets no column
+# Further quantities without a column.
+WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:
-    """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
+    """By load its model's values for each batch that is tried, at the data-parallel ranks of the chosen hardware."""
     columns, tried = table.columns, table.wiring.tried[name]
-    found: list[Source] = []
+    sources: list[Source] = []
     for model, place in zip(columns["model_row"][: table.n_rows], columns["rank_position"], strict=True):
         by_ranks = tried[int(model.value) - 1]
-        found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
-    return found
+        sources.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
+    return sources
 
 
 def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]) -> None:
-    """Columns of what the program says of loads on what was chosen for them, of these names."""
+    """Columns of the program's quantities for loads on their chosen hardware, those of these names."""
     columns = table.columns
 
     def add(quantities: Iterable[Named], step: str = "") -> None:
@@ -474,12 +478,12 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
                 columns[name] = columns[quantity.inputs[0]]
             elif name in names:
                 # Nobody waits for memory: replicas are as many as hold all requests.
-                within = (one for one in WITHIN if one.name not in columns)
+                within = (part for part in WITHIN if part.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
-                one = chosen(quantity.with_parts(within).reading(**waits))
-                given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
+                of_chosen = chosen(quantity.with_parts(within).reading(**waits))
+                given: dict[str, Read] = {read: _batches_tried(table, read) for read in of_chosen.rows}
                 called = in_words(name) if table.has_head(f"{quantity.label}{step}") else quantity.label
-                table.computed(one, given, name=name, label=f"{called}{step}")
+                table.computed(of_chosen, given, name=name, label=f"{called}{step}")
 
     for part in parts:
         assert not isinstance(part, Again)
@@ -495,7 +499,7 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
 
 
 def _add_speed(table: Table) -> None:
-    """What users get of the chosen hardware."""
+    """The speed that users get on the chosen hardware."""
     columns = table.columns
     _add_program(table, TIMES, OF_SPEED)
     if "requests_per_second" in columns:
@@ -510,12 +514,12 @@ def _add_speed(table: Table) -> None:
 def _add_people(table: Table) -> None:
     """Each load as a rate and as people: as stated, or by its targets."""
     columns, is_rate, inputs = table.columns, has_rate(table.wiring), table.wiring.inputs
-    for one in (speed.cached_fraction, people.target_turn_seconds):
+    for quantity in (speed.cached_fraction, people.target_turn_seconds):
         if table.wiring.prefix:  # Decision has them once
-            columns[one.name] = [inputs[f"own_{one.name}"]] * table.n_rows
+            columns[quantity.name] = [inputs[f"own_{quantity.name}"]] * table.n_rows
             continue
-        of_paces = table.wiring.tables["contexts"].range(one.name)
-        table.picked(one.name, one.label, of_paces, "pace_row", one.display)
+        of_paces = table.wiring.tables["contexts"].range(quantity.name)
+        table.picked(quantity.name, quantity.label, of_paces, "pace_row", quantity.display)
     at_once = people.at_once_per_second
     table.computed(at_once.reading(concurrent_requests="stated_requests") if is_rate else at_once)
     columns["load_requests_per_second"] = columns["at_once_per_second"]
@@ -524,42 +528,42 @@ def _add_people(table: Table) -> None:
         table.computed(people.rate_or_at_once, name="load_requests_per_second", label=label)
         typed = inputs["own_users" if table.wiring.prefix else "stated_users"]
         table.computed(figures.stated_people, {"users": typed}, name="stated_users")
-    _add_program(table, (READ,), {one for one, _ in by_name(READ.quantities)} - set(columns))
-    for name, one in by_name(PEOPLE_READ.quantities):
-        table.computed(one, {} if is_rate else {"stated_users": ZERO}, name=name)
+    _add_program(table, (READ,), {name for name, _ in by_name(READ.quantities)} - set(columns))
+    for name, quantity in by_name(PEOPLE_READ.quantities):
+        table.computed(quantity, {} if is_rate else {"stated_users": ZERO}, name=name)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
-    """The best with another GPU or from another provider."""
+    """The best candidate with another GPU or from another provider."""
     columns, head = table.columns, table.wiring.tables["candidates"]
 
-    def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
+    def other(gpu: Value, provider: Value, gpus: Value, providers: Value) -> Value:
         return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
 
     of_head = head.range("gpu_row"), head.range("provider")
     own = zip(columns["gpu_row"], columns["provider"], strict=True)
-    rows = {**rows, "among": [row_of(other, *of, *of_head) for of in own]}
+    rows = {**rows, "among": [row_of(other, *cells, *of_head) for cells in own]}
     _add_steps(table, rows, {}, "second_", "Next cheapest, ")
     refs, through = table.wiring.tables["instances"].range("instance"), head.range("instance_row")
-    found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
-    table.looked_up("runner_up", "Next cheapest", found, TEXT, width=34)
+    names = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
+    table.looked_up("runner_up", "Next cheapest", names, TEXT, width=34)
 
 
 def _add_kv(table: Table) -> None:
-    """What stays in memory of the load's cache, before any division."""
+    """The memory that the load's KV cache keeps, before any division."""
     wiring, columns = table.wiring, table.columns
-    places = wiring.tables["profiles"].range("gpu_row")
+    gpu_rows = wiring.tables["profiles"].range("gpu_row")
     table.looked_up(
         "undivided_profile",
         "Profile of one undivided GPU",
-        (position_in(places, gpu, ONE) for gpu in columns["gpu_row"]),
+        (position_in(gpu_rows, gpu, ONE) for gpu in columns["gpu_row"]),
         PLAIN,
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )
-    at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
-    given: dict[str, Read] = {name: [wiring.of_block(name, *of, {}) for of in at] for name in WHOLE_OF}
-    for one in STEADY:
-        table.computed(one, given)
+    places = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
+    given: dict[str, Read] = {name: [wiring.of_block(name, *place, {}) for place in places] for name in WHOLE_OF}
+    for quantity in STEADY:
+        table.computed(quantity, given)
     table.computed(
         kv_cache.kv_bytes_per_sequence_steady,
         {
@@ -587,7 +591,7 @@ def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, R
     table = Table(wiring, loads.sheet, n_rows, "terms", top=top, columns=asked)
     table.given("purchase", "Purchase class", purchases, TEXT, role="label")
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
-    stems = [class_stem(one) for one in purchases]
+    stems = [class_stem(purchase) for purchase in purchases]
     blocks = [Range(wiring.blocks[f"{stem}_monthly_usd"].rows[0], lock="columns") for stem in stems]
     months = [head.range(f"{stem}_instance_month_usd") for stem in stems]
     made = _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, n_rows)
@@ -610,20 +614,22 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
     columns = table.columns
 
-    def of_provider(providers: Any, provider: Any) -> Any:
+    def of_provider(providers: Value, provider: Value) -> Value:
         return providers == provider
 
     # The load on the first sheet has rows of its own, the last ones, a model each.
     place = model._replace(name="calc_money_model")
-    rows: dict[str, Any] = {}
+    rows: dict[str, Read] = {}
     for name, every in _rows(loads).items():
         if isinstance(every, list):  # of the load on the first sheet, wherever it is read
-            own = [one._replace(lock="both") if isinstance(one, Ref) else one for one in every[loads.n_fixed :]]
+            own = [
+                source._replace(lock="both") if isinstance(source, Ref) else source for source in every[loads.n_fixed :]
+            ]
             every = choose(place, own)
         rows[name] = every
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
     _add_steps(table, _made_of(rows, n_providers), {})
-    for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
-        table.looked_up(name, in_words(name), found, display)
+    for name, column, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
+        shown = (held_at(place, lookup(head.range(column), place), NO_VALUE) for place in columns["position"])
+        table.looked_up(name, in_words(name), shown, display)
     return [table.row(i) for i in range(n_providers)]

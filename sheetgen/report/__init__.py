@@ -1,1 +1,1 @@
-"""The page as data, before anyone draws it: what it says, in which order, in which words."""
+"""The page as data, independent of format: its contents, their order and their words."""

@@ -29,10 +29,10 @@ from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_t
 SHOWN_WAYS = 3
 EXPERT_PARALLEL = "expert parallel"
 STALE = "stale_after_days"
-IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
-OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
+IS_TOLD = {"asked_dear", "one_each"}  # reasons to measure first that give the cost of an even chance
+OF_MARGIN = {"sure_impossible", "sure_dear"}  # those that give the cost of 0.9, or say that nothing is so sure
 IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
-# Of what is requested beside the load, in the order in which it is said.
+# Requested filters beside the load, in the order of the sentence.
 _FILTERS = {
     "region": "in {}",
     "providers": "from {}",
@@ -42,7 +42,7 @@ _FILTERS = {
     "kv_cache_dtype": "KV cache {}",
     "engine": "{}",
 }
-# Of what is typed of a load and moves its answer, in words, where it is not its default.
+# Typed options of a load that move its answer, in words, where they are not at their defaults.
 _TYPED = {
     "history_hit_fraction": template("{value:percent} of each prompt its own history"),
     "prefix_cache_hit_fraction": template("{value:percent} of each prompt in the shared cache"),
@@ -109,7 +109,7 @@ _HISTORY = template(
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 _MORE = template("at {share} {month}, {chance}: {rent}.")
-MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
+MUCH_LESS = 1.5  # times the cost of a load without a target: then the target sets its price
 _WAIT = template(
     f"[worded?First word|Answer]{sentences.BEYOND} after "
     "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
@@ -186,14 +186,14 @@ _UNSOLD = template("{term} was requested: none of {instances} machines has a pri
 
 
 class Line(NamedTuple):
-    """A sentence, and the label before it; none where it goes on with the one above."""
+    """A sentence and the label before it; "" where it continues the line above."""
 
     label: str
     text: str
 
 
 class Rental(Protocol):
-    """How many of which instance are rented."""
+    """The number and the name of rented instances."""
 
     @property
     def instance(self) -> str: ...
@@ -202,7 +202,7 @@ class Rental(Protocol):
 
 
 def rented(rental: Rental) -> str:
-    """How many of which instance: 2x aws/p5.48xlarge."""
+    """The instances to rent: 2x aws/p5.48xlarge."""
     return f"{rental.n_instances:,}x {rental.instance}"
 
 
@@ -230,7 +230,7 @@ def question_words(question: Question, cell: CellRecord) -> str:
 
 
 def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What was typed of a load beside its size."""
+    """The options of a load that were typed beside its size."""
     values = {**vars(question.settings), **dict(question.workload_of(cell.row))}
     for name, words in _TYPED.items():
         if question.options.get(name) is not None and values[name] != BY_NAME[name].default:
@@ -238,14 +238,14 @@ def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What loss is to be survived, of a load that nothing serves: else the line of what is served says it."""
+    """The loss that must be survived, for a load that nothing serves; otherwise the line on what is served names it."""
     if cell.chosen is None and question.settings.survive:
         yield f"after the loss of a {wording.lost(question)}"
 
 
 def filters_of(question: Question) -> str:
-    """What was requested of the hardware beside the load and its class; nothing where it is all by default. Vendors
-    count only where no GPU and no instance is named."""
+    """The hardware filters that were requested; "" where all are at their defaults. Vendors count only where no GPU and
+    no instance is named."""
     options = question.options
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
     if not requested.keys().isdisjoint(("gpus", "instances")):
@@ -278,7 +278,8 @@ def load_of(question: Question, cell: CellRecord) -> str:
 
 
 def answer_words(question: Question, cell: CellRecord) -> str:
-    """What is rented, its month and its year, with what is budgeted where that differs; or why there is none."""
+    """The instances to rent, their cost a month and a year, and the budgeted amount where it differs; or the reason why
+    there are none."""
     if cell.chosen is None:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
@@ -300,36 +301,31 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, what a history gives that
-    is read anew, how long it is kept, what reading it anew means, what far fewer machines cost, the cheapest that was
-    measured, the step between two chances, what is cheaper within the near tie, what it is least sure of, the answer's
-    machines where they are measured, which target sets the price, the ways in more than their fewest words, what is
-    known of the cheapest host, that replicas share what arrives and times are averages, an empty line below the
-    question, what each way rents, what is known of people, that no host is to be named."""
+    """The optional parts of an answer."""
 
-    n_ways: int = SHOWN_WAYS
-    has_anew: bool = True
-    has_kept: bool = True
-    has_reread: bool = True
-    has_fewer: bool = True
-    has_measured: bool = True
-    has_step: bool = True
-    has_near_tie: bool = True
-    has_doubt: bool = True
-    has_run: bool = True
-    has_target: bool = True
-    has_ways_in_full: bool = True
-    has_host_facts: bool = True
-    has_routing: bool = True
-    has_gap: bool = True
-    has_rent: bool = True
-    has_known: bool = True
-    has_no_host: bool = True
+    n_ways: int = SHOWN_WAYS  # ways to pay less
+    has_anew: bool = True  # the gain of a history that is read anew
+    has_kept: bool = True  # how long a history is kept
+    has_reread: bool = True  # the meaning of reading it anew
+    has_fewer: bool = True  # the cost of far fewer machines
+    has_measured: bool = True  # the cheapest hardware that was measured
+    has_step: bool = True  # the step between two chances
+    has_near_tie: bool = True  # cheaper hardware within the near tie
+    has_doubt: bool = True  # the limit that the answer is least sure of
+    has_run: bool = True  # the answer's own machines, where they are measured
+    has_target: bool = True  # the target that sets the price
+    has_ways_in_full: bool = True  # ways in more than their short form
+    has_host_facts: bool = True  # facts of the cheapest host
+    has_routing: bool = True  # that replicas share the requests, and times are averages
+    has_gap: bool = True  # an empty line below the question
+    has_rent: bool = True  # the instances that each way rents
+    has_known: bool = True  # the basis of people's habits
+    has_no_host: bool = True  # that no host is to be named
 
 
 def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
-    """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
-    what a measurement decides, the cheapest hosted API."""
+    """The lines that support an answer: certainty, served load, hardware, ways to pay less, the answer as published,
+    measurement, cheapest hosted API."""
     for label, texts in (
         ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
@@ -377,7 +373,8 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
 
 
 def _doubt(cell: CellRecord) -> str:
-    """What an answer is least sure of: of a rate a time where every place is taken, as it is longer than on average."""
+    """The limit that an answer is least sure of; for the times of a rate, at full load, when every place is taken and
+    times are longest."""
     limit = cell.answer.limit
     return f"{OF_LIMIT[limit]} at full load" if cell.is_rate and limit not in (MEMORY, RATE) else OF_LIMIT[limit]
 
@@ -421,8 +418,8 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
 
 
 def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
-    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone, and what the
-    load takes then."""
+    """How long GPU memory keeps a history, when the people of a load return only after it is gone, and the resources
+    that the load takes then."""
     if (history := cell.history) is None:
         return
     other, answer = history.read_anew, cell.answer
@@ -470,8 +467,8 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         told.append(str(_INTERRUPTED.fill(month=amounts_of(question.settings)(usual.monthly_usd) if usual else "")))
     told_of = ""
     if question.draft is not None:
-        what = f"{question.draft.name} as a draft, whose speed-up is not counted"
-        told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False, is_same_gpu=0)))
+        draft = f"{question.draft.name} as a draft, whose speed-up is not counted"
+        told.append(str(_NEVER_MEASURED.fill(what=draft, drafted=True, other=False, is_same_gpu=0)))
     elif not answer.measured:
         other = cell.measured_hardware if shown.has_measured else None
         told_of = other.instance if other else ""
@@ -496,8 +493,8 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _layout(question: Question, cell: CellRecord) -> str:
-    """TP 8, and that experts are dealt out whole where the start command says so: among data-parallel ranks, or where
-    tensor parallelism would cut what shares a scale."""
+    """The layout: TP 8, and whether experts are dealt out whole, as the start command says: among data-parallel ranks,
+    or where tensor parallelism would split a group that shares a scale."""
     answer, model = cell.answer, question.model_of(cell.row).model
     layout = Layout(answer.tensor_parallel_size, answer.data_parallel_size)
     is_whole = layout.data_parallel_size > 1 or model.splits_scale_blocks(
@@ -509,7 +506,7 @@ def _layout(question: Question, cell: CellRecord) -> str:
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:
-    """Why the class that was requested is no answer."""
+    """The reason why the requested purchase class is not the answer's."""
     month = amounts_of(question.settings)
     if declined := cell.declined:
         usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])
@@ -519,7 +516,7 @@ def _class(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _is_said_beside(cell: CellRecord) -> bool:
-    """Whether what an even chance costs stands beside the certainty, as a reason to measure first."""
+    """True where the cost of an even chance stands beside the certainty, as a reason to measure first."""
     return not IS_TOLD.isdisjoint(cell.measure_first[:1])
 
 
@@ -542,9 +539,10 @@ def _step(question: Question, cell: CellRecord) -> str:
 
 
 def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
-    """Ways to pay less, the mildest first; a line each with what is rented, or all in one. Not all of them are told
-    where room is short, but always the mildest on what was requested, the commitment that saves most, and what was not
-    requested, as a filter hides nothing; on spot, which binds nobody either, every commitment that is below it."""
+    """Ways to pay less, the mildest first: a line each with the instances to rent, or all in one line. A short answer
+    still has the mildest way on the requested hardware, the commitment that saves most, and the way on hardware that
+    was not requested, as a filter hides nothing; for spot, which is no commitment either, every commitment that costs
+    less."""
     decider = cell.measure.decider if cell.measure else None
     is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
@@ -564,8 +562,8 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> str:
-    """A way in a line, or without what is rented, or in fewest words. Very many machines, and those of a commitment
-    that are others than the answer's, are named where there are words for it."""
+    """A way in a line, with the instances to rent, without them, or in its short form. Very many machines, and those of
+    a commitment that differ from the answer's, are named where there is space."""
     n_instances, further = way.n_instances or 0, way.further if shown.has_ways_in_full else None
     is_other = way.kind == "term" and way.instance != cell.answer.instance
     is_many = n_instances > question.reference.assumption("many_instances")
@@ -590,7 +588,7 @@ def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
 
 
 def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What is rented where the engine takes more of each GPU's memory, where that saves clearly."""
+    """The instances to rent where the engine takes more of each GPU's memory, if that saves clearly."""
     clearly = question.reference.assumption("clearly_cheaper_fraction")
     for lever in cell.levers:
         if lever.lever == MORE and (lever.saved_fraction or 0) > clearly:
@@ -599,7 +597,7 @@ def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The nearest longer context that costs less, with the targets that it is served within."""
+    """The nearest longer context that costs less, with its targets."""
     if longer := cell.cheaper_longer:
         allowed = {"--tpot-ms": longer.tpot_target_ms, "--ttft-ms": longer.ttft_target_ms}
         sentence = _LONGER.fill(
@@ -612,7 +610,8 @@ def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _target(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The load's price without the first token's target, where that sets it, or without both; where it is much less."""
+    """The price of the load without the target of the first token, where that sets the price, or without both targets;
+    only where it is much less."""
     without_ttft = cell.without_ttft if cell.answer.sized_by == "ttft" else None
     for other, is_first in ((without_ttft, 1), (cell.without_targets, 0)):
         if other and cell.answer.monthly_usd >= MUCH_LESS * other.monthly_usd:
@@ -622,7 +621,7 @@ def _target(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What the recommended weights cost, where others were named and these are cheaper or surer."""
+    """The cost with the recommended weights, where others were named and these are cheaper or surer."""
     if other := cell.as_recommended:
         chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
         dtype = wording.weights_name(question.model_of(cell.row).model, other.weight_dtype)
@@ -663,12 +662,12 @@ def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Itera
         loads.append(str(_ALL_AT_ONCE.fill(people=f"{every.concurrent_requests:,}", month=month)))
     if loads:
         is_default = question.options.get(ASKS) is None and cell.is_rate
-        known = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
-        yield f"{'; '.join(loads)}.{known}"
+        basis = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
+        yield f"{'; '.join(loads)}.{basis}"
 
 
 def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtOnceRecord) -> str:
-    """The month of other habits, or that it is the same."""
+    """The month under other habits, or the words that it is the same."""
     same = other.monthly_usd == cell.answer.monthly_usd
     return THE_SAME if same else amounts_of(question.settings)(other.monthly_usd)
 
@@ -690,13 +689,13 @@ def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[s
 
 
 def _of_these(n_instances: int) -> str:
-    """So many of the answer's own machines."""
+    """A number of the answer's own machines."""
     return "one" if n_instances == 1 else f"{n_instances:,} of these"
 
 
 def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[str]:
-    """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
-    rented; nothing where that stands beside the certainty. has_run: whether the answer's own machines are named."""
+    """The hardware to measure, and the month that the run decides: of cheaper hardware where the month would fall, else
+    of the answer; nothing where that stands beside the certainty. has_run: name the answer's own machines."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)

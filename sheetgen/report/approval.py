@@ -1,6 +1,5 @@
-"""The request for approval: the sentence, the boxes to tick, what moves the money, ways to pay less, what is served and
-what could go wrong. Page, mail and Markdown draw the same sentences, which are for who pays: no layout, no precision.
-"""
+"""The request for approval: the sentence, the options, the inputs that move the cost, ways to pay less, the served load
+and the risks. Page, mail and Markdown share these sentences. They are for budget owners: no layout, no precision."""
 
 from __future__ import annotations
 
@@ -144,7 +143,7 @@ _BASIS = template(
     sold=is_text(q.region),
     exchanged=is_text(q.exchange),
 )
-# What the live page says of a request, too.
+# Sentences of a request that the live page has, too.
 SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
     "test": _TEST,
@@ -153,7 +152,7 @@ SENTENCES: dict[str, Template] = {
     "never_measured": _NEVER_MEASURED,
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
-_UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
+_UNIT = re.compile(r" (?:who|per|at|a) ")  # the unit of a mover follows it
 
 
 def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:
@@ -168,16 +167,16 @@ def request_of(record: Record, question: Question, cards: Sequence[Card], total:
 
 def _request(record: Record, question: Question, cards: Sequence[Card], asked: int) -> Request:
     cell, name = record.headline_cells[asked], cards[asked].model
-    what = _WHAT.fill(models=name, work=work_of(question, cell))
+    work = _WHAT.fill(models=name, work=work_of(question, cell))
     if cell.chosen is None:
-        return _nothing(what, cell.verdict)
+        return _nothing(work, cell.verdict)
     month = _approved(question, cell.answer.monthly_usd)
     movers = tuple(_movers(question, cell))
     margin, options = _margin(cell), tuple(_options(question, cell))
     even = _even_month(question, cell)
     return Request(
-        what=what,
-        sentence=_RUN.fill(what=what, month=month, even=even, less=bool(even)),
+        what=work,
+        sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
         less_only=_less_only(question, cell),
@@ -203,15 +202,15 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 
 
 def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Request:
-    """One of several models is to be chosen: an option each."""
+    """The request to choose one of several models: an option each."""
     cells = record.headline_cells
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True) if cell.chosen]
-    what = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
+    work = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
     if not options:
-        return _nothing(what, cells[0].verdict)
+        return _nothing(work, cells[0].verdict)
     return Request(
-        what=what,
-        sentence=_CHOOSE.fill(what=what),
+        what=work,
+        sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
         excluded=_EXCLUDED,
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
@@ -219,32 +218,32 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
 
 
 def _together(record: Record, question: Question, cards: Sequence[Card], total: Total) -> Request:
-    """All models together are to be approved: one option, and what each takes of it."""
+    """The request for all models together: one option, and the share of each model."""
     cells = record.headline_cells
     names = total.model
-    what = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
+    work = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
     if not total.monthly:
-        return _nothing(what, next(cell.verdict for cell in cells if cell.chosen is None))
+        return _nothing(work, next(cell.verdict for cell in cells if cell.chosen is None))
     month, year = total.approve or (total.monthly, total.per_year)
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True)]
     return Request(
-        what=what,
-        sentence=_RUN.fill(what=what, month=month, even=NONE, less=False),
+        what=work,
+        sentence=_RUN.fill(what=work, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
-        serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
+        serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
         excluded=_EXCLUDED,
         basis=_basis(question, cells, month=month),
     )
 
 
-def _nothing(what: Text, verdict: str) -> Request:
-    sentence = _NOTHING.fill(what=what, verdict=verdict)
-    return Request(what=what, sentence=sentence, subject=sentence)
+def _nothing(work: Text, verdict: str) -> Request:
+    sentence = _NOTHING.fill(what=work, verdict=verdict)
+    return Request(what=work, sentence=sentence, subject=sentence)
 
 
 def _of_model(question: Question, cell: CellRecord, card: Card) -> Option:
-    """One model of several, which its name chooses."""
+    """The option of one model among several, chosen by its name."""
     return _as_sized(question, cell)._replace(name=card.model, reply=card.model)
 
 
@@ -254,7 +253,7 @@ def _fewest(cells: Sequence[CellRecord]) -> CellRecord:
 
 
 def work_of(question: Question, cell: CellRecord) -> Cell:
-    """Whose work is served: 640 people's document questions; 460 people's document questions, 32 at once."""
+    """The work to be served: 640 people's document questions; 460 people's document questions, 32 at once."""
     stated = question.loads[cell.row].users
     users = stated or (cell.users if cell.users >= 1 else 0)
     if not users:
@@ -279,56 +278,57 @@ def _with_contingency(question: Question, usd: float) -> float:
 
 
 def _approved(question: Question, usd: float) -> Cell:
-    """What is to be approved of a rent: with contingency, where there is one."""
+    """The amount to approve for a rent: with contingency, where there is one."""
     return money(_with_contingency(question, usd))
 
 
 def _shown(question: Question, usd: float) -> Cell:
-    """The same in short, inside a sentence."""
+    """The amount to approve in its short form, inside a sentence."""
     return full_money(_with_contingency(question, usd))
 
 
 def _margin(cell: CellRecord) -> AtConfidence | None:
-    """What is surer than the answer; None where nothing is, or the answer is as sure for its price."""
+    """The answer at higher confidence; None where there is none, or where the answer is as sure for its price."""
     margin = cell.at_level(MARGIN)
     return None if margin is None or _is_sure(cell, margin) else margin
 
 
 def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
-    """Whether the answer needs no margin: it is sure itself, or the same machines are in another layout."""
+    """True where the answer needs no margin: it is sure itself, or the surer one rents the same machines in another
+    layout."""
     is_same = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT
     return cell.answer.chance >= MARGIN or is_same
 
 
 def _is_measured(cell: CellRecord, way: PayLess) -> bool:
-    """Whether a way is what the box to measure first has: the month that may prove enough."""
+    """True for the way that the option to measure first covers: the month that may prove enough."""
     decider = cell.measure.decider if cell.measure else None
     is_one = decider is not None and same_money(decider.monthly_usd, way.monthly_usd)
     return way.kind == "less_sure" and is_one and not way.commits_usd
 
 
 def _even_month(question: Question, cell: CellRecord) -> Text:
-    """What an even chance costs, where one should measure first and it costs less; NONE elsewhere."""
+    """The month of an even chance, where one should measure first and it costs less; NONE elsewhere."""
     even = even_answer(cell)
     is_less = even is not None and even.monthly_usd < cell.answer.monthly_usd
     return _shown(question, even.monthly_usd) if even and is_less else NONE
 
 
 def _less_only(question: Question, cell: CellRecord) -> Text:
-    """Under which conditions others take less; NONE where nobody does."""
+    """The conditions under which other hardware costs less; NONE where there is none."""
     ways = ((way, plain_words(way, question, cell).only_if) for way in cell.pay_less)
     conditions = [words("{}: {}", condition, full_money(way.monthly_usd)) for way, condition in ways if condition]
     return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
 
 
 def _is_tested(cell: CellRecord) -> bool:
-    """Whether the answer's own machines show on their first day that fewer of them are enough."""
+    """True where the first day on the answer's own machines can show that fewer of them are enough."""
     even = cell.at_level(EVEN) if cell.measure and cell.measure.decider else None
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
 
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
-    """The boxes to tick: as sized, with a margin where that is more, measure first."""
+    """The options: as sized, with a margin where that costs more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     is_bound = question.settings.purchase in TERMS
     surer = None if is_bound else _margin(cell)
@@ -365,7 +365,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
 
 
 def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE, is_tested: bool = False) -> Option:
-    """The answer's box. higher: the month of what follows where it proves too slow."""
+    """The option of the answer. higher: the month of the next step if the answer proves too slow."""
     is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
     return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, higher, is_tested)
 
@@ -415,7 +415,7 @@ def _place(n_instances: int, instance: str) -> Cell:
 
 
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
-    """What moves the month, each from what to what."""
+    """The inputs that move the month, each with its low and high end."""
     for move in cell.moves:
         if move.input not in _MOVES:
             continue
@@ -428,8 +428,10 @@ def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved
     if not people:
         name = f"{_requests(question, cell).capitalize()} a second"
         return _moved(name, rate_number, (move.low, move.high), "{} a second")
-    each = people / cell.requests_per_second
-    return _moved("People who ask", wording.whole, (each * move.low, each * move.high), "{} people")
+    people_per_rate = people / cell.requests_per_second
+    return _moved(
+        "People who ask", wording.whole, (people_per_rate * move.low, people_per_rate * move.high), "{} people"
+    )
 
 
 def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -459,8 +461,8 @@ def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
 def _moved(
     name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str, loosened: bool = False
 ) -> Moved:
-    """What moves by a number: from what to what, and what it is now where the title does not say that; whether its
-    targets move with it."""
+    """A numeric input that moves the month: its low and high end, and its present value where the title does not give
+    it. loosened: its targets move with it."""
     low, high, *now = map(shown, amounts)
     span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", loosened=loosened)
     return name, span, (words(pattern, low), words(pattern, high))
@@ -476,7 +478,7 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
 
 
 def _moved_together(cell: CellRecord) -> Text:
-    """What the load's high ends take together, and all high ends at once."""
+    """The month at the load's high ends together, and at all high ends at once."""
     by_input = {move.input: move for move in cell.moves}
     load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
     if load is None or everything is None:
@@ -491,11 +493,11 @@ def _moved_together(cell: CellRecord) -> Text:
 
 
 def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
-    """What moves the month most: the widest bar, and what its longer half is."""
+    """The input that moves the month most: the widest bar, and the longer of its halves."""
     usd, open_end = cell.answer.monthly_usd, math.inf
 
     def halves(mover: Mover) -> tuple[float, float]:
-        """How far the month falls, and how far it rises; without end where nothing serves it."""
+        """The decrease and the increase of the month; infinite where nothing serves an end."""
         ends = [usd if is_low else open_end for is_low in (True, False)]
         low, high = (end.value if end else none for end, none in zip((mover.low, mover.high), ends, strict=True))
         return usd - low, high - usd
@@ -537,7 +539,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
-    """The load, how fast it is answered, and what a person costs."""
+    """The load, its speed, and the cost per person."""
     answer, workload = cell.answer, question.workload_of(cell.row)
     users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
     if users >= 1:
@@ -565,7 +567,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
-    """What could go wrong, each with what it costs."""
+    """Risks, each with its cost."""
     answer, usd = cell.answer, cell.answer.monthly_usd
     if question.settings.survive:
         yield _SURVIVED.fill(lost=wording.lost(question))
@@ -600,13 +602,14 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _is_below_margin(question: Question, cell: CellRecord, usd: float) -> bool:
-    """Whether a month costs less than what is surer, where that is offered."""
+    """True where a month costs less than the surer answer, where that is offered."""
     margin = _margin(cell)
     return margin is not None and question.settings.purchase not in TERMS and usd < margin.monthly_usd
 
 
 def _served_without_one(cell: CellRecord) -> float:
-    """What the other machines serve within the targets where one fails, in requests at once, or at most a second."""
+    """The load that the other machines serve within the targets when one fails, in requests at once, or per second at
+    most."""
     answer = cell.answer
     lost = answer.n_instances / answer.n_replicas if answer.spans_machines else 1
     return answer.served_at_target * (answer.n_instances - lost) / answer.n_instances
@@ -626,9 +629,9 @@ def _basis(
     terms: Sequence[PayLess] = (),
     is_one_of: bool = False,
 ) -> Cell:
-    """The prices' kind and days, of what is to be rented, and the oldest day of its terms' prices; what the same
-    machines cost in Europe; dollars beside another currency. more: instances of another option. is_one_of: whether one
-    of the cells is to be chosen."""
+    """The basis of the prices: their class and dates, the oldest date of the prices of terms, the cost of the same
+    machines in Europe, and dollars beside another currency. more: instances of another option. is_one_of: one of the
+    cells is to be chosen."""
     settings = question.settings
     rented = [*(cell.answer.instance for cell in cells), *more]
     days: dict[str, list[str]] = {}
@@ -636,14 +639,14 @@ def _basis(
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
         days.setdefault(where, []).append(notes.price_date(candidate))
     in_class = [question.instances[way.instance or ""].in_class(way.detail) for way in terms]
-    of_terms = min((notes.price_date(one) for one in in_class if one), default="")
+    of_terms = min((notes.price_date(candidate) for candidate in in_class if candidate), default="")
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month} a month" if month else ""  # a text, which stays in dollars
         exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
-        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(found))}" for provider, found in days.items()),
+        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
         terms=of_terms,
         committed=bool(of_terms),
         **_in_europe(question, cells, is_one_of),
@@ -653,8 +656,8 @@ def _basis(
 
 
 def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool) -> dict[str, object]:
-    """What the machines of all cells cost in Europe, and where; nothing of one that is to be chosen among several, nor
-    where prices of a region were asked for or are of Europe already."""
+    """The cost of the machines of all cells in Europe, and the region; nothing where one of several models is to be
+    chosen, or where prices of a region were requested or are of Europe already."""
     priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
     is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
     if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):

@@ -1,4 +1,4 @@
-"""From the answer to the one page: every word and number that all writers draw.
+"""The page from the answer: every word and number that the writers draw.
 
 A card for each model at the headline load, every load in a matrix, what its memory goes to as bars, and what stands at
 the head of a model's part of the matrix.
@@ -38,7 +38,7 @@ LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says h
 
 
 def build_page(record: Record, question: Question) -> Page:
-    """The page of an answer, in the budget's currency. What is tight and what is stale is in the catalogs' assumptions.
+    """The page of an answer, in the budget's currency. The limits of tight and stale are in the catalogs' assumptions.
 
     The record is one made for pages, with the levers of the headline at least.
     """
@@ -46,7 +46,7 @@ def build_page(record: Record, question: Question) -> Page:
 
 
 def page_in_dollars(record: Record, question: Question) -> Page:
-    """The same as prices are: in US dollars, but for budgets."""
+    """The same page in US dollars, as prices are, except for budgets."""
     prints, name = fingerprints_of(record, question), "stale_after_days"
     stale_after = question.overrides.input(name, question.reference.assumption(name))
     cards = tuple(_card(question, cell) for cell in record.headline_cells)
@@ -70,7 +70,10 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         cards=cards,
         **asked,
         matrix=_matrix(record, question),
-        models=tuple(wording.model_facts(question, *one) for one in zip(question.models, record.models, strict=True)),
+        models=tuple(
+            wording.model_facts(question, *model_and_record)
+            for model_and_record in zip(question.models, record.models, strict=True)
+        ),
         bars=_bars(record, question),
         longest_fits=tuple(longest_fit(question, cell) for cell in record.headline_cells),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
@@ -85,12 +88,12 @@ def page_in_dollars(record: Record, question: Question) -> Page:
 
 
 def _stated(question: Question, name: str) -> str:
-    """An option that is words for the page alone; "" where it was not given."""
+    """An option that only the page shows, as text; "" where it was not given."""
     return str(question.options.get(name) or "")
 
 
 def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[str, Any]:
-    """Who asks whom for what, and how well that is known."""
+    """The owner, the approver and the request, with the confidence in its figures."""
     together = _stated(question, "together").lower() == "yes"
     return {
         "owner": _stated(question, "owner"),
@@ -109,24 +112,24 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
 
 def _total(question: Question, cards: Sequence[Card]) -> page.Total:
     """The answers of all models added up; none where one of them has none."""
-    months = [one.monthly.value for one in cards if isinstance(one.monthly, Cell) and one.monthly]
+    months = [card.monthly.value for card in cards if isinstance(card.monthly, Cell) and card.monthly]
     monthly = money(math.fsum(months)) if len(months) == len(cards) else NONE
     yearly = _annual_usd(monthly) if monthly else None
     return page.Total(
-        model=" + ".join(one.model for one in cards),
+        model=" + ".join(card.model for card in cards),
         monthly=monthly,
         per_year=words("{} a year", money(yearly)) if monthly else NONE,
         approve=_to_approve(question, monthly, yearly),
     )
 
 
-def _to_approve(question: Question, *usd: Any) -> tuple[Text, ...]:
+def _to_approve(question: Question, *usd: Cell | float | None) -> tuple[Text, ...]:
     """A month and a year with contingency; nothing where there is none, or no amount."""
     fraction = question.settings.contingency_fraction
-    amounts = [one.value if isinstance(one, Cell) else one for one in usd]
+    amounts = [amount.value if isinstance(amount, Cell) else amount for amount in usd]
     if not fraction or None in amounts:
         return ()
-    month, year = (money(float(cost.total_usd(one, cost.contingency_usd(one, fraction)))) for one in amounts)
+    month, year = (money(float(cost.total_usd(amount, cost.contingency_usd(amount, fraction)))) for amount in amounts)
     return month, words("{} a year", year)
 
 
@@ -160,7 +163,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         return Card(
             model=name, fits=False, rent=cell.verdict, monthly=NONE, provider="–", why=_why_nothing(question, cell)
         )
-    one, units = question.instances[chosen.instance], cell.units
+    candidate, units = question.instances[chosen.instance], cell.units
     return Card(
         model=name,
         fits=True,
@@ -168,25 +171,25 @@ def _card(question: Question, cell: CellRecord) -> Card:
         monthly=money(chosen.monthly_usd),
         per_year=words("{} a year", money(units.annual_usd)),
         approve=_to_approve(question, chosen.monthly_usd, units.annual_usd),
-        provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
-        gpus=rented_gpus(chosen.n_instances, one),
+        provider=", ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region))),
+        gpus=rented_gpus(chosen.n_instances, candidate),
         is_short=wording.is_short(chosen),
         reserved=cell.needs_reservation,
-        spare=_spare(question, cell),
+        spare=_spare(cell),
         spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),
-        unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
+        unmeasured="" if candidate.gpu.memory.basis == "measured" else candidate.gpu.short_name,
         row=headline_table.headline_row(question, cell),
         ways=headline_table.way_rows(question, cell),
     )
 
 
-def _spare(question: Question, cell: CellRecord) -> Text:
-    """How many requests what is rented serves, where these are hardly more than the load: 33, asked 32."""
+def _spare(cell: CellRecord) -> Text:
+    """The requests that the rented machines serve, where these are hardly more than the load: 33, asked 32."""
     needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
-    at = wording.rate_words(cell) if cell.is_rate else whole(needed)
-    return words("{}, asked {}", wording.served_count(cell), at)
+    needed_words = wording.rate_words(cell) if cell.is_rate else whole(needed)
+    return words("{}, asked {}", wording.served_count(cell), needed_words)
 
 
 def _why_nothing(question: Question, cell: CellRecord) -> Text:
@@ -197,7 +200,7 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
     if cell.verdict == TOO_SLOW:
         target = wording.target_words(question.workload_of(cell.row))
         return words("a lone request misses {} on every candidate that holds it", target)
-    if all(one.why.kind in ("not_run", DOUBTED) for one in cell.why_not):
+    if all(reason.why.kind in ("not_run", DOUBTED) for reason in cell.why_not):
         return f"no candidate runs {cell.weight_dtype} weights with a {cell.kv_cache_dtype} KV cache"
     return "no candidate holds weights and one request"
 
@@ -215,16 +218,16 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
             "" if requests is None else _people(cells[w, t, m] for m in range(len(question.models))),
         )
 
-    def block(w: int, of: Workload) -> page.MatrixBlock:
+    def block(w: int, workload: Workload) -> page.MatrixBlock:
         listed = [(t, requests) for t, requests in enumerate(question.numbers) if (w, t, 0) in cells]
-        tiers = tuple(row(w, *one) for one in sorted(listed, key=lambda one: (one[1] is None, one[1] or 0)))
-        return page.MatrixBlock(of.name, short_tokens(of.context_tokens), tiers)
+        tiers = tuple(row(w, *load) for load in sorted(listed, key=lambda load: (load[1] is None, load[1] or 0)))
+        return page.MatrixBlock(workload.name, short_tokens(workload.context_tokens), tiers)
 
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
 def _people(cells: Iterable[CellRecord]) -> Text:
-    """Whom every model's hardware for a load is enough for; nothing where that is not known."""
+    """The people that every model's hardware for a load is enough for; "" where that is not known."""
     users = headline_table.least(cell.users for cell in cells if cell.chosen)
     return str(sentences.people.fill(users=int(users))) if users >= 1 else ""
 
@@ -252,12 +255,12 @@ def _bars(record: Record, question: Question) -> tuple[tuple[page.Bar, ...], ...
     """By model, a bar for each workload at the requests of the headline."""
     tier = question.headline[1]
     bars = [(load.model, cell) for load, cell in zip(question.loads, record.cells, strict=True) if load.tier == tier]
-    return tuple(tuple(_bar(question, cell) for of, cell in bars if of == m) for m in range(len(question.models)))
+    return tuple(tuple(_bar(question, cell) for model, cell in bars if model == m) for m in range(len(question.models)))
 
 
 def _bar(question: Question, cell: CellRecord) -> page.Bar:
-    """What the GPUs hold: the weights on each replica, the KV cache as often as ranks keep it, and as overhead what
-    lies beside both, a draft's weights with it."""
+    """The bar of GPU memory: weights on each replica, the KV cache on every rank that keeps it, and overhead, which
+    includes a draft's weights."""
     units, weights, kv, chosen = question.settings.units, float(cell.weights_bytes), float(cell.kv_bytes), cell.chosen
     if chosen is None:
         return page.Bar(size(weights, units), size(kv, units))
@@ -275,22 +278,22 @@ def _times(count: int, n_bytes: float, units: str) -> Cell:
 
 
 def _copies(held: float, kv: float, units: str) -> Cell:
-    """KV on all ranks: a whole number of copies is said as one (an MLA cache is kept by every rank)."""
+    """The KV cache on all ranks; a whole number of copies as a multiple (every rank keeps an MLA cache)."""
     copies = held / kv if kv else 1.0
     is_whole = math.isclose(copies, round(copies), rel_tol=0.01)
     return _times(round(copies), kv, units) if is_whole else size(held, units)
 
 
 def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
-    """The money of one load; nothing where nothing holds it."""
+    """The money of one load; empty where no hardware holds it."""
     chosen, units = cell.chosen, cell.units
     if chosen is None:
         return MoneyFacts()
     owned, break_even = _owning(question, cell)
-    known = question.owning.gpus.get(chosen.gpu)
-    quoted = known is None or known.capex_usd is None or known.capex_as_of is None
+    owned_gpu = question.owning.gpus.get(chosen.gpu)
+    quoted = owned_gpu is None or owned_gpu.capex_usd is None or owned_gpu.capex_as_of is None
     stale_after_days = question.reference.assumption("stale_after_days")
-    old = known is not None and notes.is_stale(known.capex_as_of, question.as_of, stale_after_days)
+    old = owned_gpu is not None and notes.is_stale(owned_gpu.capex_as_of, question.as_of, stale_after_days)
     prompt, answer = units.usd_per_million_input_tokens, units.usd_per_million_output_tokens
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
@@ -307,7 +310,7 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
 
 
 def _owning(question: Question, cell: CellRecord) -> tuple[Cell, Cell]:
-    """What the GPUs of the replicas cost a month when owned, from the low to the high price, and its break-even."""
+    """The monthly cost of owning the replicas' GPUs, from the low to the high price, and its break-even."""
     if cell.owned is None:
         return NONE, NONE
     ends = cell.owned.low, cell.owned.base, cell.owned.high
@@ -333,11 +336,11 @@ def _break_even(least: float, share_of_hours: float, most: float) -> Cell:
 
 
 def _budget(question: Question, cell: CellRecord) -> Cell:
-    """The month and the year with contingency in the budget's currency, where these say anything new."""
-    settings, found = question.settings, cell.budget
+    """The month and the year with contingency in the budget's currency, where that adds anything."""
+    settings, budget = question.settings, cell.budget
     between, terms = wording.budget_terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
-    if found is None or not terms:
+    if budget is None or not terms:
         return NONE
     display = replace(WHOLE, prefix=f"{settings.currency} ")
-    month, year = (Cell(one.total, display) for one in (found.monthly, found.annual))
+    month, year = (Cell(total.total, display) for total in (budget.monthly, budget.annual))
     return words(f"{{}} a month, {{}} a year{between}{{}}", month, year, terms)

@@ -1,4 +1,4 @@
-"""Where a deployment dies, and where each recommendation breaks, with the numbers of this sheet.
+"""Fingerprints of failures, and the limits of each recommendation, with the numbers of this sheet.
 
 The numbers of the fingerprints are those of one model at the headline load: the one to be approved, else the largest
 whose replica needs no pipeline stages, because its GPUs can be read one by one; the largest of all where every
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import CellRecord, Json, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
@@ -26,8 +26,9 @@ from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, GIB, PURCHASES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
-_WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
-_SHOWN_BYTES = 0.1 * GIB  # what sizes are shown to: one that frees less is not said either
+Numbers: TypeAlias = dict[str, Any]  # of a replica, by name: numbers, and a few texts
+_WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth is not mentioned
+_SHOWN_BYTES = 0.1 * GIB  # the precision of shown sizes: a step that frees less is not mentioned either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
@@ -36,8 +37,8 @@ _SHOWN_CHANGE = 52  # characters: two lines of the page
 class Fix:
     """One change in the words of this sheet's engine."""
 
-    flag: str  # "--max-model-len"; what to change in words where the engine has no flag for it
-    direction: str  # raise | lower | set | unset | free; add | rent what is no setting of the engine
+    flag: str  # "--max-model-len"; the change in words where the engine has no flag for it
+    direction: str  # raise | lower | set | unset | free; add | rent for hardware, which is no setting of the engine
     value: str | None
     reason: str
     cost: str
@@ -81,7 +82,8 @@ _FURTHER_REPLICA = Fix(
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """One way to die. `said` is it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
+    """One kind of failure. `said` is its sentence with this sheet's numbers; `numbers` are the raw values (bytes,
+    tokens)."""
 
     label: str
     where: str
@@ -116,12 +118,12 @@ class Fingerprint:
         """The fingerprint with this sheet's numbers, and the model that has them; nothing where nothing fits."""
         return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
 
-    def record(self) -> dict[str, Any]:
-        """As JSON has it."""
-        known = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
-        for fix in known["fixes"]:
+    def record(self) -> Json:
+        """The fingerprint as the JSON has it."""
+        values = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
+        for fix in values["fixes"]:
             del fix["is_of_gpus"]
-        return {**known, "here": self.here, "change": self.change}
+        return {**values, "here": self.here, "change": self.change}
 
     def on_page(self, named: bool) -> FingerprintRow:
         """The row of the page; only the first one has the model `named`."""
@@ -132,8 +134,10 @@ class Fingerprint:
 
 
 def with_fingerprints(record: Record, question: Question) -> Record:
-    """The record with where its deployments die."""
-    return replace(record, fingerprints=tuple(one.record() for one in fingerprints_of(record, question)))
+    """The record with its fingerprints: how its deployments fail."""
+    return replace(
+        record, fingerprints=tuple(fingerprint.record() for fingerprint in fingerprints_of(record, question))
+    )
 
 
 def fingerprints_of(record: Record, question: Question) -> tuple[Fingerprint, ...]:
@@ -146,47 +150,50 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
     engine, numbers = question.engine.engine, dict(of_replica)
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
-    prints, found = question.reference.fingerprints, []
-    said = _sentences(numbers, question, prints) if numbers else {}
-    for one in prints:
-        case = one.case if isinstance(one, guidance.Form) else ""
-        if case and engine not in one.own:
+    prints, fingerprints = question.reference.fingerprints, []
+    here = _sentences(numbers, question, prints) if numbers else {}
+    for fingerprint in prints:
+        case = fingerprint.case if isinstance(fingerprint, guidance.Form) else ""
+        if case and engine not in fingerprint.own:
             continue
-        own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
-        fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
-        found.append(
+        own, sources = fingerprint.words(engine), tuple(Source(s.text, s.url) for s in fingerprint.sources)
+        fixes, lines = _fixes(fingerprint, question, numbers, shared), tuple(fingerprint.log_lines.get(engine, ()))
+        fingerprints.append(
             Fingerprint(
-                one.label,
-                one.where,
-                one.bill,
+                fingerprint.label,
+                fingerprint.where,
+                fingerprint.bill,
                 own.looks_like or "",
                 own.symptom or "",
                 lines,
                 fixes,
                 own.leave_alone or "",
-                said.get((one.label, case), ""),
+                here.get((fingerprint.label, case), ""),
                 numbers,
                 sources,
                 case,
             )
         )
-    return tuple(found)
+    return tuple(fingerprints)
 
 
 def _fixes(
-    one: guidance.Fingerprint, question: Question, numbers: dict[str, Any], shared: Mapping[str, guidance.EngineFlags]
+    fingerprint: guidance.Fingerprint,
+    question: Question,
+    numbers: Numbers,
+    shared: Mapping[str, guidance.EngineFlags],
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
     engine = question.engine.engine
-    if one.label == "concurrency_spike" and numbers and _is_capped(numbers):
+    if fingerprint.label == "concurrency_spike" and numbers and _is_capped(numbers):
         return (_FURTHER_REPLICA,)
-    found: list[Fix] = []
-    for fix in one.fixes:
+    fixes: list[Fix] = []
+    for fix in fingerprint.fixes:
         flag = fix.flags.get(engine) or shared.get(fix.setting or "", {}).get(engine)
         if fix.engines and engine not in fix.engines:
             continue
         if fix.setting == "tensor_parallel_size" and numbers and not _has_gpus_left(question, numbers):
-            found.extend(_larger_machine(fix, question, numbers))
+            fixes.extend(_larger_machine(fix, question, numbers))
             continue
         if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
             continue
@@ -196,26 +203,28 @@ def _fixes(
         elif value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
         is_of_gpus = fix.setting == "tensor_parallel_size"
-        found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
-    return tuple(found)
+        fixes.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
+    return tuple(fixes)
 
 
-def _is_capped(n: Mapping[str, Any]) -> bool:
-    """Whether the limit of requests ends before the pool: then the next request waits, and memory stays free."""
+def _is_capped(n: Numbers) -> bool:
+    """True where the limit of requests is reached before the pool is full: the next request waits, and memory stays
+    free."""
     return bool(n["sequences_held"] >= n["max_num_seqs"] * n["data_parallel_size"])
 
 
-def _is_cut_off(n: Mapping[str, Any]) -> bool:
-    """Whether no request of the load grows to where all of them fill the pool: the replica's length limit is below."""
+def _is_cut_off(n: Numbers) -> bool:
+    """True where the replica's length limit keeps every request shorter than the length at which the load would fill
+    the pool."""
     return bool(n["context_tokens"] <= n["longest_tokens_at_load"])
 
 
-def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
-    """Whether the machine has GPUs that a rank of the replica does not use yet."""
+def _has_gpus_left(question: Question, n: Numbers) -> bool:
+    """True where the machine has GPUs that the replica's ranks do not use yet."""
     return bool(n["tensor_parallel_size"] < question.instances[n["instance"]].linked_gpus)
 
 
-def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
+def _larger_machine(fix: guidance.Fix, question: Question, n: Numbers) -> Iterator[Fix]:
     """The cheapest candidate with more memory in all than the rented machine, and no cheaper, as what is cheaper was
     passed over; nothing where there is none."""
     rented = question.instances[n["instance"]]
@@ -236,7 +245,7 @@ def _memory(machine: Candidate) -> float:
 
 
 def _month(question: Question, machine: Candidate) -> float:
-    """A month of a machine, in US dollars, as a contract has it."""
+    """The cost of a machine for a month, in US dollars, at the contract's discount."""
     less = question.discount(machine.provider, machine.purchase)
     hourly = cost.discounted_usd_per_hour(machine.usd_per_hour, less)
     committed = PURCHASES[machine.purchase].committed
@@ -245,9 +254,9 @@ def _month(question: Question, machine: Candidate) -> float:
 
 
 def _helps(
-    fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: dict[str, Any]
+    fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: Numbers
 ) -> bool:
-    """Whether there is something to turn, and turning it that way changes anything."""
+    """True where the engine has the setting, and moving it in that direction changes anything."""
     if setting == "gpu_memory_utilization":
         has_share = flag is not None or question.engine.gpu_memory_utilization < 1
         return has_share and (fix.direction != "raise" or question.settings.gpu_memory_utilization < 1)
@@ -271,20 +280,18 @@ def _helps(
     return _in_use(setting, question, numbers) > 1
 
 
-def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
-    """Whether a smaller step frees enough of a bill to be worth saying."""
+def _shrinks(numbers: Numbers, bill: str, fewer_bill: str) -> bool:
+    """True where a smaller step frees enough of a bill to be worth a sentence."""
     return bool(numbers[fewer_bill] < min(_WORTH_SAYING * numbers[bill], numbers[bill] - _SHOWN_BYTES))
 
 
-def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, Any]) -> int:
+def _in_use(setting: guidance.Setting, question: Question, numbers: Numbers) -> int:
     """The batch limit of the subject; the engine's largest one where nothing fits."""
     return int(numbers.get(setting) or max(getattr(row, setting) for row in question.engine.batch_defaults))
 
 
-def _sentences(
-    n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]
-) -> dict[tuple[str, str], str]:
-    """By label and form, the fingerprint in this sheet's numbers."""
+def _sentences(n: Numbers, question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[tuple[str, str], str]:
+    """The sentence of each fingerprint with this sheet's numbers, by label and form."""
     units, engine = question.settings.units, question.engine
     context = short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
@@ -302,7 +309,7 @@ def _sentences(
     capped = _is_capped(n)
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {min(n['sequences_held'], admitted) + 1:,} "
-    fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
+    fixes = (fix for fingerprint in prints if fingerprint.label == "concurrency_spike" for fix in fingerprint.fixes)
     flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
     cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
     spike += f"waits ({cap})" if capped else "does not fit"
@@ -329,7 +336,7 @@ def _sentences(
     elif n["engines_max_num_seqs"] > n["max_num_seqs"]:
         sampler = f"{n['max_num_seqs']:,} requests: {sizes['sampler_bytes']} a GPU; "
         sampler += f"{n['engines_max_num_seqs']:,} by default: {sizes['sampler_bytes_at_engines']}"
-    said = {
+    by_label = {
         "long_completion": growing,
         "concurrency_spike": spike,
         "prefill_long_prompt": prefill,
@@ -338,20 +345,20 @@ def _sentences(
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
     }
-    by_form = {(label, ""): text for label, text in said.items()}
+    by_form = {(label, ""): text for label, text in by_label.items()}
     by_form["startup_workspace_or_cuda_graph", "profile"] = profile
     return {form: text for form, text in by_form.items() if text}
 
 
-def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
-    """What the engine's share leaves of a GPU: of all its memory, or of what the bills leave free."""
+def left_out(n: Numbers, fraction_of_free: bool) -> float:
+    """The bytes of a GPU outside the engine's share: of all its memory, or of what the bills leave free."""
     if fraction_of_free:
         return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))
     return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])
 
 
 def longest_fit(question: Question, cell: CellRecord) -> Text:
-    """The longest context at which the hardware of a headline's answer holds its requests; NONE where nothing does."""
+    """The longest context at which the hardware of a headline's answer holds its requests; NONE where none does."""
     if cell.longest_context is None:
         return NONE
     limit = int(question.model_of(cell.row).model.max_context_tokens or cell.context_tokens)

@@ -22,7 +22,7 @@ _SEVERAL = 2  # models, from which on a title has a range
 
 
 def finding(question: Question, cards: Sequence[Card], total: Text | None) -> Cell:
-    """The title: the load, and what a month of it costs."""
+    """The title: the load and its monthly cost."""
     load = load_asked(question)
     months = sorted((card.monthly for card in cards if card.fits), key=lambda cell: cell.value)  # type: ignore[union-attr]
     if total is not None:
@@ -52,7 +52,7 @@ def load_asked(question: Question) -> Cell:
 
 
 def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
-    """A model's row; what nothing holds has none."""
+    """The row of a model; None where no hardware holds its load."""
     if cell.chosen is None:
         return HeadlineRow()
     answer, first = cell.chosen, cell.measure_first
@@ -71,7 +71,7 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
 
 
 def _at_margin(cell: CellRecord) -> Text:
-    """The month of the cheapest that is 90 % sure."""
+    """The monthly cost of the cheapest hardware that is 90 % sure."""
     at_sure = cell.at_level(wording.MARGIN)
     if at_sure is None:
         return NONE
@@ -85,13 +85,14 @@ def even_answer(cell: CellRecord) -> AtConfidence | None:
 
 
 def even_month(cell: CellRecord) -> Text:
-    """The month of it; NONE where it does not stand there."""
+    """The month of an even chance; NONE where it is not shown."""
     even = even_answer(cell)
     return NONE if even is None else wording.full_money(even.monthly_usd)
 
 
 def as_published(cell: CellRecord) -> tuple[Cell, Text]:
-    """The month with the published weights, and what is rented then; NONE where these are in use or nothing serves."""
+    """The month with the published weights, and the instances to rent then; NONE where these are in use or nothing
+    serves."""
     published = cell.as_published
     if published is None or published.instance is None or published.n_instances is None:
         return NONE, NONE
@@ -99,7 +100,7 @@ def as_published(cell: CellRecord) -> tuple[Cell, Text]:
 
 
 def published_dtype(record: Record, question: Question) -> str:
-    """The precision of the published weights, of all models that use others; "" where these differ."""
+    """The precision of the published weights of all models that use others; "" where it differs among them."""
     dtypes = {
         wording.weights_name(question.model_of(cell.row).model, cell.as_published.weight_dtype)
         for cell in record.headline_cells
@@ -114,32 +115,32 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     if not cells:
         return ()
     times = f"{question.workloads[question.headline[0]].requests_per_user_per_day:g}"
-    said: list[Text] = []
+    lines: list[Text] = []
     users, per_hour = (least(getattr(cell, name) for cell in cells) for name in ("users", "requests_per_hour"))
     if not cells[0].is_rate and users >= 1:
         of_people = hour_of(question, question.workloads[question.headline[0]], users)
-        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
+        lines.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
-        said.append(sentences.hour_of_rate.fill(per_hour=per_hour))
+        lines.append(sentences.hour_of_rate.fill(per_hour=per_hour))
     runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
     if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
-        said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+        lines.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     if question.speed.is_beyond(cells[0].input_tokens):
-        said.append(sentences.word_beyond.fill())
+        lines.append(sentences.word_beyond.fill())
     if unpriced := unpriced_to_own(question, cells):
-        said.append(f"Owning: no price known for {unpriced}.")
-    return tuple(said)
+        lines.append(f"Owning: no price known for {unpriced}.")
+    return tuple(lines)
 
 
 def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
     """The GPUs of the answers whose price to own nobody states; "" where all are priced."""
-    unpriced = [one.owned.gpu for one in cells if one.owned and math.isnan(one.owned.base["monthly_owned_usd"])]
+    unpriced = [cell.owned.gpu for cell in cells if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"])]
     return listed([gpu.short_name for gpu in question.gpus if gpu.id in unpriced])
 
 
 def hour_of(question: Question, workload: Workload, users: float) -> float:
-    """Requests of so many people in an hour at peak: of people that are rounded down, fewer than the load has."""
+    """Requests in the peak hour of a number of people; where that is rounded down, fewer than the load's."""
     return Rate(users=users).at_peak(question.settings, workload) * cost.CONSTANTS["seconds_in_an_hour"]
 
 
@@ -149,7 +150,8 @@ def least(amounts: Iterable[float]) -> float:
 
 
 def weights_in_short(record: Record, question: Question) -> Text:
-    """The precisions in use, each with its models, publisher and licence; "" where all are as published, in one."""
+    """The precisions in use, each with its models, publisher and licence; "" where all weights are as published, in one
+    precision."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for cell in record.headline_cells:
         model, checkpoint = question.model_of(cell.row).model, question.model_of(cell.row).checkpoint
@@ -163,7 +165,7 @@ def weights_in_short(record: Record, question: Question) -> Text:
         return ""
     most = max(groups.values(), key=len)
     has_others = len(groups) > 1 and len(most) > 1
-    said = [
+    parts = [
         sentences.weights_of_group.fill(
             models="all others" if has_others and names is most else ", ".join(names) if len(groups) > 1 else "",
             dtype=dtype,
@@ -173,9 +175,9 @@ def weights_in_short(record: Record, question: Question) -> Text:
             published=bool(publisher),
             licensed=bool(license_name),
         )
-        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda one: one[1] is most)
+        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda group: group[1] is most)
     ]
-    return words("Weights: {}.", joined("; ", said))
+    return words("Weights: {}.", joined("; ", parts))
 
 
 def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
@@ -184,7 +186,7 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    """A way in the words of an engineer."""
+    """The row of a way to pay less, in an engineer's words."""
     short = short_words(way, question, cell)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE

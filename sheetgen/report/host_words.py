@@ -1,5 +1,5 @@
-"""A load at hosts of the same model, in words: what they take, from which utilization on renting is cheaper, and what
-a host does not give."""
+"""A load at hosts of the same model, in words: their prices, the utilization above which renting is cheaper, and what a
+host does not offer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRICED_FOR = template(
 
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
-    """What the cheapest hosts take in place of a load's hardware, in words."""
+    """The price of a load at the cheapest hosts, in place of its hardware, in words."""
     file, model = question.reference.hosted, question.model_of(cell.row).model
     n_hosts, n_listed = (
         len({price.host for price in prices}) for prices in (question.live_hosts(model), file.of(model.hosted_id))
@@ -39,18 +39,18 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     if not cell.hosted:
         hosts = sentences.no_host_of_prompt.fill(n_hosts, tokens=question.loads[cell.row].input_tokens)
         return HostedFacts(hosts=hosts)
-    names = [file.host_name(one.host) for one in cell.hosted]
-    at = joined(", ", [_host(*one) for one in zip(names, cell.hosted, strict=True)])
-    unknown = [name for name, one in zip(names, cell.hosted, strict=True) if one.precision is None]
+    names = [file.host_name(host.host) for host in cell.hosted]
+    hosts_words = joined(", ", [_host(*host) for host in zip(names, cell.hosted, strict=True)])
+    unknown = [name for name, host in zip(names, cell.hosted, strict=True) if host.precision is None]
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
     region = f", the region {shown(question.filters.region)} (our list states none)" if question.filters.region else ""
     first = cell.hosted[0]
     return HostedFacts(
         hosts=words(
             "{} a month {}; prices read {} from {}",
-            at,
+            hosts_words,
             priced_for(question, cell),
-            min(one.read_on for one in cell.hosted),
+            min(host.read_on for host in cell.hosted),
             file.origin,
         ),
         hosts_rent=_renting(names[0], first),
@@ -59,8 +59,8 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
 
 
 def priced_for(question: Question, cell: CellRecord) -> Cell:
-    """Whose requests a host is paid for: the people's that the answer is enough for, those of a rate, or, where neither
-    is known, those of the share of all hours in which the hardware does its load."""
+    """The requests that a host is paid for: of the people that the answer serves, of the rate, or, where neither is
+    known, of the share of all hours in which the hardware does its load."""
     load, users = question.loads[cell.row], cell.users
     return _PRICED_FOR.fill(
         users=int(users) if users >= 1 else 0,
@@ -70,10 +70,10 @@ def priced_for(question: Question, cell: CellRecord) -> Cell:
     )
 
 
-def _host(name: str, one: HostedRecord) -> Cell:
-    marks = [one.precision or "precision unknown"]
-    marks += [f"until {one.deprecation_date}"] if one.deprecation_date else []
-    return words("{} {}{}", name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
+def _host(name: str, host: HostedRecord) -> Cell:
+    marks = [host.precision or "precision unknown"]
+    marks += [f"until {host.deprecation_date}"] if host.deprecation_date else []
+    return words("{} {}{}", name, dollars(host.monthly_usd), f" ({', '.join(marks)})")
 
 
 def hosted_rate(question: Question, cell: CellRecord) -> Cell:
@@ -86,20 +86,20 @@ def hosted_rate(question: Question, cell: CellRecord) -> Cell:
     return words("{} is {} requests a second on average", Cell(above, PERCENT), Cell(always * above, TWO_DECIMALS))
 
 
-def _renting(name: str, one: HostedRecord) -> Cell:
-    """Above which utilization renting is cheaper than a host, on demand and in the best committed class; where it never
-    is, how many times as dear."""
-    committed = sorted((p for p in one.break_even if PURCHASES[p].committed), key=one.break_even.__getitem__)
-    classes = [p for p in (ON_DEMAND, *committed[:1]) if p in one.break_even]
+def _renting(name: str, host: HostedRecord) -> Cell:
+    """The utilization above which renting is cheaper than a host, on demand and in the best committed class; where it
+    never is, the ratio of the costs."""
+    committed = sorted((p for p in host.break_even if PURCHASES[p].committed), key=host.break_even.__getitem__)
+    classes = [p for p in (ON_DEMAND, *committed[:1]) if p in host.break_even]
     if not classes:
         return NONE
-    if all(one.break_even[p] > 1 for p in classes):
-        times = [words("{} {} times", p, Cell(one.break_even[p], ONE_DECIMAL)) for p in classes]
+    if all(host.break_even[p] > 1 for p in classes):
+        times = [words("{} {} times", p, Cell(host.break_even[p], ONE_DECIMAL)) for p in classes]
         never = "renting costs more than {} at any utilization: at 100% {} as much"
         return words(never, name, joined(", ", times))
-    said = [
+    parts = [
         words("{} {}", p, words("above {}", Cell(share, PERCENT)) if share <= 1 else "at none")
         for p in classes
-        for share in (one.break_even[p],)
+        for share in (host.break_even[p],)
     ]
-    return words("renting is cheaper than {} by utilization: {}", name, joined(", ", said))
+    return words("renting is cheaper than {} by utilization: {}", name, joined(", ", parts))

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.question.inputs import Settings
-from sheetgen.report.page import Cell, Page, Rented, with_parts, words
+from sheetgen.report.page import Cell, Page, PagePart, Rented, with_parts, words
 from sheetgen.report.wording import is_short_money, money, prefix_of, short_money, sign_of
 from sheetgen.sizing import cost
 from sheetgen.units import USD
@@ -24,21 +23,21 @@ def in_currency(page: Page, settings: Settings) -> Page:
     if settings.currency == "USD":
         return page
 
-    def converted(value: Any) -> Any:
+    def converted(value: PagePart) -> PagePart:
         if isinstance(value, Cell):
             return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
-        found = with_parts(value, converted)
+        changed = with_parts(value, converted)
         if not (isinstance(value, Rented) and value.monthly):
-            return found
+            return changed
         amounts = value.approve or (value.monthly, value.per_year)
-        return replace(found, in_dollars=words("in US dollars {} a month, {}", *amounts))
+        return replace(changed, in_dollars=words("in US dollars {} a month, {}", *amounts))
 
-    found: Page = converted(page)
-    return replace(found, sign=sign_of(settings.currency))
+    in_budget: Page = converted(page)
+    return replace(in_budget, sign=sign_of(settings.currency))
 
 
 def amounts_of(settings: Settings) -> Callable[[float], str]:
-    """How a text says whole dollars: in the currency of the budget, $40,179 or €36,965."""
+    """A function from US dollars to whole amounts in the budget's currency, as text: $40,179 or €36,965."""
 
     def amount(usd: float) -> str:
         return str(amount_in(money(usd), settings.currency, settings.fx_rate))
@@ -50,7 +49,7 @@ def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) 
     """A cell, and the cells in it, with dollars in another currency; in short where that takes more than `longest`
     characters."""
     if cell.parts:
-        inside = (amount_in(one, code, fx_rate, longest) if isinstance(one, Cell) else one for one in cell.parts)
+        inside = (amount_in(part, code, fx_rate, longest) if isinstance(part, Cell) else part for part in cell.parts)
         return replace(cell, parts=tuple(inside))
     prefix = prefix_of(sign_of(code))
     if cell.display.prefix != USD.prefix or cell.value is None:

@@ -32,7 +32,7 @@ BASES = {
 }  # fmt: skip
 SAME_AREAS = {"europe": "eu"}  # another name of an area
 DEFAULT_AREA = "us"
-# Of ways to pay less that are not listed: what they are called, beside the purchase classes.
+# Names of ways to pay less that are not listed, beside the purchase classes.
 ABSENT_NAMES = {
     "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
     "four_bits": "4-bit weights", "hours": "working hours only", "provider": "another provider or vendor",

@@ -1,31 +1,32 @@
-"""What was measured beside its prediction, why other files say nothing, and what no run had, in lines."""
+"""Lines on measurements: measured values beside their predictions, the reasons why other files were not used, and what
+no run covered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.engines import SpeedFile
 from sheetgen.catalog.hardware import Gpu
+from sheetgen.formula import Value
 from sheetgen.measured.measured_point import Unusable
 from sheetgen.question.measurements import MeasuredDeployment, Measurements, Served
 from sheetgen.units import GIB, rate_places
 
 
-def measured_lines(found: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
-    """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing.
-    answers: of which some may rent what was measured; that none does is said."""
-    for measured in found.deployments:
+def measured_lines(measurements: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
+    """Points and start-up logs of each deployment beside their predictions, the factors that they set, and files that
+    were not used. answers: where none of them rents a measured deployment, the line says so."""
+    for measured in measurements.deployments:
         is_rented = not answers or any(_is_of(measured.served, cell) for cell in answers)
         aside = "" if is_rented else ", which no answer here rents,"
         yield from _of_runs(measured, aside)
         yield from _of_starts(measured, aside)
-    yield from unused_lines(found.unused)
+    yield from unused_lines(measurements.unused)
 
 
 def _is_of(served: Served, cell: CellRecord) -> bool:
-    """Whether an answer rents what was measured."""
+    """True where an answer rents the deployment that was measured."""
     answer, sizes = cell.answer, ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
     rented = {"model": cell.model, "gpu": answer.gpu, "weight_dtype": cell.weight_dtype}
     rented |= {size: getattr(answer, size) for size in sizes}
@@ -33,15 +34,15 @@ def _is_of(served: Served, cell: CellRecord) -> bool:
 
 
 def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
-    """What was read and set nothing, each with its reason."""
-    for one in unused:
-        yield f"Read and not used, {one.source}: {one.reason}."
+    """The files that were read and set nothing, each with its reason."""
+    for measurement in unused:
+        yield f"Read and not used, {measurement.source}: {measurement.reason}."
 
 
 def beyond_measured(
-    sized: Mapping[str, Any], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
+    sized: Mapping[str, Value], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
 ) -> Iterator[str]:
-    """What the figures of a sized deployment leave out, or what no measured run had."""
+    """The conditions of a sized deployment that its figures leave out, or that no measured run had."""
     if gpu.peak_flops_for(weight_dtype) is None:
         yield f"No peak of arithmetic of {gpu.name} is published: assumed from its bandwidth."
     n_linked = sized["tensor_parallel_size"] * sized["data_parallel_size"]
@@ -98,6 +99,6 @@ def _deployment(measured: MeasuredDeployment) -> str:
 
 
 def _time(seconds: float) -> str:
-    """A time in the unit that it is said in: milliseconds below a second."""
+    """A time in the unit that suits it: milliseconds below a second."""
     unit, amount = ("ms", 1000 * seconds) if seconds < 0.9995 else ("s", seconds)
     return f"{amount:,.{rate_places(amount)}f} {unit}"

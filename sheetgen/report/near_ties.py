@@ -1,4 +1,4 @@
-"""Why what costs no more than an answer is not the answer, in a clause: of the rule of near ties that it loses by."""
+"""The clause that says why an instance that costs no more than the answer lost: the rule of near ties that decided."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _REASON = template("[same?same price|${usd} a month, {less}], but {lost_by}", sa
 
 
 def near_tie_words(cell: CellRecord, instance: str) -> str:
-    """How much less an instance costs than the answer, and why it lost; nothing of one that costs more."""
+    """The amount by which an instance is cheaper than the answer, and the rule that it lost by; "" for one that costs
+    more."""
     other = next((other for other in cell.passed_over if other.instance == instance), None)
     return str(_CLAUSE.fill(less=_less(cell, other), lost_by=_lost_by(cell, other))) if other else ""
 
 
 def with_reasons(record: Record) -> Record:
-    """The record with why what costs no more was not chosen in words."""
+    """The record with the reasons, in words, why instances that cost no more were not chosen."""
     return replace(record, cells=tuple(map(_worded, record.cells)))
 
 

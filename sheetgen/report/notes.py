@@ -28,35 +28,44 @@ _PAPERS = (
 
 
 def day_of(text: str | None) -> datetime.date | None:
-    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; nothing where there is none."""
+    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; None without a date."""
     parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
     return datetime.date(*[*parts, 1, 1][:3]) if parts else None
 
 
 def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
-    """Whether a price is older than allowed. One without a date is not known to be: that is said instead."""
+    """True where a price is older than allowed. A price without a date counts as fresh; that it has none is said
+    elsewhere."""
     day = day_of(price_as_of)
     return day is not None and (as_of - day).days > stale_after_days
 
 
-def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
-    """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
-    return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
+def is_old(candidate: Candidate, question: Question, stale_after_days: float) -> bool:
+    """True where the workbook marks the price as old; a price that was typed over keeps the date of the listed one."""
+    return candidate.source != BY_READER and is_stale(candidate.price_as_of, question.as_of, stale_after_days)
 
 
-def doubt(one: Candidate, question: Question) -> str:
-    """Why the price of a candidate hardly can be; nothing for others."""
-    of_price = one.region, one.instance, one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour
+def doubt(candidate: Candidate, question: Question) -> str:
+    """The reason why a candidate's price is implausible; "" for others."""
+    of_price = (
+        candidate.region,
+        candidate.instance,
+        candidate.gpu.id,
+        candidate.gpu_count,
+        candidate.purchase,
+        candidate.usd_per_hour,
+    )
     return question.reference.plausible.doubt_in(*of_price)
 
 
 def _where(question: Question) -> str:
-    """The region whose prices were requested, as it was; nothing where none was."""
+    """The region whose prices were requested, as typed; "" where none was."""
     return f" in {shown(question.filters.region)}" if question.filters.region else ""
 
 
 def price_banner(question: Question, stale_after_days: float) -> str:
-    """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
+    """The purchase class, the oldest date of all candidates' prices, and the numbers of prices without a date, old, or
+    implausible."""
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
@@ -74,14 +83,14 @@ def price_banner(question: Question, stale_after_days: float) -> str:
 
 
 def left_out(question: Question) -> str:
-    """How many instances took part, and whose, and why the rest did not: the commonest reasons."""
+    """The number of candidates and their vendors, and the commonest reasons why other instances were left out."""
     reasons = sorted(question.left_out, key=lambda pair: -pair[1])
-    said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
+    parts = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
     if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
-        said.append(f"{others:,} for other reasons")
+        parts.append(f"{others:,} for other reasons")
     n, n_out = len(question.candidates), sum(count for _, count in reasons)
     total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
-    sentence = f"{total}; {n_out:,} left out: {', '.join(said)}." if said else f"{total}; none left out."
+    sentence = f"{total}; {n_out:,} left out: {', '.join(parts)}." if parts else f"{total}; none left out."
     if question.discounts:
         sentence += f" Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
     elif discount := question.settings.discount_fraction:
@@ -92,36 +101,38 @@ def left_out(question: Question) -> str:
 def instance_rows(record: Record, question: Question, stale_after_days: float) -> tuple[InstanceRow, ...]:
     """Every instance recommended somewhere: those of the headline load first, then by how often."""
     used = used_instances(record)
-    listed = [one for one in question.candidates if one.instance in used]
-    listed.sort(key=lambda one: (used[one.instance][0].row not in record.headline, -len(used[one.instance])))
-    return tuple(_instance_row(question, one, stale_after_days) for one in listed)
+    listed = [candidate for candidate in question.candidates if candidate.instance in used]
+    listed.sort(
+        key=lambda candidate: (used[candidate.instance][0].row not in record.headline, -len(used[candidate.instance]))
+    )
+    return tuple(_instance_row(question, candidate, stale_after_days) for candidate in listed)
 
 
 def used_instances(record: Record) -> dict[str, list[CellRecord]]:
     """Instances that the page recommends, each with its loads; those of the headline load first."""
-    found: dict[str, list[CellRecord]] = {}
-    for cell in sorted(record.cells, key=lambda one: one.row not in record.headline):
+    by_instance: dict[str, list[CellRecord]] = {}
+    for cell in sorted(record.cells, key=lambda cell: cell.row not in record.headline):
         if cell.chosen:
-            found.setdefault(cell.chosen.instance, []).append(cell)
-    return found
+            by_instance.setdefault(cell.chosen.instance, []).append(cell)
+    return by_instance
 
 
-def _instance_row(question: Question, one: Candidate, stale_after_days: float) -> InstanceRow:
+def _instance_row(question: Question, candidate: Candidate, stale_after_days: float) -> InstanceRow:
     return InstanceRow(
-        name=wording.instance_name(one.instance),
-        provider=wording.provider_name(one.provider),
-        gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
-        hourly=Cell(one.usd_per_hour, USD_CENTS),
-        region=one.region + (", assumed shape" if one.assumed_shape else ""),
-        price_date=price_date(one),
-        stale=is_old(one, question, stale_after_days),
+        name=wording.instance_name(candidate.instance),
+        provider=wording.provider_name(candidate.provider),
+        gpus=words("{}× {}", candidate.gpu_count, candidate.gpu.short_name),
+        hourly=Cell(candidate.usd_per_hour, USD_CENTS),
+        region=candidate.region + (", assumed shape" if candidate.assumed_shape else ""),
+        price_date=price_date(candidate),
+        stale=is_old(candidate, question, stale_after_days),
     )
 
 
 def price_classes(question: Question) -> dict[str, str]:
     """The purchase classes that a sheet lists, each with its name; the one in use is always among them."""
     used = question.settings.purchase
-    listed = {key: one.words for key, one in PURCHASES.items() if one.always_listed}
+    listed = {key: purchase_class.words for key, purchase_class in PURCHASES.items() if purchase_class.always_listed}
     return listed if used in listed else {used: PURCHASES[used].words, **listed}
 
 
@@ -138,7 +149,11 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     if settings.speed_factor != 1:
         yield "Times are set right by your factor"
     if dates := answered_dates(record, question):
-        own = {wording.provider_name(one.provider): own_list(one) for one in _answered(record, question) if one.brought}
+        own = {
+            wording.provider_name(candidate.provider): own_list(candidate)
+            for candidate in _answered(record, question)
+            if candidate.brought
+        }
         lists = (f"of {provider} from {origin}" for provider, origin in own.items())
         yield "; ".join([f"Prices of {', '.join(dates)}", *lists])
     if settings.currency != "USD":
@@ -147,7 +162,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
 
 
 def as_measured(question: Question) -> Iterator[str]:
-    """Whose times and memory are as measured, and by which file."""
+    """The deployments whose times or memory are as measured, with the file that set them."""
     models = {model.model.id: model.model.name for model in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
     for measured in question.measurements.deployments:
@@ -167,15 +182,15 @@ def _file(source: str) -> str:
 
 
 def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
-    """The oldest and the newest day of the prices in the answers, of every class shown, and that some have none."""
-    said = set(map(price_date, _answered(record, question)))
-    dated = sorted((text for text in said if day_of(text)), key=lambda text: (day_of(text), text))
+    """The oldest and the newest date of the prices in the answers, of every class shown, and whether some have none."""
+    dates = set(map(price_date, _answered(record, question)))
+    dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
-    return (*ends, *sorted(said.difference(dated)))
+    return (*ends, *sorted(dates.difference(dated)))
 
 
 def _answered(record: Record, question: Question) -> Iterator[Candidate]:
-    """What the headlines' answers rent in every class shown, at its prices there."""
+    """The candidates that the headlines' answers rent in every class shown, at its prices."""
     for purchase in price_classes(question):
         for cell in record.headline_cells:
             rental = cell.by_purchase.get(purchase)
@@ -183,14 +198,14 @@ def _answered(record: Record, question: Question) -> Iterator[Candidate]:
                 yield priced
 
 
-def own_list(one: Candidate) -> str:
-    """The list that a price of the user's own was read from, or what else its row names."""
-    return list_of(one.source, one.purchase) or _price_origin(one.source, one.purchase)
+def own_list(candidate: Candidate) -> str:
+    """The list that a price of the user's own was read from, or the source that its row names."""
+    return list_of(candidate.source, candidate.purchase) or _price_origin(candidate.source, candidate.purchase)
 
 
-def price_date(one: Candidate) -> str:
-    """When a price was read, as the page says it."""
-    return TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE
+def price_date(candidate: Candidate) -> str:
+    """The date of a price, as the page shows it."""
+    return TYPED_DATE if candidate.source == BY_READER else candidate.price_as_of or UNKNOWN_DATE
 
 
 _WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known", PUBLISHED: "as published"}
@@ -232,13 +247,13 @@ def own_version() -> str:
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:
-    """Where a sheet's models, prices and the engine's accounting were read."""
+    """The sources of a sheet's models, prices and engine accounting."""
     used = [*map(question.instances.__getitem__, used_instances(record)), *_answered(record, question)]
     return sources_of(question.models, used, [question.engine])
 
 
 def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
-    """The same of the machines that are rented alone, without papers."""
+    """The sources of the rented machines alone, without papers."""
     used = map(question.instances.__getitem__, used_instances(record))
     return sources_of(question.models, used, [question.engine])[: -len(_PAPERS)]
 
@@ -246,24 +261,24 @@ def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
 def sources_of(
     models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
 ) -> tuple[Source, ...]:
-    """Where these models, prices and engines' accounting were read."""
-    found: list[Source] = []
+    """The sources of these models, prices and engines' accounting."""
+    listed: list[Source] = []
     by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for one in models:
-        place, revision = _origin(one.model.source)
-        by_origin.setdefault((place, one.model.checked_on), []).append((one.model.name, revision))
-    for (place, day), known in by_origin.items():
-        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in known)
-        revisions = ", ".join(dict.fromkeys(revision for _, revision in known if revision))
-        found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
+    for model in models:
+        place, revision = _origin(model.model.source)
+        by_origin.setdefault((place, model.model.checked_on), []).append((model.model.name, revision))
+    for (place, day), models_read in by_origin.items():
+        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models_read)
+        revisions = ", ".join(dict.fromkeys(revision for _, revision in models_read if revision))
+        listed.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     by_list: dict[tuple[str, str], dict[str, None]] = {}
     for c in used:
         of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
         of_list[wording.provider_name(c.provider)] = None
-    found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
-    found += [_source(f"{one.name}: {_FIRST_WORDS.split(one.accounting_source)[0]}") for one in engines]
-    found += [Source(text, url) for text, url in _PAPERS]
-    return tuple(found)
+    listed += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
+    listed += [_source(f"{engine.name}: {_FIRST_WORDS.split(engine.accounting_source)[0]}") for engine in engines]
+    listed += [Source(text, url) for text, url in _PAPERS]
+    return tuple(listed)
 
 
 def _origin(source: str) -> tuple[str, str]:
@@ -276,7 +291,7 @@ def _price_origin(source: str, purchase: str) -> str:
     """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
     where it names one: `...; reserved: owner/repository@1234abcd`."""
     parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "
-    first = next((one.removeprefix(kind) for one in parts if one.startswith(kind)), parts[0])
+    first = next((part.removeprefix(kind) for part in parts if part.startswith(kind)), parts[0])
     place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)
     return place[0] if place else first
 
@@ -285,8 +300,8 @@ def _source(text: str) -> Source:
     return Source(text, first_link(text))
 
 
-_FIRST_WORDS = re.compile(r"[.] | [(]")  # what ends them
-_SHAPES = (  # what is found in a text, and where it leads
+_FIRST_WORDS = re.compile(r"[.] | [(]")  # their end
+_SHAPES = (  # patterns in a text, and the address that each leads to
     (re.compile(r"https?://[^\s;,)\]>\"']+"), "{0}"),
     (re.compile(r"(?:github:)?\b([A-Za-z0-9][\w.-]*/[\w.-]+)@([0-9a-f]{7,40})\b"), "https://github.com/{1}/tree/{2}"),
     (re.compile(r"github:([A-Za-z0-9][\w.-]*/[\w.-]*\w)"), "https://github.com/{1}"),
@@ -297,10 +312,10 @@ MOST_LINK = 2079  # characters that Excel allows
 
 
 def first_link(text: str | None) -> str | None:
-    """The address that stands first in a text; none where there is none."""
-    found = [(match, where) for shape, where in _SHAPES if (match := shape.search(text or ""))]
-    if not found:
+    """The address of the first link in a text; None where there is none."""
+    links = [(match, where) for shape, where in _SHAPES if (match := shape.search(text or ""))]
+    if not links:
         return None
-    match, where = min(found, key=lambda one: one[0].start())
+    match, where = min(links, key=lambda link: link[0].start())
     link = where.format(match[0], *match.groups()).rstrip(".")
     return link if len(link) <= MOST_LINK else None

@@ -1,4 +1,4 @@
-"""The page as tables of values: what all writers draw, and its tables for writers that draw one like another.
+"""The page as tables of values, which all writers draw.
 
 A cell holds a number with its Display, or words with the cells that they name. It is formatted last, by the writers.
 """
@@ -9,19 +9,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from sheetgen.units import TEXT, Display
+
+# Of a page: a number, a text, a cell, a record of these, or None.
+PagePart: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """A number as it is to be shown, or words with a {} for each of their parts; a dash where nothing is known."""
 
-    value: Any
+    value: PagePart
     display: Display = TEXT
-    parts: tuple[Any, ...] = ()
+    parts: tuple[PagePart, ...] = ()
 
     def __str__(self) -> str:
         return str(self.value).format(*self.parts) if self.parts else self.display.text(self.value)
@@ -59,30 +62,30 @@ ASKED_FOR_MOST = (
     "term", "hosted", "less_sure", "kv_fp8", "provider", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
-NONE = Cell(None)  # what stands where there is no number; never 0
+NONE = Cell(None)  # shown where there is no number; never 0
 
 
-def words(pattern: str, *parts: Any) -> Cell:
+def words(pattern: str, *parts: PagePart) -> Cell:
     """Words with cells in them: `words("{} a month", usd)`."""
     return Cell(pattern, parts=parts)
 
 
-def joined(between: str, parts: tuple[Any, ...] | list[Any]) -> Cell:
+def joined(between: str, parts: tuple[PagePart, ...] | list[PagePart]) -> Cell:
     """Cells one after another; none where there are none."""
     return Cell(between.join("{}" for _ in parts), parts=tuple(parts)) if parts else NONE
 
 
-def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A part of a page with that change made to each of its own parts; as it is where it has none."""
+def with_parts(value: PagePart, change: Callable[[PagePart], PagePart]) -> PagePart:
+    """A part of a page with `change` applied to each of its own parts; unchanged where it has none."""
     if isinstance(value, tuple):
         inside = map(change, value)
         return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: change(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{part.name: change(getattr(value, part.name)) for part in fields(value)})
     return value
 
 
-def formatted(value: Any) -> Any:
+def formatted(value: PagePart) -> PagePart:
     """A part of the page with the text of each cell in its place."""
     return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 
@@ -105,7 +108,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rented:
-    """What an answer, or all of them together, rents and costs; `NONE` where something is not known."""
+    """The hardware and cost of one answer, or of all together; `NONE` where something is not known."""
 
     model: str  # "Llama 3.1 70B", or all of them: "Llama 3.1 8B + Llama 3.1 70B"
     rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
@@ -168,8 +171,8 @@ class WayRow:
     rent: Text
     monthly: Text
     commits: Text
-    loses: str  # what is given up; "" where nothing is
-    needs: str = ""  # what has to be done first
+    loses: str  # the losses; "" where there are none
+    needs: str = ""  # the steps needed first
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
@@ -177,17 +180,17 @@ class WayRow:
 
     @property
     def gives_up(self) -> str:
-        """What is given up, and what has to be done first."""
+        """The losses of a way, and what has to be done first."""
         return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether somebody else takes less, on a condition."""
+        """True where another provider or a host takes less, on a condition."""
         return self.kind in ("provider", "hosted")
 
     @property
     def binds(self) -> bool:
-        """Whether it commits to an amount."""
+        """True where the way commits to an amount."""
         return self.commits != "nothing"
 
 
@@ -228,9 +231,9 @@ class MatrixCell:
     """One load on the matrix."""
 
     status: str  # fits | none | over: the word and the colour
-    word: str  # what the status says in words: "fits", "nothing fits", "over 32k"
+    word: str  # the status in words: "fits", "nothing fits", "over 32k"
     kv: Text = NONE  # "160.0"  (unit in the head)
-    rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
+    rent: Cell = NONE  # "2 × p5.48xlarge": number and type
     monthly: Text = NONE  # "$80,358"; "$1.25M"
     even: Text = NONE  # "$833.0k": the month at an even chance, where one should measure first
     published: Cell = NONE  # "$166,342": the month with the weights as published
@@ -239,7 +242,7 @@ class MatrixCell:
 
     @property
     def dead(self) -> bool:
-        """Whether there is nothing to rent for it."""
+        """True where there is nothing to rent for the load."""
         return self.status in ("none", "over")
 
 
@@ -266,7 +269,7 @@ class MatrixBlock:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What stands at the head of a model's part of the grid."""
+    """The head of a model's part of the grid."""
 
     name: str
     weights_in: Text  # "131.4 GiB in BF16, 67.7 GiB in FP8, 39.8 GiB in INT4": those that there are
@@ -287,7 +290,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class FingerprintRow:
-    """Where a deployment dies, which part ran out, what to change and in which direction."""
+    """A row on a kind of failure: where a deployment dies, which part ran out, and which setting to change in which
+    direction."""
 
     where: str
     bill: str
@@ -340,7 +344,7 @@ class Option(NamedTuple):
     """A box to tick on the request."""
 
     name: str  # "Approve as sized"
-    reply: str  # what one answers to a mail: "approved"; "" where it cannot be had
+    reply: str  # the reply to a mail: "approved"; "" where it cannot be had
     price: Text
     per: str  # "a month", "once"
     facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
@@ -349,7 +353,7 @@ class Option(NamedTuple):
 
 
 class Mover(NamedTuple):
-    """What moves the month: from what to what, and the month at both; NONE where nothing serves it."""
+    """An input that moves the month: its two ends, and the month at both; NONE where nothing serves an end."""
 
     name: str  # "People who ask"
     span: Text  # "235 to 940, not 470"
@@ -360,7 +364,7 @@ class Mover(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be approved, for who pays; without options where there is nothing to approve."""
+    """The request for approval; without options where there is nothing to approve."""
 
     what: Text  # "Llama 3.1 70B for 470 people's document questions"
     sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
@@ -371,12 +375,12 @@ class Request:
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     finding: Text = ""  # the bars' title
-    together: Text = NONE  # what several of them cost together
+    together: Text = NONE  # the cost of several of them together
     movers: tuple[Mover, ...] = ()
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()
     risks: tuple[Text, ...] = ()
-    excluded: Text = ""  # "tax, storage, network, staff": what is not in the price
+    excluded: Text = ""  # "tax, storage, network, staff": costs that are not in the price
     spare: Text = ""  # "a spare machine ($40,179 a month)", which is not either
     basis: Text = ""  # of which days the prices are
 
@@ -393,7 +397,7 @@ class Band(NamedTuple):
 
 
 class GpuParts(NamedTuple):
-    """What stands in one GPU. shares: of its memory, weights, overhead, the load's KV cache, and free cache."""
+    """The parts of one GPU's memory. shares: weights, overhead, the load's KV cache and free cache, as shares of it."""
 
     shares: tuple[float, ...]
     sizes: tuple[Text, ...]  # weights, activations, outside torch, graphs, the load's KV cache, free cache
@@ -412,7 +416,7 @@ class ReplicaRow:
     held: int  # the most by memory
     context_tokens: int
     longest_tokens: int  # at which its requests of the load still have their cache
-    pool: Text  # "75.36": what the engine's log says, and the next two
+    pool: Text  # "75.36": as in the engine's log, like the next two
     pool_band: Text  # "72.7 to 75.9": where four of five starts lay; NONE where too few are known
     kv_tokens: Text  # "617,360"
     max_concurrency: Text  # "37.68"
@@ -424,7 +428,7 @@ class ReplicaRow:
 
 
 class Start(NamedTuple):
-    """How the replicas are started: shell lines that can be pasted, and what they are of."""
+    """The start of the replicas: shell lines that can be pasted, and the replica that they start."""
 
     lines: tuple[str, ...] = ()
     note: Text = ""
@@ -438,7 +442,7 @@ class Page:
     """The page."""
 
     title: str
-    request: Request  # what is to be approved
+    request: Request  # the request for approval
     finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision: str  # "weights FP8 · KV cache bf16 · vLLM 0.33.0"
@@ -471,35 +475,35 @@ class Page:
     is_asked: bool = False  # whether the request for that model was asked for
     total: Total | None = None  # where the models are meant together
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
-    as_measured: tuple[Text, ...] = ()  # whose times and memory are as measured, which is in the above, too
+    as_measured: tuple[Text, ...] = ()  # deployments whose times and memory are as measured; included above
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     published_dtype: str = ""  # "BF16", where the published weights of all models that use others have that precision
     pages: int = 2  # 1: without the part for engineers
-    # What `launch`, a floor above, fills in.
+    # Fields that `launch`, a floor above, fills in.
     replicas: tuple[ReplicaRow, ...] = ()  # of each answer
     start: Start = NOT_STARTED
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
-    findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed, and what breaks them
-    beyond_measured: tuple[str, ...] = ()  # what no measured run had of the replicas
+    findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
+    beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
-    contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
+    contingency: str = ""  # "with 10% contingency", included in the amount to approve; all else is rent
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
     def has_request(self) -> bool:
-        """Whether the request stands before the sheet: where it is asked for, and there is something to approve."""
+        """True where the request stands before the sheet: it is asked for, and there is something to approve."""
         return self.is_asked and bool(self.request.options)
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
+        """The owner of the page, the approver, and the last day of its prices, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
         people = (("Owner", self.owner), ("For approval", self.approver))
-        return (*(f"{what}: {who}" for what, who in people if who), *filter(None, (until,)))
+        return (*(f"{role}: {who}" for role, who in people if who), *filter(None, (until,)))
 
     @property
     def asked_for(self) -> tuple[Rented, ...]:
-        """The answer that is to be approved, all together, or each."""
+        """The answers to be approved: the total, the chosen one, or each."""
         if self.total is not None:
             return (self.total,)
         return self.cards if self.ask is None else (self.cards[self.ask],)
@@ -518,21 +522,21 @@ class Page:
     @property
     def machines(self) -> tuple[InstanceRow, ...]:
         """The machines of the page, the most expensive first."""
-        return tuple(sorted(self.instances, key=lambda one: -_amount(one.hourly)))
+        return tuple(sorted(self.instances, key=lambda row: -_amount(row.hourly)))
 
     @property
     def price_lists(self) -> str:
-        """Where and of which day the prices of the machines are, by provider, and how old the oldest is: "AWS us-east-1
-        of 2026-07-20, the oldest 132 days old"."""
+        """Origin and date of the machines' prices, by provider, and the age of the oldest: "AWS us-east-1 of
+        2026-07-20, the oldest 132 days old"."""
         days: dict[str, list[str]] = {}
-        for one in self.instances:
-            days.setdefault(f"{one.provider} {one.region}".strip(), []).append(one.price_date)
+        for row in self.instances:
+            days.setdefault(f"{row.provider} {row.region}".strip(), []).append(row.price_date)
         places = [f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items()]
         dated = [age for day in chain.from_iterable(days.values()) if (age := self._age(day)) is not None]
         return ", ".join([*places, *([f"the oldest {max(dated)} days old"] if dated else [])])
 
     def _age(self, day: str) -> int | None:
-        """The days since that day; None where it is none, as of a price that was typed in."""
+        """The age in days; None where there is no date, as of a price that was typed in."""
         try:
             return (date.fromisoformat(self.as_of) - date.fromisoformat(day)).days
         except ValueError:
@@ -545,35 +549,35 @@ class Page:
 
     @property
     def all_deaths(self) -> tuple[FingerprintRow, ...]:
-        """How a deployment dies, with the numbers of the replica as it is started where that is known."""
+        """The fingerprints, with the numbers of the replica as it is started where these are known."""
         return self.started_deaths or self.fingerprints
 
     @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
-        """What runs out most often, in the order in which a deployment meets it."""
+        """The commonest failures, in the order in which a deployment meets them."""
         by_label = {row.label: row for row in self.all_deaths}
         return tuple(by_label[label] for label in COMMON_DEATHS if label in by_label)
 
     @property
     def risks(self) -> tuple[Text, ...]:
-        """What may go wrong with the answers: hardly room for one request more, machines that are hard to find."""
+        """Risks of the answers: hardly a request to spare, no spare machine, machines that are hard to find."""
         fit = [c for c in self.cards if c.fits]
-        said: list[Text] = []
+        lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
-            said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
+            lines.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
         machines = [words("{} {}", c.model, c.spare_machine) for c in self.cards if c.spare_machine]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
-            said.append(words(failed, joined(", ", machines)))
+            lines.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
-            said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
+            lines.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
-            said.append(f"Reserve capacity first: {', '.join(reserved)}.")
-        return (*said, f"On offer: {self.price_banner}.")
+            lines.append(f"Reserve capacity first: {', '.join(reserved)}.")
+        return (*lines, f"On offer: {self.price_banner}.")
 
     @property
     def sure_of(self) -> str:
-        """What the chances are of, and what not."""
+        """The sentence on what the chances cover."""
         return f"{SURE_OF.format('size and ' * any(card.is_short for card in self.cards))}."
 
     @property

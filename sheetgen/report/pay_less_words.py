@@ -1,4 +1,4 @@
-"""What each way to pay less is, and what it gives up."""
+"""The words of each way to pay less, and of what it gives up."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ TEST_QUALITY = "test the quality on your own questions"
 
 
 class Way(NamedTuple):
-    """The words of one kind: what it is, what is given up, and what it is in short; then for who pays what it is, what
-    we give up, what has to be done first, and the condition under which somebody else takes less."""
+    """The words of one kind of way: its name, its losses and its short form; then, for budget owners, the change, the
+    losses, the steps needed first, and the condition under which another vendor takes less."""
 
     what: Template
     gives_up: Template
@@ -37,8 +37,8 @@ class Way(NamedTuple):
 
 
 class PlainWords(NamedTuple):
-    """A way for who pays: what is changed, what we give up, what has to be done first, and the condition under which
-    somebody else takes less; "" where that is nothing."""
+    """A way in a budget owner's words: the change, the losses, the steps needed first, and the condition under which
+    another vendor takes less; "" where there is none."""
 
     change: str
     loses: str
@@ -147,8 +147,8 @@ WAYS: dict[str, Way] = {
         only_if=template("if our data may go to {host}"),
     ),
 }
-OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
-OF_CERTAINTY = ("less_sure", "provider")  # whose own words for who pays say how sure they are
+OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
+OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
@@ -168,33 +168,34 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
 
 def other_words(other: NotAskedRecord) -> str:
-    """What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure."""
+    """The hardware of a cheaper answer that nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at
+    Azure."""
     vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
 def is_below(chance: float, other: float) -> bool:
-    """Whether a chance is below another by what is shown of both."""
+    """True where a chance is below another one as both are displayed."""
     return chance < other and str(sure(chance)) != str(sure(other))
 
 
 def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
-    """Whether the certainty of what costs less is told: where it, or the answer's, is below what was requested, where
-    it is below the answer's, and where it is surer than the answer for less than what is sure costs."""
+    """True where the certainty of something cheaper is shown: where it, or the answer's, is below the requested one,
+    where it is below the answer's, and where it is surer than the answer for less than the sure answer costs."""
     own, sure_level = cell.answer.chance, cell.at_level(MARGIN)
     is_surer = is_below(own, chance) and (sure_level is None or monthly_usd < sure_level.monthly_usd)
     return is_surer or is_below(own, asked) or is_below(chance, max(asked, own))
 
 
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
-    """What a way is, with its certainty where that is told, what is given up, and what it is in short."""
+    """The words of a way, with its certainty where that is shown, its losses, and its short form."""
     slots = _slots(way, question, cell)
-    what, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
-    return what, gives_up, short
+    words, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
+    return words, gives_up, short
 
 
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
-    """A way for who pays, with how sure it is where it is less sure than the answer."""
+    """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
     *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
@@ -204,7 +205,7 @@ def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWord
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
     n_gpus, _, gpu = way.detail.partition(" ")
-    gpus = {one.id: one for one in question.gpus}
+    gpus = {gpu.id: gpu for gpu in question.gpus}
     amount, asked = amounts_of(question.settings), question.settings.confidence
     answer = cell.answer.chance
     own = answer if way.chance is None else way.chance
@@ -250,11 +251,11 @@ def _percent(chance: float) -> str:
 
 
 def short_words(way: PayLess, question: Question, cell: CellRecord) -> Cell:
-    """What a way is in fewest words."""
+    """The short form of a way."""
     _, _, short = way_words(way, question, cell)
     return short
 
 
 def _worded(way: PayLess, question: Question, cell: CellRecord) -> PayLess:
-    what, gives_up, _ = way_words(way, question, cell)
-    return replace(way, what=str(what), gives_up=str(gives_up))
+    words, gives_up, _ = way_words(way, question, cell)
+    return replace(way, what=str(words), gives_up=str(gives_up))

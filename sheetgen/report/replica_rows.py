@@ -1,5 +1,5 @@
-"""A replica of each answer as it is started, for the page for engineers: what its log says, what one GPU holds, how
-fast it is, and how much more it takes before it breaks."""
+"""A replica of each answer as it is started, for the engineers' page: its log lines, the memory of one GPU, its speed,
+and the load at which it breaks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _held_at_low_end(started: Mapping[str, float], held: int) -> int:
 
 
 def _parts(started: Mapping[str, float], units: str) -> GpuParts:
-    """What stands in one GPU behind one another."""
+    """The parts of one GPU's memory, one after another."""
     pool, graphs = started["kv_pool_bytes_per_gpu"], started["cuda_graph_bytes_per_gpu"]
     weights, overhead = started["loaded_weights_bytes_per_gpu"], started["overhead_bytes_per_gpu"]
     used = min(started["kv_needed_bytes_per_gpu"], pool)
@@ -88,7 +88,7 @@ def _band(cell: CellRecord, figure: str, shown: Callable[[float], Cell], factor:
 
 
 def memory_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """What share of one GPU the weights and the cache of the load take, from the least to the most."""
+    """The shares of one GPU that the weights and the load's cache take, from the least to the most."""
     weights, cache = ([row.parts.shares[place] for row in rows] for place in (0, 2))
     return sentences.memory_finding.fill(weights=_span(weights), cache=_span(cache))
 
@@ -99,7 +99,7 @@ def _span(shares: Sequence[float]) -> Text:
 
 
 def speed_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """How many answers meet their targets even at the slow end of their bands."""
+    """The number of answers that meet their targets even at the slow end of their bands."""
     aimed = [[band for band in (row.token, row.first_token) if band and band.target] for row in rows]
     safe = [all(band.high <= band.target for band in bands if band.target) for bands in aimed]
     return sentences.speed_finding.fill(n_safe=sum(safe), n_models=len(rows), n_aimed=sum(map(bool, aimed)))

@@ -6,11 +6,10 @@ whether a quantity is known.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
+    Value,
     both,
     either,
     is_blank,
@@ -461,12 +460,12 @@ at_once_label = template("[people?requests at once: not used|or requests at once
 )
 
 
-def _steps_of(chance: Expr) -> Any:
+def _steps_of(chance: Expr) -> Value:
     """A chance in the steps that it is told by."""
     return smallest(round_down(round_nearest(ratio(chance, q.chance_step), 2)), ratio(1, q.chance_step) - 1)
 
 
-# What a way gives up, and how sure it is, where that is less than the answer.
+# The losses of a way, and its certainty where that is below the answer's.
 PAYS_OFF = "pays off in {pays_after_months:tenths} months"
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
@@ -502,13 +501,13 @@ both_high = template(
 
 
 def _needed(fact: Expr, among: Expr) -> Expr:
-    """Whether a fact is there, which a model without the others of its kind need not have."""
+    """True where a fact is there, or the model has none of the others of its kind."""
     needed: Expr = where(among > 0, fact, 1) > 0
     return needed
 
 
 def _lacking(facts: dict[str, Expr]) -> Template:
-    """What is missing, of facts each with the condition under which it is there."""
+    """A sentence with the names of the facts that are missing. facts: by name the condition under which it is there."""
     parts: dict[str, bool | str | Template] = {
         f"fact_{i}": template("", when, f" · {fact}") for i, (fact, when) in enumerate(facts.items())
     }
@@ -554,13 +553,13 @@ def _not_whole_from(least: int, amount: Expr) -> Unless:
 
 
 def _has_people() -> Expr:
-    """Whether the load is people, who ask so many times a day."""
-    found: Expr = both(is_number(q.users), q.users > 0)
-    return found
+    """True where the load is people, who ask so many times a day."""
+    has_people: Expr = both(is_number(q.users), q.users > 0)
+    return has_people
 
 
 def _unless_people(case: Unless) -> Unless:
-    """The same of a load that is not people."""
+    """The case, for a load that is not people."""
     return Unless(either(_has_people(), case.condition))
 
 
@@ -602,7 +601,8 @@ choices_state = first_of(
 
 
 def _state_of_row(*cases: Case) -> Template:
-    """What a row of one's own still lacks: a dash where it is blank, OK where it is whole and its name its own."""
+    """The facts that a row of one's own still lacks: a dash where it is blank, OK where it is complete and its name is
+    unique."""
     state = first_of(*cases, (q.n_named > 1, TWICE), otherwise=OK)
     return template("{state}", when=q.n_filled > 0, otherwise=None, state=state)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sheetgen.formula import (
     Expr,
     Formula,
+    Value,
     grouped_text,
     hundredths_text,
     join_text,
@@ -28,28 +29,29 @@ from sheetgen.formula.tree import INPUT
 from sheetgen.report.page import NONE, Cell
 from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
-NO_VALUE = "-"  # what a workbook says where the page has NONE
+NO_VALUE = "-"  # shown in a workbook where the page has NONE
 
 
-def _same(value: Any) -> Any:
+def _same(value: Value) -> Value:
     return value
 
 
-def short_type(instance: Any) -> Any:
+def short_type(instance: Value) -> Value:
     """A type as the page names it: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
     return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a slot says its quantity.
+    """The form of a slot's quantity. change: the value that takes its place. printed: that as text of a workbook.
+    display: that on the page, where it is a number.
 
     change: what is said in its place. printed: that as a workbook's text. display: that on the page, where it is a
     number.
     """
 
-    change: Callable[[Any], Any] = _same
-    printed: Callable[[Any], Any] = _same
+    change: Callable[[Value], Value] = _same
+    printed: Callable[[Value], Value] = _same
     display: Display = WHOLE
 
 
@@ -84,7 +86,7 @@ q = _Quantities()
 
 @dataclass(frozen=True, eq=False)
 class Unless:
-    """Of the cases of `first_of`: that a condition does not hold."""
+    """A case of `first_of` that applies where a condition does not hold."""
 
     condition: Expr
 
@@ -120,18 +122,18 @@ class Template:
         others = {name: template(part) for name, part in parts.items() if not isinstance(part, bool)}
         return replace(self, pieces=tuple(pieces), parts={**self.parts, **others})
 
-    def fill(self, *in_order: Any, **values: Any) -> Cell:
+    def fill(self, *in_order: Value, **values: Value) -> Cell:
         """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
         a condition holds, may be given by its name. in_order: what the first slots say."""
         slots = (piece.name for piece in self.pieces if isinstance(piece, Slot))
-        said = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
-        return NONE if said is None else Cell(said[0], parts=tuple(said[1]))
+        filled = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
+        return NONE if filled is None else Cell(filled[0], parts=tuple(filled[1]))
 
-    def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+    def _filled(self, values: Mapping[str, Value]) -> tuple[str, list[Value]] | None:
         values = self._with_figures(values)
         if not self._holds(values):
             return None if self.otherwise is None else self.otherwise._filled(values)
-        pattern, cells = "", list[Any]()
+        pattern, cells = "", list[Value]()
         for piece in self.pieces:
             if isinstance(piece, Slot) and piece.name in self.parts and piece.name not in values:
                 piece = self.parts[piece.name]
@@ -147,33 +149,33 @@ class Template:
                 pattern += piece
         return pattern, cells
 
-    def _holds(self, values: Mapping[str, Any]) -> bool:
+    def _holds(self, values: Mapping[str, Value]) -> bool:
         given = values.get(self.name)
         if self.condition is None or isinstance(given, bool):
             return given is not False
         return bool(self.condition.read(values))
 
-    def _with_figures(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**{name: one.read(values) for name, one in self.figures.items() if name not in values}, **values}
+    def _with_figures(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
+        return {**{name: figure.read(values) for name, figure in self.figures.items() if name not in values}, **values}
 
-    def printed(self, values: Mapping[str, Any]) -> Any:
+    def printed(self, values: Mapping[str, Value]) -> Value:
         """The sentence as a workbook's text: of values, or as the tree of its operations."""
         values = self._with_figures(values)
         pieces = [self._print(piece, values) for piece in self.pieces]
-        said = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
+        text = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
         if self.condition is None:
-            return said
+            return text
         otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
-        return where(self.condition.read(values), said, otherwise)
+        return where(self.condition.read(values), text, otherwise)
 
-    def _print(self, piece: Piece, values: Mapping[str, Any]) -> Any:
+    def _print(self, piece: Piece, values: Mapping[str, Value]) -> Value:
         if isinstance(piece, Slot) and piece.name not in self.parts:
             return piece.kind.printed(piece.kind.change(values[piece.name]))
         part = self.parts[piece.name] if isinstance(piece, Slot) else piece
         return part.printed(values) if isinstance(part, Template) else part
 
     def _names(self) -> Iterator[str]:
-        """The quantities that it reads, in the order in which it does."""
+        """The quantities that the sentence reads, in reading order."""
         read = [] if self.condition is None else [*self.condition.inputs]
         for piece in self.pieces:
             part = self.parts.get(piece.name, piece) if isinstance(piece, Slot) else piece
@@ -186,7 +188,7 @@ class Template:
         """The sentence as a formula of the quantities that it reads. about, source: its documentation."""
         inputs = tuple(dict.fromkeys(self._names()))
 
-        def function(*values: Any) -> Any:
+        def function(*values: Value) -> Value:
             return self.printed(dict(zip(inputs, values, strict=True)))
 
         function.__doc__ = f"{about}\n\nSource: {source}" if source else about
@@ -228,9 +230,9 @@ def _parse(
         if token["end"]:
             return tuple(pieces), token["end"]
         if name := token["condition"]:
-            said, end = _parse(tokens, conditions, parts)
+            taken, end = _parse(tokens, conditions, parts)
             others, _ = _parse(tokens, conditions, parts) if end == "|" else ((), "")
-            pieces.append(Template(said, conditions[name], Template(others, parts=parts), parts, name=name))
+            pieces.append(Template(taken, conditions[name], Template(others, parts=parts), parts, name=name))
         else:
             pieces.append(Slot(token["slot"], _kind(token["kind"])) if token["slot"] else token["text"])
     return tuple(pieces), ""
@@ -238,10 +240,10 @@ def _parse(
 
 def first_of(*cases: Case, otherwise: str | Template) -> Template:
     """The first of sentences whose condition holds."""
-    said = template(otherwise)
+    sentence = template(otherwise)
     for condition, text in reversed(cases):
         if isinstance(condition, Unless):
-            said = template("{others}", condition.condition, text, others=said)
+            sentence = template("{others}", condition.condition, text, others=sentence)
         else:
-            said = template("{case}", condition, said, case=text)
-    return said
+            sentence = template("{case}", condition, sentence, case=text)
+    return sentence

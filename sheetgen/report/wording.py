@@ -1,4 +1,4 @@
-"""How the page says names, bytes, money, hardware and speed: each in one place."""
+"""Names, bytes, money, hardware and speed as the page writes them, each format in one place."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def full_money(usd: float | None) -> Cell:
 
 
 def is_short_money(cell: Cell) -> bool:
-    """Whether an amount is in thousands or more."""
+    """True where an amount is shown in thousands or more."""
     return cell.display.prefix != "" and cell.display.divisor != 1
 
 
@@ -135,7 +135,7 @@ def sign_of(currency: str) -> str:
 
 
 def prefix_of(sign: str) -> str:
-    """What stands before an amount: a sign, or a code and a space."""
+    """The prefix of an amount: a sign, or a code and a space."""
     return f"{sign} " if sign.isalpha() else sign
 
 
@@ -145,12 +145,12 @@ def share(value: float) -> str:
 
 
 def price_class(purchase: str, discount_fraction: float) -> str:
-    """Of which prices: on-demand, or on-demand less 20% under a contract with a discount."""
+    """The class of prices: on-demand, or on-demand less 20% under a contract with a discount."""
     return f"{purchase} less {share(discount_fraction)}" if discount_fraction else purchase
 
 
 def discounted(purchase: str, question: Question) -> str:
-    """Of which prices, less what the contracts take off: on-demand less 10% with AWS and 2% on all others."""
+    """The class of prices with the contracts' discounts: on-demand less 10% with AWS and 2% on all others."""
     if not question.discounts:
         return price_class(purchase, question.settings.discount_fraction)
     return f"{purchase} less {discount_words(question)}"
@@ -159,8 +159,10 @@ def discounted(purchase: str, question: Question) -> str:
 def discount_words(question: Question) -> str:
     """Every discount in words: 10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others."""
     general = question.settings.discount_fraction
-    said = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
-    return listed([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
+    discounts = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
+    return listed(
+        [*discounts, f"{share(general)} on all others"] if general and discounts else discounts or [share(general)]
+    )
 
 
 def _discounted_whose(provider: str, purchase: str) -> str:
@@ -171,7 +173,7 @@ def _discounted_whose(provider: str, purchase: str) -> str:
 
 
 def day_words(day: str) -> str:
-    """A day as people write it: 20 July 2026; what is none stays as it is."""
+    """A date in words: 20 July 2026; any other text unchanged."""
     try:
         date = datetime.date.fromisoformat(day)
     except ValueError:
@@ -185,7 +187,7 @@ def plain(value: float) -> str:
 
 
 def change(before: float, after: float) -> str:
-    """What a new price is against an old one: −38%, +12%, no change."""
+    """A new price relative to an old one: −38%, +12%, no change."""
     if after == before:
         return "no change"
     return f"{MINUS if after < before else '+'}{_percent(abs(after / before - 1))}"
@@ -196,7 +198,7 @@ def _percent(fraction: float) -> str:
 
 
 def saving(lever: LeverRecord) -> str:
-    """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
+    """The monthly saving of a lever: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
     return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
@@ -212,7 +214,7 @@ def saved_money(lever: LeverRecord) -> Cell | str:
 
 
 def saved_share(lever: LeverRecord) -> str:
-    """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
+    """The same as a share: 50%, +12% where it costs more; "" where nothing is saved."""
     fraction = lever.saved_fraction
     return f"{'' if fraction > 0 else '+'}{_percent(abs(fraction))}" if fraction else ""
 
@@ -228,12 +230,12 @@ def instance_name(instance: str) -> str:
 
 
 def regions_of_prices(question: Question) -> Cell:
-    """For which regions the prices hold, and how those of Europe are had."""
+    """The regions of the prices, and how to get those of Europe."""
     return sentences.regions_of_prices.fill(region=shown(question.filters.region or ""))
 
 
 def provider_of(instance: str) -> str:
-    """Whose an instance is: AWS."""
+    """The provider of an instance: AWS."""
     return provider_name(instance.partition("/")[0])
 
 
@@ -241,14 +243,14 @@ COUNTED_TYPE = re.compile(r"[0-9]+x ")
 
 
 def rent(n_instances: int, instance: str) -> Cell:
-    """What is rented: 2 × p5.48xlarge; of a type that is itself a count, 2 × (1x B200 SXM6)."""
+    """The instances to rent: 2 × p5.48xlarge; of a type that is itself a count, 2 × (1x B200 SXM6)."""
     kind = instance.partition("/")[2]
     return sentences.rent.fill(n_instances, f"({kind})" if COUNTED_TYPE.match(kind) else kind)
 
 
-def rented(one: RentalRecord | None) -> Cell:
-    """The same of a rental; NONE without one."""
-    return NONE if one is None else rent(one.n_instances, one.instance)
+def rented(rental: RentalRecord | None) -> Cell:
+    """The instances of a rental; NONE without one."""
+    return NONE if rental is None else rent(rental.n_instances, rental.instance)
 
 
 def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
@@ -257,7 +259,7 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
 
 
 def gpus(count: int, candidate: Candidate) -> Cell:
-    """So many of a candidate's GPUs: 8× H100 SXM."""
+    """A number of a candidate's GPUs: 8× H100 SXM."""
     return sentences.gpus.fill(count, candidate.gpu.short_name)
 
 
@@ -278,11 +280,11 @@ def pace(per_second: float) -> Cell:
 
 def throughput(cell: CellRecord) -> Cell:
     """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
-    one = cell.answer
+    answer = cell.answer
     if cell.wait_fraction is not None:
-        return sentences.throughput.fill(pace(one.output_tokens_per_second))
-    ends = one.output_tokens_per_second_low, one.output_tokens_per_second_high
-    return sentences.throughput_band.fill(*map(pace, (one.output_tokens_per_second, *ends)))
+        return sentences.throughput.fill(pace(answer.output_tokens_per_second))
+    ends = answer.output_tokens_per_second_low, answer.output_tokens_per_second_high
+    return sentences.throughput_band.fill(*map(pace, (answer.output_tokens_per_second, *ends)))
 
 
 def seconds(value: float) -> Cell:
@@ -299,22 +301,22 @@ def _seconds(value: float, below: Display) -> Cell:
 
 
 def sure(chance: float) -> Cell:
-    """How sure it is that what is rented serves the load: 70% sure."""
+    """The chance that the rented machines serve the load: 70% sure."""
     return sentences.sure.fill(chance=chance, chance_step=CHANCE_STEP)
 
 
 MARGIN = 0.9  # the confidence beside the answer's own
-OF_LIMIT = {**OF_CHANCE, RATE: "how many requests a second they serve"}  # what an answer may be least sure of
+OF_LIMIT = {**OF_CHANCE, RATE: "how many requests a second they serve"}  # the limit that an answer may be least sure of
 MEMORY = "memory"  # of the chances of an answer, the one that is no time's
 
 
 def is_short(answer: ChosenRecord) -> bool:
-    """Whether an answer that is not sure is least so of its memory, and not of a time."""
+    """True where an answer that is not sure is least sure of its memory, and not of a time."""
     return answer.limit == MEMORY and answer.chance < MARGIN
 
 
 def measure_words(cell: CellRecord, confidence: float, day: str = "") -> Iterator[Cell]:
-    """Why one should measure before renting, in words; day: the price of measuring where it is not said elsewhere."""
+    """The reasons to measure before renting, in words. day: the price of measuring where it is not given elsewhere."""
     levels = [answer for answer in cell.by_confidence if answer]
     for reason in cell.measure_first:
         answer = levels[-1] if reason == "sure_dear" else levels[0] if levels else None
@@ -329,16 +331,16 @@ SHOWN_PROVIDERS = 6
 
 
 def took_part(candidates: Sequence[Candidate]) -> str:
-    """Whose instances were compared, with whose GPUs: of AWS, Azure and GCP, with GPUs of NVIDIA."""
-    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
-    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    """The providers and GPU vendors that were compared: of AWS, Azure and GCP, with GPUs of NVIDIA."""
+    providers = list(dict.fromkeys(provider_name(candidate.provider) for candidate in candidates))
+    vendors = list(dict.fromkeys(vendor_name(candidate.gpu.vendor) for candidate in candidates))
     if others := len(providers[SHOWN_PROVIDERS:]):
         providers[SHOWN_PROVIDERS:] = [str(plural(others, "other provider"))]
     return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
 
 
 def lost(question: Question) -> str:
-    """What is to be survived: replica, machine or zone."""
+    """The loss to be survived: replica, machine or zone."""
     return BY_NAME["survive"].words[question.settings.survive]
 
 
@@ -367,26 +369,26 @@ def stated_rate(question: Question) -> Cell:
 
 
 def served_count(cell: CellRecord) -> Cell:
-    """The requests at once that what is rented serves; of a rate, those per second, rounded down."""
+    """The requests at once that the rented machines serve; for a rate those per second, rounded down."""
     if cell.wait_fraction is None:
         return whole(cell.answer.served_at_target)
     return sentences.per_second.fill(Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(workload: Workload) -> str:
-    """The targets in force for a load: 50 ms a token, first token in 7.14 s; nothing where there are none."""
-    said = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
+    """The targets in force for a load: 50 ms a token, first token in 7.14 s; "" where there are none."""
+    targets = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
     if first := workload.ttft_target_ms:
-        said.append(
+        targets.append(
             f"first token in {three_digits(first / 1000)} s"
             if first >= MS
             else f"first token in {three_digits(first)} ms"
         )
-    return ", ".join(said)
+    return ", ".join(targets)
 
 
 def three_digits(value: float) -> str:
-    """A target in three digits, as one that follows from a load has many: 7.14, 52.6, 50."""
+    """A target in three digits, as one derived from a load has many: 7.14, 52.6, 50."""
     return plain(float(f"{value:.3g}"))
 
 
@@ -397,48 +399,49 @@ DRAFT_COUNTED = (
 
 
 def draft_words(model: Model | None) -> str:
-    """Which draft model serves beside, and that no run of ours had one."""
+    """The draft model in use, and that no run of ours had one."""
     return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
 
 
 def targets_of_readers(question: Question) -> str:
-    """What sets the sizes of the sheet, as its readers see it: "first word, tokens a second each: Chat 2.2 s, 20"."""
-    said = _by_workload(question, _as_seen)
-    both = f"sized for memory and for speed (first word, tokens a second each): {said}"
-    return f"{capital(both if said else MEMORY_ALONE)}."
+    """The targets that set the sizes of the sheet, as its readers see them: "first word, tokens a second each: Chat 2.2
+    s, 20"."""
+    targets = _by_workload(question, _as_seen)
+    both = f"sized for memory and for speed (first word, tokens a second each): {targets}"
+    return f"{capital(both if targets else MEMORY_ALONE)}."
 
 
 def _as_seen(workload: Workload) -> str:
     first, token = workload.ttft_target_ms, workload.token_target_ms
-    said = [f"{seconds(first / MS)} s"] if first else []
-    return ", ".join([*said, *([f"{pace(MS / token)} a second"] if token else [])])
+    targets = [f"{seconds(first / MS)} s"] if first else []
+    return ", ".join([*targets, *([f"{pace(MS / token)} a second"] if token else [])])
 
 
 def _by_workload(question: Question, said_of: Callable[[Workload], str]) -> str:
-    """What is said of each workload's targets, once where they agree; nothing without targets."""
+    """The words on each workload's targets, once where they agree; "" without targets."""
     if not question.settings.speed_targets:
         return ""
-    said = {one.name: said_of(one) for one in question.workloads}
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return "; ".join(f"{name} {words}" for name, words in said.items() if words)
+    by_name = {workload.name: said_of(workload) for workload in question.workloads}
+    if len(set(by_name.values())) == 1:
+        return next(iter(by_name.values()))
+    return "; ".join(f"{name} {words}" for name, words in by_name.items() if words)
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
-    """What a sum in the budget's currency rests on, and what stands before that; nothing where these are dollars."""
+    """The terms of a sum in the budget's currency, contingency and exchange rate, and the separator before them."""
     rate = [] if code == "USD" else [f"(1 USD = {plain(fx_rate)} {code})"]
     extra = [contingency_words(contingency_fraction)] if contingency_fraction else []
     return ", " if extra else " ", " ".join(extra + rate)
 
 
 def contingency_words(contingency_fraction: float) -> str:
-    """What an amount to approve has in it: `with 10% contingency`; nothing where there is none."""
+    """The contingency in an amount to approve: `with 10% contingency`; "" where there is none."""
     return f"with {share(contingency_fraction)} contingency" if contingency_fraction else ""
 
 
 def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:
-    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`;
-    nothing where that says nothing new."""
+    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`; ""
+    where that adds nothing."""
     between, terms = budget_terms(code, fx_rate, contingency_fraction)
     if not terms:
         return ""
@@ -447,18 +450,18 @@ def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fractio
 
 
 def both_ways(terms: str, code: str, fx_rate: float) -> str:
-    """The terms of `budget_terms` with the rate the other way, too, as it is often meant."""
+    """The terms of `budget_terms` with the rate in the other direction, too."""
     return terms if code == "USD" else f"{terms.removesuffix(')')}; 1 {code} = {1 / fx_rate:.4g} USD)"
 
 
 def shape_words(model: Model) -> str:
-    """That a reference shape is none that one can serve, with the real ones that are nearest."""
+    """The words for a reference shape, which nobody can serve, with the nearest real models."""
     return f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}"
 
 
-def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
-    units, model, state = question.settings.units, one.model, kept.state_bytes_per_sequence
-    columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
+def model_facts(question: Question, sheet_model: SheetModel, kept: ModelRecord) -> ModelFacts:
+    units, model, state = question.settings.units, sheet_model.model, kept.state_bytes_per_sequence
+    columns = model_columns(model, sheet_model.weight_dtype, sheet_model.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
     of_draft = columns | draft_columns(question.draft) | {"tensor_parallel_size": 1}
@@ -474,7 +477,7 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
         notes.append(f"and {small_size(window, units)} a token inside the window")
     return ModelFacts(
         name=model.name,
-        weights_in=_weights_in_words(kept, one, units),
+        weights_in=_weights_in_words(kept, sheet_model, units),
         kv_per_token=small_size(kept.kept_bytes_per_token, units),
         note="; ".join(notes),
     )
@@ -483,15 +486,18 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
 _FOUR_BITS = ("nvfp4", "mxfp4", "int4")
 
 
-def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
+def _weights_in_words(kept: ModelRecord, sheet_model: SheetModel, units: str) -> Cell:
     """The weights in BF16, FP8, in 4 bits where a checkpoint is known, and in the precision in use."""
     listed = {checkpoint.weight_dtype for checkpoint in kept.checkpoints}
     four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
-    dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
+    dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), sheet_model.weight_dtype))
     return joined(
         ", ",
         [
-            words(f"{{}} in {weights_name(one.model, dtype)}", named_size(weights_in(one.model, dtype), units))
+            words(
+                f"{{}} in {weights_name(sheet_model.model, dtype)}",
+                named_size(weights_in(sheet_model.model, dtype), units),
+            )
             for dtype in dtypes
         ],
     )
@@ -499,17 +505,21 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
 
 def mixed_name(model: Model, dtype: str) -> str | None:
     """The precisions of a checkpoint that mixes two: FP4 experts, FP8 rest."""
-    known = model.checkpoint(dtype)
-    return f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else None
+    checkpoint = model.checkpoint(dtype)
+    return (
+        f"{checkpoint.mix.experts.upper()} experts, {checkpoint.mix.rest.upper()} rest"
+        if checkpoint and checkpoint.mix
+        else None
+    )
 
 
 def weights_name(model: Model, dtype: str) -> str:
-    """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
+    """A precision of a model's weights in words: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
     return mixed_name(model, dtype) or dtype.upper()
 
 
 def weights_in(model: Model, dtype: str) -> float:
-    """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
+    """Bytes of all weights in that precision: the size of a known checkpoint, else by the formula."""
     columns = model_columns(model, dtype, model.kv_cache_dtype)
     return float(weights.weights_bytes.of(columns))
 
