@@ -55,7 +55,9 @@ OF_THE_START = ("replicas", "start", "sized_by", "findings", "started_deaths")
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
-    "fingerprints.first_change": "the first of the changes, which are held",
+    "fingerprints.change": "of the replica as it is started, which an edit would make stale",
+    "fingerprints.first_change": "the same",
+    "fingerprints.here": "the same",
     "fingerprints.label": "a name",
     "pages": "how many parts the PDF has",
     "load_note": "counts people and their requests in an hour, which the workbook says of its own load",
@@ -73,6 +75,8 @@ NOT_IN_CELLS = {
     "cells.other_terms.what": "the same",
     "cells.other_terms.gives_up": "the same",
     "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
+    "fingerprints.here": "of the replica as it is started; its numbers are held by name",
+    "fingerprints.numbers.kv_pool_bytes_per_gpu": "what the engine prints of one replica: tests/test_precision.py",
     "fingerprints.log_lines": "words of an engine's log, quoted",
     "fingerprints.numbers.activation_bytes_at_fewer_tokens": "said on the page alone, and only where it is less",
     "sources": "texts about figures, with commits and days",

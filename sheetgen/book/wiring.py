@@ -437,9 +437,9 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
     wiring.lights.append(cell)
 
 
-def titled(name: str, title: str, about: str, *, freeze: tuple[int, int]) -> Sheet:
+def titled(name: str, title: str, about: str, *, freeze: tuple[int, int], one_page: bool = False) -> Sheet:
     """A sheet with its title, and a line on its kind and purpose."""
-    sheet = Sheet(name, about=about, freeze=freeze)
+    sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet

@@ -144,7 +144,7 @@ class PlanRecord(_Part):
     as_of: str
     inputs: _Inputs
     prices: dict[str, dict[str, float]]
-    money: list[_QuarterMoney] = Field(min_length=1)
+    money: list[_QuarterMoney]
     services: list[_ServiceRow]
 
 
@@ -154,7 +154,8 @@ def checked_record(record: object) -> dict[str, Any]:
         PlanRecord.model_validate(record)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise ValueError(f"{shown('.'.join(map(str, fault['loc'])))}: {shown(fault['msg'])}") from None
+        key = shown(".".join(map(str, fault["loc"])))
+        raise ValueError(f"is no plan: {key}{': ' * bool(key)}{shown(fault['msg'])}") from None
     return cast(dict[str, Any], record)
 
 
@@ -164,7 +165,8 @@ def read_record(path: Path) -> dict[str, Any]:
     try:
         return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
     except (ValueError, RecursionError) as error:
-        why = "is no JSON that can be read" if isinstance(error, (json.JSONDecodeError, RecursionError)) else error
+        is_unread = isinstance(error, (json.JSONDecodeError, RecursionError))
+        why = "is no plan: no JSON that can be read" if is_unread else error
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
 

@@ -182,9 +182,19 @@ class _Sheets:
 
     # Pieces
 
-    def _sheet(self, name: str, about: str, widths: Sequence[float], n_printed: int, **more: Any) -> Sheet:
+    def _sheet(
+        self,
+        name: str,
+        about: str,
+        widths: Sequence[float],
+        n_printed: int,
+        *,
+        title: str = "",
+        freeze: tuple[int, int] = (HEAD_ROWS, 0),
+        one_page: bool = False,
+    ) -> Sheet:
         """A sheet whose columns from `n_printed` on are hidden: there stand the values that its cells show."""
-        sheet = titled(name, more.pop("title", name), about, **{"freeze": (HEAD_ROWS, 0), **more})
+        sheet = titled(name, title or name, about, freeze=freeze, one_page=one_page)
         sheet.widths, sheet.n_printed = dict(enumerate(widths)), n_printed
         if name != "Inputs":
             self._put_state(sheet, 1)

@@ -80,7 +80,7 @@ CHEAPEST: dict[str, dict[str, tuple[str, float, str] | None]] = {
 # aws_capacity_blocks_2026-07-22.csv.
 IN_A_CLASS: list[tuple[str, str, str, dict[str, float]]] = [
     ("reserved-1yr", "eu", "aws/p4d.24xlarge", {"eu-west-1": 15.08188, "eu-central-1": 17.392445}),
-    ("reserved-1yr", "uk", "gcp/g4-standard-96", {"europe-west2": 5 * 7.452}),  # five, at an even chance
+    ("reserved-1yr", "uk", "gcp/g4-standard-96", {"europe-west2": 7 * 7.452}),  # seven, at an even chance
     (
         "reserved-1yr",
         "ap",

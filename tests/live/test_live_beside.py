@@ -35,7 +35,7 @@ USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output
 # At TP 8 tensor parallelism would cut the blocks that share a scale.
 WHOLE_EXPERTS: Question = {
     "model": "qwen3-coder-480b-a35b",
-    "concurrent_requests": 32,
+    "concurrent_requests": 24,
     "input_tokens": 1500,
     "output_tokens": 200,
 }

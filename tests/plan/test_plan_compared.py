@@ -76,10 +76,10 @@ def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
 
 def test_a_plan_and_what_is_none(folder: Path) -> None:
     (folder / "sheet.json").write_text('{"inputs": {}, "cells": []}')
-    with pytest.raises(ScenarioError, match=r"sheet\.json: as_of: "):
+    with pytest.raises(ScenarioError, match=r"sheet\.json: is no plan: as_of: "):
         read_record(folder / "sheet.json")
     (folder / "deep.json").write_text("[" * 100_000)
-    with pytest.raises(ScenarioError, match=r"deep\.json: is no JSON"):
+    with pytest.raises(ScenarioError, match=r"deep\.json: is no plan"):
         read_record(folder / "deep.json")
 
 
@@ -100,7 +100,7 @@ def test_a_wrong_value_in_a_plans_json_is_named(folder: Path, tmp_path: Path, pl
         part = part.setdefault(key, {}) if isinstance(part, dict) else part[key]
     part[place[-1]] = value
     (tmp_path / "wrong.json").write_text(json.dumps(record))
-    with pytest.raises(ScenarioError, match=re.escape(f"wrong.json: {named}")):
+    with pytest.raises(ScenarioError, match=re.escape(f"wrong.json: is no plan: {named}")):
         read_record(tmp_path / "wrong.json")
 
 
