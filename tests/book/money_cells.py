@@ -95,7 +95,8 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         peak = question.settings.peak_hour_share * question.settings.burst_factor
         a_day = load.requests_per_second * 3600 / peak or users * workload.requests_per_user_per_day
         answers = ways_to_pay.unit_costs(solved, row)["million_output_tokens_per_month"] / used
-        used = a_day / 24 * question.settings.hours_per_month * workload.output_tokens / 1e6 / answers
+        if answers:
+            used = a_day / 24 * question.settings.hours_per_month * workload.output_tokens / 1e6 / answers
     for price in hosts_of(solved, row):
         usd, name = price.monthly_usd, question.reference.hosted.host_name(price.host)
         label = f"{name}, {price.precision or 'precision unknown'}"
