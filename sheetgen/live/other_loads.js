@@ -177,6 +177,10 @@ const UNITS_OF_ONE = { users: "person", concurrent_requests: "request at once", 
 const unitOf = (kind, amount) => (amount === 1 ? UNITS_OF_ONE : UNITS)[kind];
 const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
 
+// What a month costs more or less than the answer's.
+const differenceWords = (more) =>
+  say("other_difference", { usd: Math.abs(more) < CENT ? "" : dollars(Math.abs(more)), is_less: Number(more < 0) });
+
 // One of them in the words under these heads.
 function askedOtherwise(record, { kind, changes, question, message, ttft_seconds, ...rental }) {
   const name = loadName(record.question);
@@ -192,12 +196,14 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
   });
   if (message) return [what, "", message, "", "", ""];
   const more = rental.monthly_usd - record.monthly_usd,
+    { purchase } = question,
+    ofClass = purchase === record.purchase ? "" : `, ${FACTS.purchases[purchase].words}`,
     target = question.workload.ttft_target_ms;
   return [
     what,
     dollars(rental.monthly_usd),
-    say("other_difference", { usd: Math.abs(more) < CENT ? "" : dollars(Math.abs(more)), is_less: Number(more < 0) }),
-    placeWords(rental),
+    differenceWords(more),
+    `${placeWords(rental)}${ofClass}`,
     sureWords(rental.chance).replace(/ sure$/, ""),
     say("other_first", { first: secondsWords(ttft_seconds), target: target ? secondsWords(target / 1000) : "" }),
   ];

@@ -106,6 +106,7 @@ function measureWords(record) {
     { confidence } = record.question;
   if (!run) return reason ? say(`measure_${reason}`, { confidence, ...levelWords(record, reason) }) : "";
   const { margin, isSure } = marginOf(record);
+  const { first_target, pace_target } = waitValues(record);
   return say("measure", {
     is_advised: Number(reason !== undefined),
     is_impossible: Number(reason === "impossible"),
@@ -114,6 +115,7 @@ function measureWords(record) {
     usd: dollars(run.usd),
     rent: placeWords(run),
     test: testWords(record, margin, isSure, measure),
+    passed: say("passed", { first_target, pace_target, is_both: Number(Boolean(first_target && pace_target)) }),
   });
 }
 
@@ -197,17 +199,18 @@ function requestWords(record) {
   };
 }
 
-const COMPARED_HEADS = ["Model and weights", "A month", "Rent", "How fast"];
+const COMPARED_HEADS = ["Model and weights", "A month", "Beside this answer", "Rent", "How fast"];
 
-// The answer for a model and weights beside others, in the words under these heads; what is refused with why.
-function comparedWords({ record, model, weights, message }) {
-  if (!record) return [`${model}, ${weights}: ${message}`, "", "", ""];
+// The answer for a model and weights beside the page's own, in the words under these heads; what is refused with why.
+function comparedWords({ record, model, weights, message }, own) {
+  if (!record) return [`${model}, ${weights}: ${message}`, "", "", "", ""];
   const words = answerWords(record);
   const head = say("compared", { model: record.question.model.name, weights: weightsName(record.question.model, record.weight_dtype) });
   const rented = record.chosen
     ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) })
     : "";
-  return [head, words.month, rented, words.wait ?? ""];
+  const beside = record !== own && record.chosen && own.chosen ? differenceWords(record.monthly_usd - own.monthly_usd) : "";
+  return [head, words.month, beside, rented, words.wait ?? ""];
 }
 
 // Text on one line of Markdown that shows just that; an address as the link that it is.
@@ -238,7 +241,7 @@ function asMarkdown(record, ways, link, compared = [], others = []) {
     plainMarkdown(hostedWords(record)),
     hosts.length ? markdownTable(HOST_HEADS, hosts, linkedMarkdown) : "",
     others.length ? markdownTable(OTHER_HEADS, others.map((other) => askedOtherwise(record, other))) : "",
-    compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map(comparedWords)) : "",
+    compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map((one) => comparedWords(one, record))) : "",
     [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(aboutWords(record, ways)),
     `<${link}>`,

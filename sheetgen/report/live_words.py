@@ -135,13 +135,23 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
         "[advised?Measure first|Or measure first][impossible?, as nothing is {confidence:percent} sure to serve this]"
-        "[one_each?, as each machine would have one request]: {usd} once on {rent}. {test}",
+        "[one_each?, as each machine would have one request]: {usd} once on {rent}. {test}"
+        "[passes? It passes if {passed} at the load of the peak.]",
         advised=q.is_advised == 1,
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
+        passes=is_text(q.passed),
+    ),
+    "passed": template(
+        "[aimed?the first word comes within {first_target} s][both? and ][paced?{pace_target} tokens a second follow]",
+        aimed=is_text(q.first_target),
+        paced=is_text(q.pace_target),
+        both=q.is_both == 1,
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
-    "wait": template("[peak?At the peak: first|First] word {wait}", wait=sentences.wait, peak=q.is_peak == 1),
+    "wait": template(
+        "[peak?At the peak: first|First] word on average {wait}", wait=sentences.wait, peak=q.is_peak == 1
+    ),
     "wait_alone": template(
         "[peak?At the peak: answered|Answered] after {first} s[aimed? (target {first_target})].",
         peak=q.is_peak == 1,

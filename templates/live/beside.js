@@ -266,7 +266,7 @@ function comparedWith(texts) {
 
 function showCompared({ record, compared, texts }) {
   const rows = [{ record }, ...compared].map((one) => {
-    const row = rowOf(comparedWords(one), COMPARED_HEADS),
+    const row = rowOf(comparedWords(one, record), COMPARED_HEADS),
       last = element("td");
     if (one.entry) {
       const button = element("button", "Remove", { type: "button", "aria-label": `Remove ${one.model}, ${one.weights}` });
@@ -280,6 +280,7 @@ function showCompared({ record, compared, texts }) {
     row.append(last);
     return row;
   });
+  $("compared_heads").replaceChildren(headOf([...COMPARED_HEADS, "Remove"]));
   $("compared").replaceChildren(...rows);
 }
 
@@ -369,7 +370,7 @@ function showRequest({ record, ways, compared, others }) {
   $("request_risks").replaceChildren(...itemsOf(request.risks));
   $("request_compared_part").hidden = !compared.length;
   const beside = compared.map((one) => {
-    const [head, month, rent] = comparedWords(one);
+    const [head, month, , rent] = comparedWords(one, record);
     return [head, rent ? `${month} a month; ${rent}` : month].filter(Boolean).join(": ");
   });
   $("request_compared").replaceChildren(...itemsOf(beside));
