@@ -86,14 +86,17 @@ function widerThan({ solved: { grid }, chosen, tensor_parallel_size, data_parall
   );
 }
 
-// The cheapest machine with more memory in all its GPUs than the answer's; none where none is on offer.
+// The cheapest machine with more memory in all its GPUs than the answer's, and no cheaper, as what is cheaper was
+// passed over; none where none is on offer.
 function largerThan({ solved: { grid, question }, chosen }) {
   const memoryOf = (machine) => machine[GPU_COUNT] * FACTS.gpus[machine[GPU]].memory_bytes,
     own = machineOf(chosen.offer),
-    months = grid.values("instance_month_usd", ["offer"]);
+    months = grid.values("instance_month_usd", ["offer"]),
+    monthOf = (offer) => months[grid.offers.findIndex((place) => place.offer === offer)],
+    least_usd = monthOf(chosen.offer);
   return offersIn(question, question.purchase)
-    .map((offer) => ({ offer, machine: machineOf(offer), monthly_usd: months[grid.offers.findIndex((place) => place.offer === offer)] }))
-    .filter(({ machine }) => memoryOf(machine) > memoryOf(own))
+    .map((offer) => ({ offer, machine: machineOf(offer), monthly_usd: monthOf(offer) }))
+    .filter(({ machine, monthly_usd }) => monthly_usd >= least_usd && memoryOf(machine) > memoryOf(own))
     .sort((one, other) => one.monthly_usd - other.monthly_usd)[0];
 }
 

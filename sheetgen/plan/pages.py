@@ -194,8 +194,8 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         "To expect, without contingency",
         usd(months[CASE["p50"]]),
         (
-            f"the middle case (p50){condition}",
-            words("below {} in nine of ten cases", usd(together["p90"])),
+            f"every demand at its middle case (p50){condition}",
+            words("drawn together, below {} in nine of ten cases", usd(together["p90"])),
             words("{} where all demand is at p90", usd(months[CASE["p90"]])),
         ),
     )
