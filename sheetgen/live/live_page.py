@@ -12,7 +12,7 @@ from sheetgen.live.live_facts import Json
 from sheetgen.live.live_program import live_program
 from sheetgen.live.packed import UNPACK, as_text, packed
 from sheetgen.program.javascript import runtime
-from sheetgen.report.notes import own_version
+from sheetgen.version import VERSION
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import strict_environment, visible, web_logo
 
@@ -31,7 +31,7 @@ def write_live(facts: Json, options: Options) -> bytes:
         strict_environment(folder, visible)
         .get_template("live.html.j2")
         .render(
-            version=own_version(),
+            version=VERSION,
             brand=brand,
             logo=web_logo(brand) if brand else None,
             title=facts.get("title", ""),

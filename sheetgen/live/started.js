@@ -123,13 +123,13 @@ function changesOf(record, now) {
       bytes = gibWords(Math.abs(found.kv_budget_bytes_per_gpu - now.kv_budget_bytes_per_gpu));
     return change("gpu_memory_utilization", String(to), say(more > 0 ? "change_more_pool" : "change_less_pool", { bytes }), found);
   }
+  // Not max_model_len: the start command has the load's own length, and a shorter limit would refuse its requests.
   const worked = {
     replica_add: () => ({
       ...change("a further replica", "", ""),
       holds: say("change_replica", { seqs: seqs * record.data_parallel_size }),
       costs: say("change_machine", { usd: dollars(monthly_usd / n_instances) }),
     }),
-    max_model_len_lower: () => null, // the start command has the load's own length: a shorter limit would refuse its requests
     kv_cache_dtype_set() {
       if (!lower.kv.includes(lower.fp8) || record.kv_cache_dtype === lower.fp8) return null;
       const found = replicaWith(record, {}, { kv: lower.fp8 });

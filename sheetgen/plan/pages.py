@@ -27,10 +27,11 @@ from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
-from sheetgen.report.notes import own_version, sources_of
+from sheetgen.report.notes import sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
+from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 LINES_ON_FIRST_PAGE, LINE_OF_REMARKS = 30, 30  # of money and decisions; and characters of a line of a remark
@@ -143,7 +144,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         _book(findings),
         _brief(findings, in_order, levers),
         plan.catalog.catalog_sha256()[:8],
-        own_version(),
+        VERSION,
         paper,
     )
     converted: PlanPage = in_currency(page, plan.head)

@@ -14,9 +14,9 @@ from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
-from sheetgen.report.notes import own_version
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
+from sheetgen.version import VERSION
 
 SCHEMA_VERSION = 1
 NAME = "capacity-plan"
@@ -29,7 +29,7 @@ def record_of(findings: Findings) -> Record:
     return {
         "schema_version": SCHEMA_VERSION,
         "as_of": plan.as_of.isoformat(),
-        "version": own_version(),
+        "version": VERSION,
         "catalog_sha256": plan.catalog.catalog_sha256(),
         "seed": findings.draws.seed,
         "inputs": plan.data,

@@ -29,8 +29,8 @@ from sheetgen.readback.file_cells import Grid, is_number
 from sheetgen.readback.plan_book import Edit, PlanBook, edits_of, read_plan_book
 from sheetgen.readback.pulled_words import MOST_FORMULAS, yaml_text
 from sheetgen.readback.read_book import read_every_cell
-from sheetgen.report.notes import own_version
 from sheetgen.units import count
+from sheetgen.version import VERSION
 from sheetgen.writers.formats import gc_paused
 
 
@@ -129,7 +129,7 @@ def _put_lead_time(data: dict[str, Raw], place: Loc, value: Raw) -> None:
 
 
 def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:
-    return (book.version, book.catalog_sha256) == (own_version(), catalog.catalog_sha256())
+    return (book.version, book.catalog_sha256) == (VERSION, catalog.catalog_sha256())
 
 
 def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:

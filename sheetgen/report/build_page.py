@@ -32,6 +32,7 @@ from sheetgen.report.wording import (
 )
 from sheetgen.sizing import cost
 from sheetgen.units import PERCENT, PUBLISHED, UNIT_NAMES, WHOLE
+from sheetgen.version import VERSION
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
@@ -63,7 +64,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         published_dtype=headline_table.published_dtype(record, question),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
-        version=notes.own_version(),
+        version=VERSION,
         catalog=question.catalog_sha256[:8],
         unit=UNIT_NAMES[question.settings.units],
         paper=question.settings.paper,

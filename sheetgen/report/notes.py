@@ -16,7 +16,6 @@ from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import Cell, InstanceRow, Source, words
 from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS
-from sheetgen.version import VERSION
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
@@ -239,11 +238,6 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
     if needs_reservation:
         most = wording.plain(question.reference.assumption("reservation_above_instances"))
         yield f"More than {most} machines: ask the provider before you promise them."
-
-
-def own_version() -> str:
-    """The version of sheetgen that writes this output."""
-    return VERSION
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:
