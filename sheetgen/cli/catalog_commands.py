@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.options import common
+from sheetgen.cli.options import Group, common
 from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
@@ -144,7 +144,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
 
-@click.group()
+@click.group(cls=Group)
 def catalog() -> None:
     """Make entries for the catalogs, and refresh their prices.
 

@@ -121,13 +121,6 @@ def answer(as_json: bool, record: object, words: Callable[[], str]) -> None:
         say(words())
 
 
-def number_text(value: float) -> str:
-    """A number as text: all digits of a whole number, 12 of another, never an exponent."""
-    from decimal import Decimal
-
-    return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
-
-
 def note(message: str, quiet: bool = False) -> None:
     """Print a remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():

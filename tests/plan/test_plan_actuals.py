@@ -68,12 +68,24 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
         ("EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n", "Only USD is read"),
         ("EffectiveCost,ChargePeriodStart\n3,01/31/2027\n", "must be a day such as 2027-01-31"),
         ("EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,chat\n", "Tags are no JSON"),
+        (f"EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,{'[' * 100_000}\n", "Tags are no JSON"),
+        ('quarter,service,usd\n2027-Q1,"a\n- id: evil",5\n', "must be one line"),
+        (
+            'EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,"{""service"": ""a\\n- id: evil""}"\n',
+            "must be one line",
+        ),
+        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,-3\n", "replicas is '-3'"),
     ],
 )
 def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         read_actuals(write(tmp_path, text))
     assert words in str(caught.value)
+
+
+def test_a_million_is_written_out(tmp_path: Path) -> None:
+    csv = write(tmp_path, "quarter,service,in_flight_peak,replicas\n2027-Q1,chat,1234567,1234567\n")
+    assert CliRunner().invoke(main, ["plan", "actuals", str(csv)]).stdout.count("1,234,567") == 2
 
 
 def test_every_broken_line_is_named(tmp_path: Path) -> None:
