@@ -5,12 +5,15 @@ reads them and says what is wrong.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sheetgen.cli.output import as_called, say
 from sheetgen.errors import CatalogError, ScenarioError, did_you_mean, shown, shown_key
 
 if TYPE_CHECKING:
@@ -31,6 +34,20 @@ LONG = {short.removeprefix("--"): name for name, short in SHORT.items()}
 TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
+    "Message": (
+        "to",
+        "cc",
+        "sender",
+        "subject",
+        "since",
+        "pdf",
+        "smtp",
+        "security",
+        "credentials",
+        "attempts",
+        "timeout",
+        "dry_run",
+    ),
     "Model and load": (
         *LOAD,
         "load",
@@ -56,6 +73,22 @@ HEADINGS = {
 SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
+# What engines and other tools call an option.
+ELSEWHERE = {
+    "--batch-size": "--concurrent-requests",
+    "--concurrency": "--concurrent-requests",
+    "--cloud": "--providers",
+    "--dp": "--data-parallel-size",
+    "--dtype": "--weight-dtype",
+    "--kv-dtype": "--kv-cache-dtype",
+    "--output": "--out",
+    "--pp": "--pipeline-parallel-size",
+    "--precision": "--weight-dtype",
+    "--qps": "--requests-per-second",
+    "--quantization": "--weight-dtype",
+    "--rps": "--requests-per-second",
+    "--tp": "--tensor-parallel-size",
+}
 
 
 def in_either_number(word: str, names: Iterable[str]) -> str | None:
@@ -71,17 +104,25 @@ class Command(click.Command):
     _made: list[Any]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = {name: parameter for parameter in self.params for name in parameter.opts if name.startswith("--")}
+        for option, value in pairwise(args):
+            if option in options and _takes_a_value(options[option]) and value.partition("=")[0] in options:
+                raise click.BadOptionUsage(option, f"Option {option!r} requires an argument, not {value!r}.", ctx)
         try:
             return super().parse_args(ctx, [*args])
         except click.NoSuchOption as error:
             wrong = error.option_name
-            options = (name for parameter in self.params for name in parameter.opts if name.startswith("--"))
             right = in_either_number(wrong.lower().replace("_", "-"), options)
             if right is None:
+                if (elsewhere := ELSEWHERE.get(wrong)) in options:
+                    raise click.NoSuchOption(wrong, possibilities=[elsewhere], ctx=ctx) from None
                 raise
             parts = [argument.partition("=") for argument in args]
             respelled = ["".join((right if name == wrong else name, *value)) for name, *value in parts]
             return self.parse_args(ctx, respelled)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
 
     @property
     def params(self) -> list[click.Parameter]:
@@ -101,7 +142,7 @@ class Command(click.Command):
 
         by_heading: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
                 option = BY_OPTION[parameter.name].option if parameter.name in BY_OPTION else None
                 groups = {parameter.name, option and option.group}
                 by_heading[next((h for h, own in HEADINGS.items() if groups & {*own}), "Output")].append(record)
@@ -121,10 +162,27 @@ class Command(click.Command):
 command = functools.partial(click.command, cls=Command)
 
 
+def _takes_a_value(parameter: click.Parameter) -> bool:
+    """Whether what stands behind an option is its value, whatever it is."""
+    return isinstance(parameter, click.Option) and not parameter.is_flag and parameter.metavar != SWITCH
+
+
 class Group(click.Group):
-    """A group of such commands."""
+    """A group of such commands, listed in the order of a day's work."""
 
     command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with the whole first sentence of its help."""
+        rows = [(name, self.commands[name].get_short_help_str(sys.maxsize)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 # What options with these metavars name: a blank one would be this folder, or a file that nobody finds.
@@ -224,7 +282,6 @@ def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
     """Say how many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing
     about broken folders that are not refused."""
     from sheetgen.catalog.check import DONE, file_faults, overlays
-    from sheetgen.cli.output import say
 
     faults = [fault for folder in catalog.folders[1:] for fault in file_faults(folder)]
     broken = [problem for file, problem in faults if file.endswith(".yaml")]  # files of other endings are not read
