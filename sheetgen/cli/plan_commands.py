@@ -278,14 +278,17 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             usd = [f"{quarter[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
             owned = (f"{quarter[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
             against.append((quarter["quarter"], *usd, error, *owned))
-        say("\n" + table(against, right=range(1, 7)))
+        has_owned = any(quarter["owned_planned_usd"] or quarter["owned_actual_usd"] for quarter in compared)
+        say("\n" + table([row if has_owned else row[:5] for row in against], right=range(1, 7)))
         apart = [("quarter", "by", "", "plan p50 $", "spent $", "more $")]
-        for part in parts:
+        told = {part["by"] for part in parts if part["name"] and part["actual_usd"]}  # what the file says of a charge
+        for part in (part for part in parts if part["by"] in told):
             unnamed = {"service": "shared, or not tagged", "purchase": "no class"}
             name = part["name"] or unnamed.get(part["by"], "others")
             amounts = (f"{part[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
             apart.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
-        say("\n" + table(apart, right=range(3, 6)))
+        if told:
+            say("\n" + table(apart, right=range(3, 6)))
     for service in measured:
         say(
             f"{service['id']} in {service['quarter']}: {number_text(service['replicas'])} replicas served "

@@ -128,11 +128,14 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
             raise ScenarioError(f"{where}:1: column ChargePeriodStart is missing, which says when it was spent.")
         return
     if "quarter" not in heads:
-        near = next((did_you_mean(head, (*OWN, *FOCUS)) for head in heads if did_you_mean(head, (*OWN, *FOCUS))), "")
-        ours = f"our own ({', '.join(OWN)}) or FOCUS's (ChargePeriodStart, EffectiveCost, ...)"
-        raise ScenarioError(f"{where}:1: its columns are neither {ours}.{near}")
+        near = next(filter(None, (did_you_mean(head, (*OWN, *FOCUS)) for head in heads if head not in OWN)), "")
+        ours = f"neither the column quarter (ours are {', '.join(OWN)})"
+        raise ScenarioError(f"{where}:1: has {ours} nor those of FOCUS (ChargePeriodStart, EffectiveCost, ...).{near}")
+    ours = f" Ours are {', '.join(OWN)}."
     unknown = [
-        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN)}" for head in heads if head not in OWN
+        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN) or ours}"
+        for head in heads
+        if head not in OWN
     ]
     if unknown:
         raise ScenarioError(*unknown)

@@ -165,7 +165,9 @@ def read_record(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         is_unread = isinstance(error, (json.JSONDecodeError, RecursionError))
         why = "is no plan: no JSON that can be read" if is_unread else error
-        raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
+        raise ScenarioError(
+            f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml --format json` writes one."
+        ) from None
 
 
 def is_record(data: bytes) -> bool:

@@ -56,9 +56,10 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "neither our own"),
+        ("", "neither the column quarter"),
+        ("month,service,usd\n2027-01,a,3\n", "neither the column quarter"),
         ("quater,usd\n2027-Q1,3\n", "Did you mean quarter?"),
-        ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars"),
+        ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars. Ours are quarter, from,"),
         ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
         ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
         ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd is '1.7e308', but must be a number of at most"),
@@ -80,7 +81,7 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
 def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         read_actuals(write(tmp_path, text))
-    assert words in str(caught.value)
+    assert words in str(caught.value) and "Did you mean service" not in str(caught.value)
 
 
 def test_a_million_is_written_out(tmp_path: Path) -> None:
@@ -117,7 +118,11 @@ def test_against_a_plan(tmp_path: Path) -> None:
     (one,) = json.loads(made.stdout)["against"]
     assert (one["difference_usd"], one["error_fraction"], one["inside_band"]) == (pytest.approx(said), -0.5, False)
     words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
-    assert "-50.0%" in words
+    assert "-50.0%" in words and "owned" not in words
+    assert "service" not in words and "class" not in words  # the file says neither
+    csv = str(write(tmp_path, f"quarter,service,usd\n2027-Q1,chat,{2 * said}\n"))
+    words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
+    assert "service  chat" in words and "class" not in words
 
 
 PLANNED = {
