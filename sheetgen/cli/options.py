@@ -235,7 +235,8 @@ model_option = functools.partial(
 flags_option = click.option(
     "--flags",
     metavar="ENGINES",
-    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d.",
+    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d, "
+    "with --quiet the file alone.",
 )
 brand_option = click.option(
     "--brand",
