@@ -86,6 +86,7 @@ ELSEWHERE = {
     "--precision": "--weight-dtype",
     "--qps": "--requests-per-second",
     "--quantization": "--weight-dtype",
+    "--rate": "--requests-per-second",
     "--rps": "--requests-per-second",
     "--tp": "--tensor-parallel-size",
 }
