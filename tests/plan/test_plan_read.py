@@ -134,7 +134,7 @@ supply:
 def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -> None:
     head = HEAD.replace("4", "24")
     (found,) = problems(f"{head}services:\n  - {{id: a, {service}, model: 8b}}\n", tmp_path, catalog)
-    assert found.startswith("3: comes to ") and "1e+12 are the most" in found
+    assert found.startswith("3: comes to ") and "1,000,000,000,000 are the most" in found
 
 
 def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
@@ -165,6 +165,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        ("  - {id: x, demand: {rps: 3}, like: chat}\n", "rps. Known: in_flight, requests, tokens, users."),
         (
             "  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
             "bands is of per_quarter",
