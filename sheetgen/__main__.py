@@ -8,8 +8,9 @@ def run() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from sheetgen.cli import main
+    from sheetgen.cli.output import program
 
-    main(prog_name="sheetgen")
+    main(prog_name=program())
 
 
 if __name__ == "__main__":

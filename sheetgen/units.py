@@ -220,6 +220,11 @@ def count(number: float, word: str) -> str:
     return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
 
 
+def number_text(value: float) -> str:
+    """A number as text: all digits of a whole number, 12 of another, never an exponent."""
+    return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
+
+
 def listed(words: Sequence[str], last: str = " and ") -> str:
     """AWS, Azure and GCP."""
     return last.join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

@@ -84,7 +84,7 @@ def test_commands_that_draw(page: Path, here: Path) -> None:
 
 def test_a_wrong_command_is_found(here: Path) -> None:
     page = ROOT / "README.md"
-    for typed in ("./run sise --model 70b", "./run build --model 70b", "./run size --model no-such-model", "make test"):
+    for typed in ("./run sise --model 70b", "./run build --modle 70b", "./run size --model no-such-model", "make test"):
         assert did(Command(typed, 1), page, whole=False), typed
     assert did(Command("./run list engines", 1, printed="nothing\n"), page, whole=False)
     assert did(Command("./run diagnose examples/none.log", 1), page, whole=True)

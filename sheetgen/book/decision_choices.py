@@ -131,14 +131,14 @@ class Choices:
     follows: frozenset[str]
 
 
-def decision(solved: Solution) -> Choices:
-    """The choices of Decision: as typed on the page, else the headline's load of the model to approve, or of the first
-    model."""
+def headline_choices(solved: Solution) -> dict[str, Raw]:
+    """The choices by which Decision asks what the page does: the headline's load of the model to approve, or of the
+    first model."""
     question = solved.question
     m, w = question.ask or 0, question.headline[0]
     row = headline_rows(solved)[m]
     load, workload, settings = question.loads[row], question.workloads[w], question.settings
-    usual = {
+    return {
         "model": question.models[m].model.name,
         "workload": AS_TYPED,
         "users": int(load.users) if load.users and load.requests_per_second else None,
@@ -155,6 +155,12 @@ def decision(solved: Solution) -> Choices:
         "tpot_ms": workload.tpot_target_ms,
         "ttft_ms": workload.ttft_target_ms,
     }
+
+
+def decision(solved: Solution) -> Choices:
+    """The choices of Decision: as typed on its sheet, else those of the headline."""
+    question, usual = solved.question, headline_choices(solved)
+    workload = question.workloads[question.headline[0]]
     picked = {name: question.overrides.input(f"decision_{name}", value) for name, value in usual.items()}
     factors = {
         name: tuple(question.overrides.input(f"case_{name}_{end}", f) for end, f in zip(ENDS, values, strict=True))

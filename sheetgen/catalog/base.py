@@ -394,6 +394,15 @@ def checked(
     return entry, [(loc, f"{problem}.") for loc, problem in _all_problems(entry, place)]
 
 
+def first_fault(error: ValidationError, schema: type[BaseModel]) -> str:
+    """The first of pydantic's errors as a sentence, with the path of its key; its value is quoted."""
+    fault = error.errors(include_url=False)[0]
+    path = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "missing":
+        return f"{shown(path)} is missing."
+    return _sentence(schema, fault, (path,) if path else (), True)
+
+
 def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[Loc, Any]]:
     """pydantic's errors without doubles: a misspelt field is not reported as missing too, and the errors of all members
     of a union become one."""
@@ -432,7 +441,7 @@ def _all_problems(entry: Entry, place: Loc = ()) -> Iterator[Problem]:
                 yield from _all_problems(part, (*place, name, i))
 
 
-def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -> str:
+def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: bool) -> str:
     """One of pydantic's errors as a sentence for the user."""
     kind = fault["type"]
     last = loc[-1] if loc else "the file"

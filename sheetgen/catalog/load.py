@@ -511,6 +511,6 @@ class Catalog:
     def _unknown(self, kind: str, name: str, near: str) -> UnknownNameError:
         """The error for a name in no catalog; `near` is a sentence on what it could have meant."""
         path = " There is no such file or folder either." if kind == "model" and "/" in name else ""
-        own = "" if near or len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
+        own = "" if len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
         problem = f"{kind} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {kind}s` has all."
         return UnknownNameError(problem, near)

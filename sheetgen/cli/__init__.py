@@ -20,19 +20,17 @@ from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.files import FINISHED, Stopped, stops_cleanly
 from sheetgen.cli.live_command import live
 from sheetgen.cli.mail_command import mail
-from sheetgen.cli.output import progress, say, take_any_text
+from sheetgen.cli.options import Group
+from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
 from sheetgen.errors import SheetgenError, escaped, shown
 
 _QUIET = f"{__name__}.quiet"
 
 
-class Commands(click.Group):
-    """Commands in the order of a day's work; problems that a user can fix are reported in one line each, with exit code
-    1."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+class Commands(Group):
+    """The commands; problems that a user can fix are reported in one line each, with exit code 1. `help build` is
+    `build --help`."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         # No plugin changes a catalog, and looking for plugins takes pydantic longer than reading one.
@@ -50,6 +48,8 @@ class Commands(click.Group):
             _give_up(f"the result cannot be written ({error.strerror or error}).")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         ctx.meta[_QUIET] = not {"-q", "--quiet"}.isdisjoint(args)
         with _escaped_usage():
             return super().parse_args(ctx, args)
@@ -107,10 +107,10 @@ def _escaped_usage() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        message = error.format_message()
+        message = as_called(error.format_message())
         # click begins the lines of a list of choices with a tab.
         safe = "\n".join(escaped(re.sub(r"^\t", "  ", line)) for line in message.split("\n"))
-        if safe == message:
+        if safe == error.format_message():
             raise
         raise click.UsageError(safe, error.ctx) from error
 

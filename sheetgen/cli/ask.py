@@ -19,7 +19,9 @@ from sheetgen.cli.options import (
     flags_option,
     model_option,
     one_load,
+    scenario_option,
     text_options,
+    with_scenario,
 )
 from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn, write_files
 from sheetgen.errors import ScenarioError, shown
@@ -125,7 +127,7 @@ def size(
 
 
 @command()
-@model_option(required=True)
+@model_option()
 @text_options(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
     *LOAD,
@@ -141,6 +143,7 @@ def size(
 )
 @click.option("--have", metavar="GPU:NUMBER", help="The reverse: the most that your machines serve: h100:16, l40s:8x4.")
 @click.option("--disaggregated", is_flag=True, help="Beside it prefill and decode on pools of their own.")
+@scenario_option
 @flags_option
 @common
 def recommend(
@@ -153,7 +156,8 @@ def recommend(
     disaggregated: bool,
     budget_usd: str | None,
     have: str | None,
-    **options: Raw,
+    scenario: str | None,
+    **typed: Raw,
 ) -> None:
     """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
 
@@ -167,7 +171,10 @@ def recommend(
       sheetgen recommend --model 70b --context 16k --budget-usd 50000
       sheetgen recommend --model 70b --context 16k --have h100:16
     """
-    one_load(options)
+    one_load(typed)
+    options = with_scenario(scenario, typed, also=())
+    if not options.get("model"):
+        raise click.UsageError("Missing option '--model'.")
     if budget_usd is not None or have is not None:
         from sheetgen.cli.extras import run_reverse
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
-from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
+from sheetgen.cli.options import (
+    ANSWER,
+    brand_option,
+    command,
+    common,
+    flags_option,
+    scenario_option,
+    text_options,
+    with_scenario,
+)
 from sheetgen.cli.output import folded, note, print_json, say, say_measured, step, warn, warn_of_letters
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import count
@@ -39,7 +48,7 @@ OWN_LOAD = (
 @click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
-@click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
+@scenario_option
 @flags_option
 @brand_option
 @common
@@ -97,7 +106,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
         raise SystemExit(1)
 
 
-@click.command()
+@command()
 @click.argument("edited", metavar="EDITED.xlsx")
 @click.option(
     "--format", "formats", metavar="NAMES", help=f"Beside the PDF and the scenario: any of {','.join(FORMATS)}."
@@ -169,7 +178,7 @@ def pull(
         raise SystemExit(1)
 
 
-@click.command()
+@command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option(

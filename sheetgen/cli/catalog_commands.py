@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.options import common
+from sheetgen.cli.options import Group, common
 from sheetgen.cli.output import note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
@@ -119,7 +119,7 @@ def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]
         place = (change.instance, change.new_region)[: len(names)]
         prices = _usd(change.old_usd), _usd(change.new_usd), _percent(change.share)
         rows.append((*place, change.purchase, *prices, (change.old_as_of or "–") + old, change.new_as_of + new))
-    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)))
+    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)), optional=(len(names) + 5, len(names) + 4))
     if len(other) > MOST_ROWS:
         yield f"and {len(other) - MOST_ROWS:,} more; --json has all"
     yield ""
@@ -144,7 +144,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
 
-@click.group()
+@click.group(cls=Group)
 def catalog() -> None:
     """Make entries for the catalogs, and refresh their prices.
 

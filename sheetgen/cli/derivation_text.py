@@ -10,12 +10,13 @@ from sheetgen.answer.answer_record import Json
 from sheetgen.api import ONE_LOAD, recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import MARKET
-from sheetgen.cli.output import columns, number_text, table
+from sheetgen.cli.output import columns, table
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import CHOICE_QUANTITIES, ChoiceDerivation, Derivation, Step, elsewhere, quantities
 from sheetgen.question.inputs import asked_in
 from sheetgen.question.parse import Options
 from sheetgen.question.sheet_question import OPTIONS
+from sheetgen.units import number_text
 
 
 def derivation(name: str, options: Options, catalog: Catalog) -> Step:

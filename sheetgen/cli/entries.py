@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import common
-from sheetgen.cli.output import answer, columns, note, number_text, print_json, say, table
+from sheetgen.cli.options import command, common, in_either_number
+from sheetgen.cli.output import answer, columns, note, print_json, say, table
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
-from sheetgen.units import count
+from sheetgen.units import count, number_text
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -35,8 +35,15 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 }
 
 
-@click.command("list")
-@click.argument("kind", type=click.Choice(tuple(NARROW)))
+class Kind(click.Choice[str]):
+    """A kind of entries, in the plural or the singular."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(in_either_number(value, self.choices) or value, param, ctx)
+
+
+@command("list")
+@click.argument("kind", type=Kind(tuple(NARROW)))
 @click.argument("words", nargs=-1)
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
@@ -164,7 +171,7 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
-@click.command()
+@command()
 @click.argument("name", metavar="ID")
 @common
 def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
@@ -275,7 +282,7 @@ def _plain(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
 
 
-@click.command()
+@command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
 @click.option("--write-index", "index_first", is_flag=True, help="First write the catalogs' index of names anew.")
 @partial(common, checks=False)

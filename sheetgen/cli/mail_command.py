@@ -154,6 +154,11 @@ def _message(
         step(f"reading {shown(workbook)}, and working it out anew")
         files["xlsx"] = read_file(Path(workbook))
         pulled = pull(workbook, catalog, options["models"])
+        if "ask" in pulled.options and (apart := pulled.asked_apart):
+            raise ScenarioError(
+                f"{shown(workbook, 200)}: Decision asks a question of its own ({'; '.join(apart)}), and the message is "
+                "of Inputs. Type the same on both."
+            )
         if other := pulled.other_results:
             raise ScenarioError(
                 f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.snapshot.results):,} results are not what "

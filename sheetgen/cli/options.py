@@ -5,12 +5,15 @@ reads them and says what is wrong.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sheetgen.cli.output import as_called, say
 from sheetgen.errors import CatalogError, ScenarioError, did_you_mean, shown, shown_key
 
 if TYPE_CHECKING:
@@ -27,9 +30,24 @@ DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split"
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
+LONG = {short.removeprefix("--"): name for name, short in SHORT.items()}
 TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
+    "Message": (
+        "to",
+        "cc",
+        "sender",
+        "subject",
+        "since",
+        "pdf",
+        "smtp",
+        "security",
+        "credentials",
+        "attempts",
+        "timeout",
+        "dry_run",
+    ),
     "Model and load": (
         *LOAD,
         "load",
@@ -55,12 +73,56 @@ HEADINGS = {
 SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
+# What engines and other tools call an option.
+ELSEWHERE = {
+    "--batch-size": "--concurrent-requests",
+    "--concurrency": "--concurrent-requests",
+    "--cloud": "--providers",
+    "--dp": "--data-parallel-size",
+    "--dtype": "--weight-dtype",
+    "--kv-dtype": "--kv-cache-dtype",
+    "--output": "--out",
+    "--pp": "--pipeline-parallel-size",
+    "--precision": "--weight-dtype",
+    "--qps": "--requests-per-second",
+    "--quantization": "--weight-dtype",
+    "--rps": "--requests-per-second",
+    "--tp": "--tensor-parallel-size",
+}
+
+
+def in_either_number(word: str, names: Iterable[str]) -> str | None:
+    """The one of some names that a word is, or is in the singular or the plural; None where it is none of them."""
+    known = {*names}
+    return next((name for name in (word, f"{word}s", word.removesuffix("s")) if name in known), None)
 
 
 class Command(click.Command):
-    """A command that makes its shared options when they are first read: the list of all commands does not need them."""
+    """A command that makes its shared options when they are first read: the list of all commands does not need them.
+    An option may be written in the other number and with underscores: --model for --models."""
 
     _made: list[Any]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = {name: parameter for parameter in self.params for name in parameter.opts if name.startswith("--")}
+        for option, value in pairwise(args):
+            if option in options and _takes_a_value(options[option]) and value.partition("=")[0] in options:
+                raise click.BadOptionUsage(option, f"Option {option!r} requires an argument, not {value!r}.", ctx)
+        try:
+            return super().parse_args(ctx, [*args])
+        except click.NoSuchOption as error:
+            wrong = error.option_name
+            right = in_either_number(wrong.lower().replace("_", "-"), options)
+            if right is None:
+                if (elsewhere := ELSEWHERE.get(wrong)) in options:
+                    raise click.NoSuchOption(wrong, possibilities=[elsewhere], ctx=ctx) from None
+                raise
+            parts = [argument.partition("=") for argument in args]
+            respelled = ["".join((right if name == wrong else name, *value)) for name, *value in parts]
+            return self.parse_args(ctx, respelled)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
 
     @property
     def params(self) -> list[click.Parameter]:
@@ -80,7 +142,7 @@ class Command(click.Command):
 
         by_heading: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
                 option = BY_OPTION[parameter.name].option if parameter.name in BY_OPTION else None
                 groups = {parameter.name, option and option.group}
                 by_heading[next((h for h, own in HEADINGS.items() if groups & {*own}), "Output")].append(record)
@@ -98,6 +160,29 @@ class Command(click.Command):
 
 
 command = functools.partial(click.command, cls=Command)
+
+
+def _takes_a_value(parameter: click.Parameter) -> bool:
+    """Whether what stands behind an option is its value, whatever it is."""
+    return isinstance(parameter, click.Option) and not parameter.is_flag and parameter.metavar != SWITCH
+
+
+class Group(click.Group):
+    """A group of such commands, listed in the order of a day's work."""
+
+    command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with the whole first sentence of its help."""
+        rows = [(name, self.commands[name].get_short_help_str(sys.maxsize)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 # What options with these metavars name: a blank one would be this folder, or a file that nobody finds.
@@ -197,7 +282,6 @@ def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
     """Say how many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing
     about broken folders that are not refused."""
     from sheetgen.catalog.check import DONE, file_faults, overlays
-    from sheetgen.cli.output import say
 
     faults = [fault for folder in catalog.folders[1:] for fault in file_faults(folder)]
     broken = [problem for file, problem in faults if file.endswith(".yaml")]  # files of other endings are not read
@@ -219,19 +303,32 @@ def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
             say(f"{overlay.folder}: {'; '.join(changes)}.", err=True)
 
 
-def with_scenario(path: str | None, options: Options) -> dict[str, Raw]:
-    """`options` on top of those in the file, `--scenario FILE.yaml`, which may be any of a sheet's.
+def scenario_option(function: F) -> F:
+    """--scenario FILE.yaml, read by `with_scenario`."""
+    return click.option(
+        "--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.", default=None
+    )(function)
+
+
+def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYPED, *OF_FILES)) -> dict[str, Raw]:
+    """`options` on top of those in the file, `--scenario FILE.yaml`: of a sheet it may also have typed cells and where
+    its files go. A load that is typed stands in place of the file's.
 
     Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
     """
+    from sheetgen.question.stated_load import A_LOAD
+
     given = {name: value for name, value in options.items() if value is not None}
-    merged = given if path is None else {**_of_scenario(path, options), **given}
+    stated = {} if path is None else _of_scenario(path, (*options, *also))
+    if not {*A_LOAD}.isdisjoint(given):
+        stated = {name: value for name, value in stated.items() if name not in A_LOAD}
+    merged = {**stated, **given}
     if merged.get("ask") and str(merged.get("together")).lower() == "yes":
         raise ScenarioError("ask names one model to approve, and together the total of all. Leave one of them out.")
     return merged
 
 
-def _of_scenario(path: str, options: Options) -> dict[str, Raw]:
+def _of_scenario(path: str, allowed: Sequence[str]) -> dict[str, Raw]:
     from sheetgen.catalog import read_document
     from sheetgen.measured.read_measured import beside
     from sheetgen.question.inputs import BY_OPTION, REPEATED
@@ -240,11 +337,11 @@ def _of_scenario(path: str, options: Options) -> dict[str, Raw]:
     document = read_document(Path(path))
     if not isinstance(document.data, dict):
         raise ScenarioError(f"{document.at(())}: holds no options. Write lines such as models: [8b, 70b].")
-    allowed = (*options, TYPED, *OF_FILES)
     problems = []
     scenario: dict[str, Raw] = {}
     for key, value in document.data.items():
-        place, name = document.at((key,)), key.replace("-", "_")
+        place, written = document.at((key,)), key.replace("-", "_")
+        name = LONG.get(written) or in_either_number(written, allowed) or written
         if name not in allowed:
             problems.append(f"{place}: unknown option {shown_key(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
@@ -256,7 +353,7 @@ def _of_scenario(path: str, options: Options) -> dict[str, Raw]:
             pairs = f", such as {option.pairs}" if option and option.pairs else ""
             problems.append(f"{place}: {shown(key)} must be text, a number, or a list of these{pairs}.")
         elif name in scenario:
-            problems.append(f"{place}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
+            problems.append(f"{place}: {shown(name)} is given twice, in two spellings. Keep one.")
         elif name == "engine_version" and isinstance(value, float):
             problem = f"engine_version {value} is a number, in which 0.10 is 0.1"
             problems.append(f"{place}: {problem}. Write it in quotes: '0.10'.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,20 @@ def take_any_text() -> None:
             stream.reconfigure(errors=_NEAREST)  # type: ignore[union-attr]
 
 
+CALLED_AS = "SHEETGEN_CALLED_AS"  # in the environment: the command of those that call it by another, as `run` does
+_COMMAND = re.compile(r"(^ *|`|\| )sheetgen (?=[a-z]|COMMAND)", re.MULTILINE)
+
+
+def program() -> str:
+    """The command as it was called: `sheetgen`, or `./run` in a clone."""
+    return os.environ.get(CALLED_AS) or "sheetgen"
+
+
+def as_called(text: str) -> str:
+    """A help or a message whose commands can be pasted: `./run build` in a clone, for `sheetgen build`."""
+    return _COMMAND.sub(lambda match: f"{match[1]}{program()} ", text)
+
+
 def print_text(text: str, err: bool = False) -> None:
     """Print `text` unchanged. The stream is named, as click would write UTF-8 to one that is ASCII."""
     if (stream := sys.stderr if err else sys.stdout) is not None:
@@ -70,7 +85,7 @@ def say(text: str, err: bool = False, verbatim: bool = False) -> None:
 
     They keep to its width, unless they are to be pasted (`verbatim`) or are errors, of which each is one line.
     """
-    lines = map(escaped, text.split("\n"))
+    lines = map(escaped, (as_called(text) if err else text).split("\n"))
     print_text("\n".join(lines if err or verbatim else map(folded, lines)) + "\n", err)
 
 
@@ -119,13 +134,6 @@ def answer(as_json: bool, record: object, words: Callable[[], str]) -> None:
         print_json(record)
     else:
         say(words())
-
-
-def number_text(value: float) -> str:
-    """A number as text: all digits of a whole number, 12 of another, never an exponent."""
-    from decimal import Decimal
-
-    return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
 
 
 def note(message: str, quiet: bool = False) -> None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
-from sheetgen.cli.options import Command, brand_option, common, text_options
+from sheetgen.cli.options import Group, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
-from sheetgen.units import count, today
+from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ WORKBOOK = ".xlsx"
 OF_SHEET = ("xlsx", "pdf")
 
 
-class Plans(click.Group):
+class Plans(Group):
     """A group whose name may be followed by a file: `plan FILE` is `plan build FILE`."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -148,7 +148,7 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
         say(f"{file}: {len(plan_read.services)} services, {len(plan_read.quarters)} quarters, nothing wrong.")
 
 
-@plan.command(cls=Command)
+@plan.command()
 @click.argument("file", metavar="PLAN.yaml")
 @click.option(
     "--format",
@@ -278,18 +278,21 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             usd = [f"{quarter[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
             owned = (f"{quarter[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
             against.append((quarter["quarter"], *usd, error, *owned))
-        say("\n" + table(against, right=range(1, 7)))
+        has_owned = any(quarter["owned_planned_usd"] or quarter["owned_actual_usd"] for quarter in compared)
+        say("\n" + table([row if has_owned else row[:5] for row in against], right=range(1, 7)))
         apart = [("quarter", "by", "", "plan p50 $", "spent $", "more $")]
-        for part in parts:
+        told = {part["by"] for part in parts if part["name"] and part["actual_usd"]}  # what the file says of a charge
+        for part in (part for part in parts if part["by"] in told):
             unnamed = {"service": "shared, or not tagged", "purchase": "no class"}
             name = part["name"] or unnamed.get(part["by"], "others")
             amounts = (f"{part[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
             apart.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
-        say("\n" + table(apart, right=range(3, 6)))
+        if told:
+            say("\n" + table(apart, right=range(3, 6)))
     for service in measured:
         say(
-            f"{service['id']} in {service['quarter']}: {service['replicas']:g} replicas served "
-            f"{service['in_flight_peak']:g} requests at once at its peak"
+            f"{service['id']} in {service['quarter']}: {number_text(service['replicas'])} replicas served "
+            f"{number_text(service['in_flight_peak'])} requests at once at its peak"
         )
 
 
@@ -322,10 +325,10 @@ def summary(record: Json) -> list[str]:
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = ""
         while way:
-            either += f" or {way['what']} {way['n_instances']:g} by {way['order_by']}"
+            either += f" or {way['what']} {number_text(way['n_instances'])} by {way['order_by']}"
             way = way["or"]
         about = ", ".join(filter(None, (decision["about"], saves, either.strip())))
-        n, remark = f"{decision['n_instances']:g}", "late" if decision["late"] else about
+        n, remark = number_text(decision["n_instances"]), "late" if decision["late"] else about
         orders.append(
             (decision["order_by"], decision["what"], decision["instance"], n, decision["needed_from"], remark)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -113,7 +114,7 @@ def fetch_config(hf_id: str) -> tuple[RawRecord, RawRecord | None]:
     except ImportError:
         raise CatalogError(
             f"{shown(hf_id, 200)}: is no file or folder here. To fetch its config.json from Hugging Face, install"
-            " huggingface_hub (python -m pip install huggingface_hub), or download the file and name it."
+            f" huggingface_hub ({sys.executable} -m pip install huggingface_hub), or download the file and name it."
         ) from None
     config = _fetched(hub, hf_id, "config.json")
     assert config is not None

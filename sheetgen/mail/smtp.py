@@ -355,7 +355,10 @@ class _Session:
                 smtp.starttls(context=context)
                 smtp.ehlo_or_helo_if_needed()
             if login is not None:
-                smtp.login(login.user, login.password)
+                try:
+                    smtp.login(login.user, login.password)
+                except ValueError:  # a challenge that is no base64
+                    raise Failure("asks for the login in a form that cannot be read", False) from None
             self._transaction(smtp, sender, recipients, message)
             with contextlib.suppress(smtplib.SMTPException, OSError, Failure):
                 smtp.quit()

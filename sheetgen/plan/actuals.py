@@ -20,7 +20,7 @@ from typing import Any
 from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
-from sheetgen.question.parse import number
+from sheetgen.question.parse import MOST_TEXT, number
 from sheetgen.units import ON_DEMAND
 
 MOST_BYTES = 200_000_000
@@ -128,32 +128,47 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
             raise ScenarioError(f"{where}:1: column ChargePeriodStart is missing, which says when it was spent.")
         return
     if "quarter" not in heads:
-        near = next((did_you_mean(head, (*OWN, *FOCUS)) for head in heads if did_you_mean(head, (*OWN, *FOCUS))), "")
-        ours = f"our own ({', '.join(OWN)}) or FOCUS's (ChargePeriodStart, EffectiveCost, ...)"
-        raise ScenarioError(f"{where}:1: its columns are neither {ours}.{near}")
+        near = next(filter(None, (did_you_mean(head, (*OWN, *FOCUS)) for head in heads if head not in OWN)), "")
+        ours = f"neither the column quarter (ours are {', '.join(OWN)})"
+        raise ScenarioError(f"{where}:1: has {ours} nor those of FOCUS (ChargePeriodStart, EffectiveCost, ...).{near}")
+    ours = f" Ours are {', '.join(OWN)}."
     unknown = [
-        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN)}" for head in heads if head not in OWN
+        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN) or ours}"
+        for head in heads
+        if head not in OWN
     ]
     if unknown:
         raise ScenarioError(*unknown)
 
 
-def _amount(row: Mapping[str, Any], *names: str) -> float:
+def _amount(row: Mapping[str, Any], *names: str, least: float = -MOST) -> float:
     """The first of these columns that has a number. Raises ValueError."""
     for name in names:
         if text := (row.get(name) or "").strip():
-            if not abs(amount := number(text)) <= MOST:  # nor is NaN
-                raise ValueError(f"{name} is {shown(text)!r}, but must be a number of at most {MOST:g}")
+            if not least <= (amount := number(text)) <= MOST:  # nor is NaN
+                span = f"from {least:,.0f} to" if least > -MOST else "of at most"
+                raise ValueError(f"{name} is {shown(text)!r}, but must be a number {span} {MOST:,.0f}")
             return amount
     raise ValueError(f"{names[0]} is blank")
 
 
-def _optional(row: Mapping[str, Any], name: str) -> float | None:
-    return _amount(row, name) if (row.get(name) or "").strip() else None
+def _optional(row: Mapping[str, Any], name: str, least: float = -MOST) -> float | None:
+    return _amount(row, name, least=least) if (row.get(name) or "").strip() else None
 
 
 def _text(row: Mapping[str, Any], *names: str) -> str:
-    return next((text for name in names if (text := (row.get(name) or "").strip())), "")
+    """The first of these columns that has a text. Raises ValueError for one that is not of one line."""
+    for name in names:
+        if text := (row.get(name) or "").strip():
+            return _line(name, text)
+    return ""
+
+
+def _line(name: str, text: str) -> str:
+    """A text of one line, as a plan has them. Raises ValueError."""
+    if not text.isprintable() or len(text) > MOST_TEXT:
+        raise ValueError(f"{name} is {shown(text)!r}, but must be one line of at most {MOST_TEXT} characters")
+    return text
 
 
 def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
@@ -177,7 +192,7 @@ def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
         usd,
         usd if status == "unused" else 0.0,
         COMMITTED if status else "spot" if spot else "on-demand",
-        _tagged(_text(row, "Tags")),
+        _tagged(row.get("Tags") or ""),
         _text(row, "x_InstanceType", "SkuId"),
     )
 
@@ -198,9 +213,10 @@ def _tagged(text: str) -> str:
     """The service that tags name, a mapping as JSON; nothing where there is none."""
     try:
         tags = json.loads(text) if text else {}
-    except json.JSONDecodeError:
-        raise ValueError('Tags are no JSON, such as {"service": "chat"}') from None
-    return str(tags.get("service", "")) if isinstance(tags, dict) else ""
+    except (ValueError, RecursionError):
+        raise ValueError('Tags are no JSON that can be read, such as {"service": "chat"}') from None
+    service = tags.get("service") if isinstance(tags, dict) else None
+    return "" if service is None else _line("the service in Tags", str(service).strip())
 
 
 def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
@@ -224,7 +240,7 @@ def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
         _text(row, "purchase"),
         _text(row, "service"),
         _text(row, "instance"),
-        *(_optional(row, name) for name in ("n_instances", "in_flight_peak", "replicas")),
+        *(_optional(row, name, least=0) for name in ("n_instances", "in_flight_peak", "replicas")),
     )
 
 

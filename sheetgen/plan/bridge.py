@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.catalog.base import Document, read_bounded
+from sheetgen.catalog.base import Document, first_fault, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
@@ -153,9 +153,7 @@ def checked_record(record: object) -> dict[str, Any]:
     try:
         PlanRecord.model_validate(record)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        key = shown(".".join(map(str, fault["loc"])))
-        raise ValueError(f"is no plan: {key}{': ' * bool(key)}{shown(fault['msg'])}") from None
+        raise ValueError(f"is no plan: {first_fault(error, PlanRecord)}") from None
     return cast(dict[str, Any], record)
 
 
@@ -167,7 +165,9 @@ def read_record(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         is_unread = isinstance(error, (json.JSONDecodeError, RecursionError))
         why = "is no plan: no JSON that can be read" if is_unread else error
-        raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
+        raise ScenarioError(
+            f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml --format json` writes one."
+        ) from None
 
 
 def is_record(data: bytes) -> bool:

@@ -22,7 +22,7 @@ from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import Type, commitment_month_usd
 from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import Answer
-from sheetgen.units import listed
+from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
 A_BIT = 1e-9  # of a machine, by which shares may be off
@@ -252,7 +252,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
                 if machine.buying.term:
                     ends = q - machine.buying.term
                     again = (
-                        f"as the term of {ordered[ends]:g} from {plan.quarters[ends]} ends"
+                        f"as the term of {number_text(ordered[ends])} from {plan.quarters[ends]} ends"
                         if ends >= 0 and ordered[ends]
                         else ""
                     )
@@ -381,7 +381,7 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
             None,
             day < plan.as_of,
             None,
-            about=f"from {quota.limit} to {most:g}",
+            about=f"from {quota.limit:,} to {number_text(most)}",
         )
 
 

@@ -39,7 +39,7 @@ from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import ON_DEMAND, PURCHASES, listed
+from sheetgen.units import ON_DEMAND, PURCHASES, listed, number_text
 
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
@@ -98,6 +98,9 @@ class _Reading:
             self.problems.append(((), "holds no plan. `sheetgen plan init` writes one that runs."))
             return None
         self.data = self.document.data
+        if "services" in (at_path(self.data, "inputs") or ()):
+            self.problems.append(((), "is the JSON of a plan, which --since takes. Name the plan.yaml that it is of."))
+            return None
         for key in self.data:
             if key not in KEYS:
                 self.problems.append(((key,), f"unknown field {shown_key(key)}.{did_you_mean(key, KEYS)}"))
@@ -329,7 +332,8 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
             unit = "requests at once" if service.demand.at_once else "requests a second"
             yield (
                 ("services", s, "demand"),
-                (f"comes to {most[q]:.3g} {unit} in {plan.quarters[q]}; {MOST_DEMAND:g} are the most."),
+                f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}; "
+                f"{number_text(MOST_DEMAND)} are the most.",
             )
 
 

@@ -14,6 +14,7 @@ from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.sheet_question import ASKED
 from sheetgen.question.stated_load import A_LOAD
+from sheetgen.units import number_text
 
 SURVIVAL = ("survive", "zones")  # its options
 
@@ -64,7 +65,7 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
         command = shlex.join(["sheetgen", "recommend", "--model", options["models"], *flags])
         service, n = answer.plan.services[s].id, answer.services["planned_replicas"][s, q, answer.case]
         where = answer.hardware.placed[s, q].instance
-        yield service, f"{service}, {answer.plan.quarters[q]}, {n:g} replicas on {where}: {command}"
+        yield service, f"{service}, {answer.plan.quarters[q]}, {number_text(n)} replicas on {where}: {command}"
 
 
 def sheet_options(answer: Answer, alone_: Alone) -> dict[str, str]:

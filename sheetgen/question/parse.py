@@ -239,7 +239,9 @@ class Kind:
             raise ScenarioError(f"{name} is {shown(value)!r}. {cure}")
         parsed = people(value) if self.decimal else number(value)
         if not self.takes(parsed):
-            raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.")
+            percent = number(str(value).rstrip("% ")) if self.what == "share" else math.nan
+            cure = f" {percent:g} % is {percent / 100:g}." if self.takes(percent / 100) else ""
+            raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.{cure}")
         return int(parsed) if self.is_whole else parsed
 
     def __str__(self) -> str:

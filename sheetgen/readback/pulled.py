@@ -17,14 +17,14 @@ from sheetgen.answer.solve import solve
 from sheetgen.book import build_book
 from sheetgen.book.carried import KEY_COLUMNS
 from sheetgen.book.change_log import values_as_built
-from sheetgen.book.decision_choices import decision
+from sheetgen.book.decision_choices import AS_TYPED, decision, headline_choices
 from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
-from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
+from sheetgen.question.inputs import ASKS, BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import Raw, name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
@@ -43,7 +43,7 @@ from sheetgen.readback.read_book import (
 )
 from sheetgen.report.build_page import build_page
 from sheetgen.sizing import targets
-from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
+from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES, number_text
 from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)
@@ -504,6 +504,11 @@ class Pulled:
     audit: Audit | None = None
 
     @property
+    def asked_apart(self) -> tuple[str, ...]:
+        """The yellow cells by which Decision asks another question than the page, such as `Decision!B7, People 400`."""
+        return tuple(_asked_apart(self.after, self.overrides, self.snapshot))
+
+    @property
     def other_results(self) -> tuple[tuple[str, Raw, Raw], ...]:
         """Named results for which the workbook and Python differ: name, the workbook's value, Python's."""
         both = ((name, self.snapshot.results.get(name), now) for name, now in self.after.results.items())
@@ -579,6 +584,9 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
     changed, fixed = (tuple(change for change in differ if change.is_fixed is fixed) for fixed in (False, True))
     kept = {name: part for name, part in carried.overrides.items() if part}
     notes = (*snapshot.notes, *_notes(before, after, snapshot, rest))
+    apart = list(_asked_apart(after, kept, snapshot))
+    if apart and ("ask" in carried.options or any(change.name.startswith(OF_DECISION) for change in changed)):
+        notes += (f"Decision asks a question of its own ({'; '.join(apart)}): page and PDF answer that of Inputs.",)
     return Pulled(snapshot, before, changed, fixed, carried.options, kept, after, notes)
 
 
@@ -626,6 +634,19 @@ def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> 
     named = dict.fromkeys(key.split(" x")[0] for key in snapshot.tables["instances"])
     options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
     return replace(start, options={**options, "instances": ",".join(name for name in named if name in instance_ids)})
+
+
+def _asked_apart(after: Built, overrides: Mapping[str, Raw], snapshot: Snapshot) -> Iterator[str]:
+    """The yellow cells that count by which Decision asks another question than the page, with what they hold."""
+    usual, typed = headline_choices(after.solved), overrides.get("inputs", {})
+    chosen = {name: after.inputs.get(f"{OF_DECISION}{name}") for name in usual}
+    unused = {"concurrent_requests" if chosen["users"] else ASKS}
+    if chosen["workload"] != AS_TYPED:
+        unused |= {ASKS, "context_tokens", "answer_tokens"}
+    for name, value in chosen.items():
+        if f"{OF_DECISION}{name}" in typed and name not in unused and not _same(usual[name], value):
+            cell = snapshot.cells[f"in_{OF_DECISION}{name}"]
+            yield f"{cell.place}, {cell.label} {number_text(value) if is_number(value) else shown(value, 80)}"
 
 
 def _notes(before: Built, after: Built, snapshot: Snapshot, rest: Sequence[Change]) -> Iterator[str]:

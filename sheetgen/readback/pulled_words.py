@@ -46,7 +46,7 @@ def lines(pulled: Pulled) -> Iterator[str]:
     for change in pulled.fixed:
         yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
     yield from _audit_lines(pulled.audit)
-    if pulled.other_results:
+    if pulled.other_results and not (pulled.audit and pulled.audit.verdict == "not calculated"):
         differ = f"{len(pulled.other_results):,} of {len(pulled.snapshot.results):,}"
         name, was, now = pulled.other_results[0]
         yield f"{differ} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"

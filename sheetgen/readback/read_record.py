@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.book.carried import RECORD, unpacked
+from sheetgen.catalog.base import first_fault
 from sheetgen.errors import shown
 from sheetgen.readback.package import MB, Area, WorkbookError
 
@@ -102,8 +103,8 @@ def read_parts(places: Mapping[str, Area], value_at: Callable[[Area], object], c
     try:
         return check(unpacked(str(value_at(area) or "") for _, area in parts))
     except (ValueError, KeyError, TypeError) as error:
-        why = shown(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error, 80)
-        raise WorkbookError(f"the record that it carries is damaged ({why}). {LOST}") from None
+        why = first_fault(error, Carried) if isinstance(error, ValidationError) else error
+        raise WorkbookError(f"the record that it carries is damaged ({shown(why, 120).rstrip('.')}). {LOST}") from None
 
 
 def read_document(data: bytes) -> Document:
@@ -125,9 +126,7 @@ def read_document(data: bytes) -> Document:
     try:
         return Document.model_validate(data_read)
     except ValidationError as error:
-        first = error.errors()[0]
-        problem = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
-        raise WorkbookError(f"{problem}. Write it anew with `sheetgen build`.") from error
+        raise WorkbookError(f"{first_fault(error, Document)} Write it anew with `sheetgen build`.") from error
 
 
 def _finite(text: str) -> float:

@@ -206,6 +206,46 @@ def test_usage_errors_exit_2(arguments: tuple[str, ...], run, here: Path) -> Non
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("spelled", "right"),
+    [
+        ("size --models 8b --gpus l40s", "size --model 8b --gpu l40s"),
+        ("size --model 8b --weight_dtype fp8 --user=4", "size --model 8b --weight-dtype fp8 --users=4"),
+        ("recommend --models 8b --user 3 --gpu l4", "recommend --model 8b --users 3 --gpus l4"),
+        ("list gpu h100", "list gpus h100"),
+    ],
+)
+def test_an_option_in_the_other_number_is_understood(spelled: str, right: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run(*spelled.split())
+    assert result.exit_code == 0 and result.stdout == run(*right.split()).stdout
+
+
+def test_a_value_that_looks_like_another_spelling_stays(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b", "--title", "--model", "--format", "json", "--json")
+    assert json.loads(result.stdout)["inputs"]["title"] == "--model"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "hint"),
+    [
+        ("size --model 8b --tp 4", "Did you mean '--tensor-parallel-size'?"),
+        ("recommend --model 8b --precision fp8", "Did you mean '--weight-dtype'?"),
+        ("build --ask --users 200", "Option '--ask' requires an argument, not '--users'."),
+        ("size --model --gpu=h100", "Option '--model' requires an argument, not '--gpu=h100'."),
+    ],
+)
+def test_an_option_of_another_tool_and_a_value_left_out(spelled: str, hint: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run(*spelled.split())
+    assert result.exit_code == 2 and hint in result.stderr
+
+
+@pytest.mark.parametrize("typed", ["90", "90%", "90 %"])
+def test_percent_for_a_share(typed: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run("recommend", "--model", "8b", "--confidence", typed)
+    assert result.exit_code == 1 and "90 % is 0.9." in result.stderr
+    assert "% is" not in run("recommend", "--model", "8b", "--confidence", "-1").stderr
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [("--format", "json"), ("--format", "json", "--name", "x" * 300)])
 def test_unwritable_output(options: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]

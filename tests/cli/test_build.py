@@ -160,6 +160,7 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         "budget_usd",
         "have",
         "disaggregated",
+        "scenario",
     }
     assert flags("recommend") - common - load == set(OPTIONS)
 
@@ -179,6 +180,17 @@ def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: i
         "Llama 3.1 8B, Chat at 16 requests at once, enough for at least 220 people: " in result.stdout
         and "wrote o/mine.json" in result.stdout
     )
+
+
+def test_a_scenario_of_recommend(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """Its keys are the options, in either number and spelling; a load that is typed stands in place of the file's."""
+    (here / "s.yaml").write_text("models: 8b\ncontext: 8k\nusers: 20\nprovider: aws\n")
+    stated = run("recommend", "--model", "8b", "--context", "8k", "--users", "20", "--providers", "aws", "--json")
+    assert run("recommend", "--scenario", "s.yaml", "--json").stdout == stated.stdout
+    cell = json.loads(run("recommend", "--scenario", "s.yaml", "--requests-per-second", "2", "--json").stdout)
+    assert cell["requests_per_second"] == 2 and cell["context_tokens"] == 8192
+    (here / "s.yaml").write_text("model: 8b\nformat: json\n")
+    assert "s.yaml:2: unknown option format." in run("recommend", "--scenario", "s.yaml").stderr
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,19 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
             "catalog",
         ),
     ]
+
+
+def test_the_commands_of_help_and_messages_are_as_called(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """`run` of a clone names itself, as no `sheetgen` is installed there."""
+    monkeypatch.setenv("SHEETGEN_CALLED_AS", "./run")
+    lines = [line.strip() for command in main.commands for line in run(command, "--help").stdout.splitlines()]
+    assert not [line for line in lines if line.startswith("sheetgen ")] and "./run live" in lines
+    assert "`./run list models` has all" in run("size", "--model", "no-such-model").stderr
+    usage = run("help", "plan", "init").stdout
+    assert "  ./run plan init --out ." in usage and usage == run("plan", "init", "--help").stdout
+    command = [sys.executable, "-m", "sheetgen", "size"]
+    assert subprocess.run(command, capture_output=True, text=True).stderr.startswith("Usage: ./run size ")
+
+
+def test_every_command_is_listed_with_its_whole_sentence(run) -> None:  # type: ignore[no-untyped-def]
+    assert "..." not in run("--help").stdout.split("Commands:")[1]

@@ -80,6 +80,15 @@ def test_a_server_without_a_login(post_office: Open) -> None:
     assert "offers no login" in refusal(at(post_office("none").port, "none", PASSWORD))
 
 
+def test_a_challenge_that_is_no_base64(scripted: Scripted) -> None:
+    def asks(connection: socket.socket, lines: Any) -> None:
+        talk(connection, lines, b"250-hello\r\n250 AUTH CRAM-MD5", b"334 abc")
+
+    port, seen = scripted(asks)
+    assert "asks for the login in a form that cannot be read" in refusal(at(port, "none", PASSWORD), attempts=2)
+    assert len(seen) == 1
+
+
 def test_some_are_refused_for_good(post_office: Open) -> None:
     post = post_office("none")
     post.recipients[BOB] = ["550 no such\x1b[31m user"]

@@ -118,6 +118,18 @@ def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, em
     assert [p.name for p in empty_folder.iterdir()] == ["over.xlsx"]
 
 
+def test_a_request_whose_decision_asks_something_else_is_refused(empty_folder: Path) -> None:
+    """People are typed on one of two sheets: the message would ask for others than the attachment's first sheet."""
+    options = ("--workloads", "rag", "--users", "40", "--ask", "8b", *FEW, "--format", "xlsx", "--name", "q3")
+    assert run("build", "--models", "8b", *options, "--out", ".").exit_code == 0
+    edit(Path("q3.xlsx"), Path("typed.xlsx"), {"in_users": 80})
+    result = run("mail", "typed.xlsx", "--to", "vp@acme.com")
+    assert result.exit_code == 1 and "(Decision!B7, People 40)" in result.stderr
+    edit(Path("q3.xlsx"), Path("both.xlsx"), {"in_users": 80, "in_decision_users": 80})
+    result = run("mail", "both.xlsx", "--to", "vp@acme.com")
+    assert result.exit_code == 1 and "Decision" not in result.stderr, "not recalculated, but on both sheets alike"
+
+
 @pytest.mark.long
 def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path) -> None:
     """Facts are read from the workbook, names from the catalog: together they would say what is not so."""

@@ -56,9 +56,10 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "neither our own"),
+        ("", "neither the column quarter"),
+        ("month,service,usd\n2027-01,a,3\n", "neither the column quarter"),
         ("quater,usd\n2027-Q1,3\n", "Did you mean quarter?"),
-        ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars"),
+        ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars. Ours are quarter, from,"),
         ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
         ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
         ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd is '1.7e308', but must be a number of at most"),
@@ -68,12 +69,24 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
         ("EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n", "Only USD is read"),
         ("EffectiveCost,ChargePeriodStart\n3,01/31/2027\n", "must be a day such as 2027-01-31"),
         ("EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,chat\n", "Tags are no JSON"),
+        (f"EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,{'[' * 100_000}\n", "Tags are no JSON"),
+        ('quarter,service,usd\n2027-Q1,"a\n- id: evil",5\n', "must be one line"),
+        (
+            'EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,"{""service"": ""a\\n- id: evil""}"\n',
+            "must be one line",
+        ),
+        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,-3\n", "replicas is '-3'"),
     ],
 )
 def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         read_actuals(write(tmp_path, text))
-    assert words in str(caught.value)
+    assert words in str(caught.value) and "Did you mean service" not in str(caught.value)
+
+
+def test_a_million_is_written_out(tmp_path: Path) -> None:
+    csv = write(tmp_path, "quarter,service,in_flight_peak,replicas\n2027-Q1,chat,1234567,1234567\n")
+    assert CliRunner().invoke(main, ["plan", "actuals", str(csv)]).stdout.count("1,234,567") == 2
 
 
 def test_every_broken_line_is_named(tmp_path: Path) -> None:
@@ -105,7 +118,11 @@ def test_against_a_plan(tmp_path: Path) -> None:
     (one,) = json.loads(made.stdout)["against"]
     assert (one["difference_usd"], one["error_fraction"], one["inside_band"]) == (pytest.approx(said), -0.5, False)
     words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
-    assert "-50.0%" in words
+    assert "-50.0%" in words and "owned" not in words
+    assert "service" not in words and "class" not in words  # the file says neither
+    csv = str(write(tmp_path, f"quarter,service,usd\n2027-Q1,chat,{2 * said}\n"))
+    words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
+    assert "service  chat" in words and "class" not in words
 
 
 PLANNED = {

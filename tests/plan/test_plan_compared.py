@@ -76,7 +76,7 @@ def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
 
 def test_a_plan_and_what_is_none(folder: Path) -> None:
     (folder / "sheet.json").write_text('{"inputs": {}, "cells": []}')
-    with pytest.raises(ScenarioError, match=r"sheet\.json: is no plan: as_of: "):
+    with pytest.raises(ScenarioError, match=r"sheet\.json: is no plan: as_of is missing"):
         read_record(folder / "sheet.json")
     (folder / "deep.json").write_text("[" * 100_000)
     with pytest.raises(ScenarioError, match=r"deep\.json: is no plan"):

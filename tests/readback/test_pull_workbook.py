@@ -233,12 +233,23 @@ def test_targets_on_decision_follow_its_tokens_through_pull(quick: Path, tmp_pat
         assert dict(pulled.overrides["inputs"]) == {"decision_context_tokens": 32_768}
         assert pulled.after.inputs["decision_tpot_ms"] == pytest.approx(50 * 2 ** (1 / 3), rel=1e-12)
         assert "decision_tpot_ms" in pulled.after.worked_out
+        assert pulled.asked_apart == ("Decision!B10, Tokens of each 32,768",)
+        assert len(pulled.notes) == 1 and "page and PDF answer that of Inputs" in pulled.notes[0]
     pulled = pull(edited(quick, tmp_path, {"in_decision_workload": "Chat"}), books.catalog())
     assert dict(pulled.overrides["inputs"]) == {"decision_workload": "Chat"}, "whose lengths the targets follow"
     assert pulled.after.inputs["decision_ttft_ms"] == pytest.approx(1000 + 0.4 * 3072)
     pulled = pull(edited(quick, tmp_path, {"in_decision_tpot_ms": 30}), books.catalog())
     assert dict(pulled.overrides["inputs"]) == {"decision_tpot_ms": 30}
     assert "decision_tpot_ms" not in pulled.after.worked_out
+
+
+def test_a_cell_of_decision_that_does_not_count_asks_nothing(quick: Path, tmp_path: Path) -> None:
+    typed = {"in_decision_users": 300, "in_decision_concurrent_requests": 7}
+    assert pull(edit(quick, tmp_path / "a.xlsx", typed), books.catalog()).asked_apart == ("Decision!B7, People 300",)
+    typed = {"in_decision_requests_per_user_per_day": 7}
+    assert pull(edit(quick, tmp_path / "b.xlsx", typed), books.catalog()).asked_apart == ()
+    with_inputs = edit(quick, tmp_path / "c.xlsx", {"in_context_chat": 40_000})
+    assert pull(with_inputs, books.catalog()).notes == (), "nobody touched Decision, and it is no request"
 
 
 @pytest.mark.long  # in the gate random edits carry discounts back
