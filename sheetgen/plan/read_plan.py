@@ -220,12 +220,15 @@ class _Reading:
         return next(iter(asked), "")
 
     def _instance(self, name: str, region: str) -> Instance:
-        """A type at its prices in the region, none where it is not sold there."""
-        row = self.catalog.instance(name)
-        if not region:
-            return row
-        here = (sold for sold in self.catalog.regions.rows_in(region) if sold.id == row.id)
-        return next(here, row.model_copy(update={"prices": ()}))
+        """A type at its prices in the region, none where it is not sold there; of a row priced by the GPU a machine of
+        as many as the name states: how many machines so many GPUs are, nobody knows."""
+        row, n_gpus = self.catalog.instance_and_gpus(name)
+        if n_gpus is None and not row.is_whole:
+            raise ScenarioError(f"{row.id} is priced by the GPU. Name a machine: '{row.id} x1', or x2, x4, x8.")
+        if region:
+            here = (sold for sold in self.catalog.regions.rows_in(region) if sold.id == row.id)
+            row = next(here, row.model_copy(update={"prices": ()}))
+        return row.machine(n_gpus) if n_gpus else row
 
     def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
         """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
@@ -261,7 +264,7 @@ class _Reading:
         listed: dict[str, dict[str, float]] = {}
         for name, usd in prices.usd_per_hour.items():
             place: Loc = ("prices", "usd_per_hour", name)
-            instance = self._found(place, self.catalog.instance, machine_in(name))
+            instance = self._found(place, self._instance, machine_in(name), "")
             if instance is not None and instance.id not in candidates:
                 self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:

@@ -386,3 +386,20 @@ def test_a_way_to_pay_less_is_as_sure_as_the_answer_that_takes_it() -> None:
     for kind in ("fp8_weights", "term"):
         way = ways[kind]
         assert way["what"].endswith(f", {sure(way['chance'])}") == (sure(way["chance"]) != sure(answer["chance"]))
+
+
+BY_GPU = "verda/B200 SXM6"  # a row that is priced by the GPU
+
+
+def test_a_machine_of_a_row_priced_by_the_gpu_is_named_as_answers_name_it() -> None:
+    answer = solved("70b", "4k", 100, providers="verda", gpus="b200")
+    shapes = {c.instance for c in answer.question.candidates}
+    assert shapes == {f"{BY_GPU} x{n}" for n in (1, 2, 4, 8)}
+    named = solved("70b", "4k", 100, instances=f"{BY_GPU} x2,{BY_GPU.lower()} X4")
+    assert {c.instance for c in named.question.candidates} == {f"{BY_GPU} x2", f"{BY_GPU} x4"}
+    rented = cell(answer)["instance"]
+    assert cell(solved("70b", "4k", 100, instances=rented))["monthly_usd"] == cell(answer)["monthly_usd"]
+    every = solved("70b", "4k", 100, instances=BY_GPU)
+    assert {c.instance for c in every.question.candidates} == shapes
+    assert problem(instances=f"{BY_GPU} x3,aws/p5.48xlarge x2").count("is not in the catalogs") == 1
+    assert "is not in the catalogs" in problem(instances="aws/p5.48xlarge x2")

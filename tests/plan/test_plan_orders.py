@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import random
+import re
 from typing import Any
 
 import numpy
@@ -13,6 +14,7 @@ from test_plan_arithmetic import ways
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.errors import ScenarioError
 from sheetgen.plan.findings import findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import plan_page
@@ -376,3 +378,24 @@ def test_a_block_of_days_covers_a_late_order() -> None:
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
     assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
+
+
+def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -> None:
+    """What a plan orders is its commitment's type word for word; of GPUs alone nobody knows how many machines they
+    are."""
+    service, allowed = SERVICE | {"model": "llama-3.3-70b", "demand": {"in_flight": 100}}, {"providers": ["verda"]}
+    head = {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-28"}
+
+    def planned(**supply: Any) -> dict[str, Any]:
+        data = {"plan": head, "services": [service], "supply": {"allowed": allowed, **supply}}
+        return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+
+    (order,) = planned()["decisions"]
+    name, n = order["instance"], order["n_instances"]
+    assert re.fullmatch(r"verda/.+ x[1248]", name)
+    part = {"id": "c", "count": n, "until": "2028-12-31"}
+    assert planned(committed=[part | {"type": name}])["decisions"] == []
+    over = planned(quota=[{"type": name, "limit": n - 1}])["decisions"]
+    assert ("raise quota", name) in {(decision["what"], decision["instance"]) for decision in over}
+    with pytest.raises(ScenarioError, match=r"is priced by the GPU\. Name a machine: '.+ x1', or x2, x4, x8"):
+        planned(committed=[part | {"type": name.rpartition(" x")[0]}])
