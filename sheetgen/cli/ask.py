@@ -21,8 +21,9 @@ from sheetgen.cli.options import (
     one_load,
     text_options,
 )
-from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn, write_files
+from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
