@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.drawing import brand_of, draw, place_of
 from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, step, warn_of_letters, write_files
+from sheetgen.cli.output import note, print_json, say, step, warn_of_letters
 from sheetgen.errors import MissingLibraryError, ScenarioError, shown
+from sheetgen.sheet_files import brand_of, draw, place_of
 from sheetgen.writers.formats import templates_folder
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog

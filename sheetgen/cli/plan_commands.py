@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import Group, brand_option, common, text_options
-from sheetgen.cli.output import note, print_json, say, step, table, write_files
+from sheetgen.cli.output import note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.sheet_files import PULL_SCHEMA, brand_of, draw, formats_named, place_of
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json

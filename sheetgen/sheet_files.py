@@ -1,4 +1,4 @@
-"""The files of a sheet or plan: where they go, in which formats, drawn and written."""
+"""A sheet in files: which formats, where they go, how they are drawn; for the commands and for `sheetgen.build`."""
 
 from __future__ import annotations
 
@@ -7,38 +7,29 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sheetgen.cli.output import say, step, write_files
-from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
-from sheetgen.writers.formats import FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused, write_each
 
 if TYPE_CHECKING:
     from sheetgen.api import Answer
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.launch.recommended import Launch
+    from sheetgen.question import parse
+    from sheetgen.question.sheet_question import Question
 
+FOLDER, NAME = "output", "sizing-sheet"
 PULL_SCHEMA = 1  # of the JSON of `pull`
-
-
-def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
-    """Write what could be drawn, and say what could not. Raises MissingLibraryError where nothing could be drawn,
-    ScenarioError where a file would replace the edited workbook (`spared`)."""
-    if not targets:
-        raise MissingLibraryError(*missing)
-    for target in targets:
-        if spared is not None and target.resolve() == spared.resolve():
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(targets)
-    for line in missing:
-        say(line, err=True)
+OF_FILES = ("format", "out", "name", "attach", "brand", "flags")  # options that are no part of the question
+NO_LAUNCHES: Mapping[int, Launch] = MappingProxyType({})
 
 
 def place_of(folder: str | None, name: str | None) -> Path:
     """The path of the files without their extensions. Refuses a name that would be no file, a hidden one, one that
     commands take for an option, or one that cannot be typed."""
-    name = "sizing-sheet" if name is None else name
+    name = NAME if name is None else name
     for is_wrong, rule in (
         (not name.isprintable(), "not hold control characters"),
         (not name.strip() or name != name.strip(), "not be blank, nor begin or end with a space"),
@@ -47,7 +38,7 @@ def place_of(folder: str | None, name: str | None) -> Path:
     ):
         if is_wrong:
             raise ScenarioError(f"name is {shown(name)!r}. It must {rule}.")
-    return Path("output" if folder is None else folder) / name
+    return Path(FOLDER if folder is None else folder) / name
 
 
 def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
@@ -62,7 +53,7 @@ def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -
     return tuple(dict.fromkeys(formats))
 
 
-def archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
+def _archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
     """The attachment of the PDF. Raises ScenarioError where there can be none."""
     word = "false" if attach is None else str(attach).strip().lower()
     if word not in ("true", "false"):
@@ -73,6 +64,70 @@ def archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
     return Archive(f"{name}.xlsx" if attached else "")
 
 
+def brand_of(path: str | None) -> Brand | None:
+    """The company's template in a file, if one is named."""
+    if path is None:
+        return None
+    from sheetgen.brand import read_brand
+
+    return read_brand(path)
+
+
+class Order(NamedTuple):
+    """The options of `build`: the files that are wanted, and the question that they answer."""
+
+    formats: tuple[str, ...]
+    is_named: bool  # the formats were named, and each of them is wanted
+    place: Path  # the files without their extensions
+    brand: Brand | None
+    archive: Archive
+    flags: str | None  # engines whose start commands are wanted
+    asked: dict[str, parse.Raw]
+
+    def targets(self, files: Mapping[str, bytes]) -> dict[Path, bytes]:
+        """The drawn files by their paths."""
+        return {self.path(ending): data for ending, data in files.items()}
+
+    def path(self, ending: str) -> Path:
+        return Path(f"{self.place}.{ending}")
+
+
+def order_of(options: parse.Options) -> Order:
+    """The order that options of `build` state. Raises ScenarioError for a format, a name or a brand that cannot be."""
+    asked = dict(options)
+    given = {name: asked.pop(name, None) for name in OF_FILES}
+    named = formats_named(given["format"])
+    formats, place = named or DEFAULT_FORMATS, place_of(given["out"], given["name"])
+    brand = brand_of(given["brand"])
+    archive = _archive_of(given["attach"], formats, place.name)
+    return Order(formats, bool(named), place, brand, archive, given["flags"], asked)
+
+
+def question_of_sheet(order: Order, catalog: Catalog) -> Question:
+    """The sheet's question; a context of one's own without a load is asked for at every usual number of requests."""
+    from sheetgen.launch.flags import engines_asked
+    from sheetgen.question.sheet_question import ask
+    from sheetgen.question.stated_load import RATES
+
+    if order.flags is not None:
+        engines_asked(order.flags, catalog)  # an unknown engine is refused before the work
+    asked = order.asked
+    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
+        asked = {**asked, "tiers": ",".join(str(tier.requests) for tier in catalog.tiers())}
+    return ask(catalog, asked)
+
+
+def launched_answer(answer: Answer, flags: str | None, catalog: Catalog) -> tuple[Answer, Mapping[int, Launch]]:
+    """The answer with its start commands for these engines, and the commands by row; none where no engine is named."""
+    from sheetgen.launch.flags import engines_asked
+    from sheetgen.launch.recommended import launches, with_launches
+
+    if flags is None:
+        return answer, NO_LAUNCHES
+    launched = launches(answer.record, answer.question, engines_asked(flags, catalog), catalog)
+    return answer._replace(record=with_launches(answer.record, launched)), launched
+
+
 @gc_paused()
 def draw(
     answer: Answer,
@@ -80,10 +135,9 @@ def draw(
     catalog: Catalog,
     brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
-    launched: Mapping[int, Launch] = MappingProxyType({}),
+    launched: Mapping[int, Launch] = NO_LAUNCHES,
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The bytes of each format, and a line for each optional format that had to be left out."""
-    step(f"drawing {', '.join(formats)}")
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.live.live_facts import facts_of_sheet
     from sheetgen.report.build_page import build_page
@@ -110,12 +164,3 @@ def draw(
 
         options = Options(brand=brand, archive=archive, file=file)
         return write_each(formats, FORMATS, file)
-
-
-def brand_of(path: str | None) -> Brand | None:
-    """The company's template in a file, if one is named."""
-    if path is None:
-        return None
-    from sheetgen.brand import read_brand
-
-    return read_brand(path)
