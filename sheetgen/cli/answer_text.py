@@ -16,7 +16,7 @@ from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
-from sheetgen.report.sentences import not_deployed
+from sheetgen.report.sentences import not_deployed, rounded_chance, worked_out
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
     month_as_budgeted,
@@ -26,7 +26,7 @@ from sheetgen.report.wording import (
     took_part,
     weights_name,
 )
-from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
+from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
@@ -277,9 +277,11 @@ def _details(
 def _certainty(cell: CellRecord) -> Iterator[str]:
     """The chance of an answer and of each of its parts, and how chances are rounded."""
     parts = {OF_CHANCE[name]: chance for name, chance in cell.answer.chance_of.items()}
-    told = ", ".join(f"{words} {chance:.2f}" for words, chance in parts.items())
-    yield f"the chance is {cell.answer.chance:.2f}; of its parts alone: {told}"
-    yield f"said as {sure(cell.answer.chance)}: in steps of 5 %, and never as surer than it is"
+    told = ", ".join(
+        f"{words} {worked_out.fill(chance=chance, chance_step=CHANCE_STEP)}" for words, chance in parts.items()
+    )
+    yield str(rounded_chance.fill(chance=cell.answer.chance, chance_step=CHANCE_STEP))
+    yield f"of its parts alone: {told}"
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:

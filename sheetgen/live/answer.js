@@ -833,8 +833,8 @@ function waysToPayLess(record) {
     const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
     const key = rentalKey(way),
       isSaving = way.monthly_usd <= (1 - least) * record.monthly_usd;
-    if (way.monthly_usd === way.monthly_usd)
-      record.tried.set(way.kind, isSaving ? "no_other" : way.kind === "less_sure" ? "no_less_sure" : "no_less");
+    const reason = isSaving ? "no_other" : reasonAgainst(way, record);
+    if (way.monthly_usd === way.monthly_usd) record.tried.set(way.kind, { reason, way });
     if (ways[0]?.kind === "less_sure" && way.kind === "fp8_weights" && key === rentalKey(ways[0])) ways[0] = way;
     else if (!taken.has(key) && isSaving) {
       taken.add(key);
@@ -843,6 +843,10 @@ function waysToPayLess(record) {
   }
   return ways;
 }
+
+// Why a way that saves too little is none.
+const reasonAgainst = ({ kind, monthly_usd }, record) =>
+  monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
 
 // Beside the best term the other ones, and spot, where they save as a way to pay less does.
 function otherClasses(record, ways) {
@@ -885,7 +889,10 @@ function* absentWays(record, rows) {
     hosted: "no_host",
   };
   for (const [kind, why] of Object.entries(untried))
-    if (!rows.some((row) => row.kind === kind)) yield { kind, reason: record.tried.get(kind) ?? why };
+    if (!rows.some((row) => row.kind === kind)) {
+      const { reason, way } = record.tried.get(kind) ?? { reason: why };
+      yield { kind, reason, rental: way };
+    }
   for (const kind of [...Object.keys(terms), SPOT]) {
     if (kind === purchase || rows.some((row) => row.kind === kind || row.detail === kind)) continue;
     const offers = offersIn(question, kind),
@@ -893,7 +900,7 @@ function* absentWays(record, rows) {
       isSold = offers.some((offer) => machineOf(offer)[INSTANCE] === record.instance);
     if (!offers.length) yield { kind, reason: "no_price" };
     else if (!rental) yield { kind, reason: "not_held" };
-    else yield { kind, reason: isSold ? "no_less" : "dearer", rental };
+    else yield { kind, reason: isSold ? reasonAgainst({ kind, ...rental }, record) : "dearer", rental };
   }
 }
 
@@ -910,7 +917,7 @@ function absentWords(record, rows) {
       area: areaWords(question.region),
       providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
       machine: rentWords({ ...record, n_instances: 1 }).replace(/^1 . /, ""),
-      rent: rental ? rentWords(rental) : "",
+      rent: rental?.instance ? rentWords(rental) : "",
       month: rental ? dollars(rental.monthly_usd) : "",
     });
     byReason.set(words, [...(byReason.get(words) ?? []), names[kind] ?? purchases[kind].words]);
@@ -1075,6 +1082,7 @@ function say(name, values) {
 }
 
 const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
+const roundedWords = (chance) => say("rounded_chance", { chance, chance_step: FACTS.chance_step });
 function rentWords({ instance, n_instances }) {
   const type = instance.slice(instance.indexOf("/") + 1);
   return say("rent", { n_instances, instance: /^[0-9]+x /.test(type) ? `(${type})` : type });
@@ -1233,14 +1241,12 @@ function answerWords(record) {
     }),
     certainty: sureWords(record.chance),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
-    measure: measureWords(record),
     margin: say("sure_of", {}),
     wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
-    never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
     scale: scaleWords(record, sure),
     memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
     memory: parts.map(([part, bytes], i) => ({
@@ -1268,6 +1274,13 @@ function answerWords(record) {
   };
 }
 
+// Of an answer whose ways to pay less are known, and with them how sure the same machines are in a surer layout: whether
+// to measure first, and what measured hardware costs.
+const laterWords = (record) => ({
+  measure: record.chosen ? measureWords(record) : "",
+  never_measured: record.chosen ? neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`) : "",
+});
+
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.
 function partsOfGpu({ memory, n_gpus, pipeline_parallel_size: stages, chosenGrid }, { memory_bytes }) {
@@ -1289,12 +1302,9 @@ const atOnceWords = (record) =>
 
 // What was asked for, what was found, and what is surer costs, on one scale.
 function scaleWords({ question, chance }, sure) {
-  const shown = sureWords(chance).replace(/ sure$/, ""),
-    isOther = `${Math.round(chance * 100)}%` !== shown;
   return say("scale", {
     asked: question.confidence,
-    found: chance,
-    shown: isOther ? shown : "",
+    found: roundedWords(chance),
     level: chance < FACTS.levels.sure ? sureWords(FACTS.levels.sure) : "",
     month: sure ? dollars(sure.monthly_usd) : "",
     rent: sure ? rentWords(sure) : "",

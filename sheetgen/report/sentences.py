@@ -162,6 +162,18 @@ how_sure = first_of(
     ),
 )
 sure = template("{how_sure} sure", how_sure=how_sure)
+# The same as it was worked out, to a tenth of a percent that it reaches, and how it is rounded.
+worked_out = template(
+    "{tenths:tenths}%",
+    tenths=ratio(
+        round_down(round_nearest(round_nearest(ratio(q.chance, q.chance_step), 2) * q.chance_step * 1000, 1)), 10
+    ),
+)
+rounded_chance = template(
+    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, never as surer than it is",
+    worked_out=worked_out,
+    how_sure=how_sure,
+)
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )
