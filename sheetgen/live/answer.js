@@ -1193,6 +1193,80 @@ const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds:
   pace_target: tpot ? paceWords(1 / tpot) : "",
 });
 
+// The first word of a request alone, times with every place taken, and when the last of all people has the first word
+// who ask at the same moment and take each place that becomes free.
+function waitsOf({ solved: { question, grid }, chosen }) {
+  const full = along(grid, chosen.position);
+  full.workOut(PROGRAMS.chosen);
+  full.workOut(PROGRAMS.answered);
+  const alone = readAgain(full, "prompts_alone"),
+    together = full.again({ closed_loop: 1 });
+  full.workOut(PROGRAMS.waits);
+  together.workOut(PROGRAMS.waits);
+  const places = readChosen(full, "served_at_target"),
+    people = question.users;
+  return {
+    ttft_alone_seconds: readChosen(alone, "service_ttft_seconds"),
+    ttft_full_seconds: readChosen(full, "full_ttft_seconds"),
+    tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
+    places,
+    same_moment: people ? { people, last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
+    wait_fraction: question.isRate ? waitFractionOf(full) : null,
+  };
+}
+
+// The share of requests that find every place taken, by Erlang-C: see `exact_wait_fraction`.
+function waitFractionOf(grid) {
+  const [load, ofReplica, offered] = ["load_requests", "paced_requests", "offered_requests"].map((name) => readChosen(grid, name)),
+    places = Math.ceil(load / ofReplica) * ofReplica;
+  if (!(offered > 0)) return 0;
+  if (places <= offered) return 1;
+  let [term, inverse] = [1, 1];
+  for (let left = places; left > 0; left--) {
+    term *= left / offered;
+    inverse += term;
+    if (left < offered && term < 1e-17 * inverse) break;
+    if (inverse > 1e300) return 0;
+  }
+  return 1 / inverse / (1 - (offered / places) * (1 - 1 / inverse));
+}
+
+const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
+const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
+
+// A length of time in the largest unit of which it has two.
+function spanWords(seconds) {
+  const [name, of] = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]].find(([, of]) => seconds >= 2 * of || of === 1);
+  return `${fixed(seconds / of, 0)} ${name}`;
+}
+
+function waitWords(record) {
+  const waits = waitsOf(record),
+    { question, chance_of } = record,
+    { output_tokens } = question.workload,
+    together = waits.same_moment;
+  return {
+    waits: say("waits", {
+      output_tokens,
+      alone: secondsWords(waits.ttft_alone_seconds),
+      full: secondsWords(waits.ttft_full_seconds),
+      pace: paceWords(1 / waits.tpot_full_seconds),
+      first_target: waitValues(record).first_target,
+      sure: sureWords(chance_of.ttft),
+      share: waits.wait_fraction === null ? "" : shareWords(waits.wait_fraction),
+    }),
+    same_moment:
+      together && together.people > 1
+        ? say("same_moment", {
+            output_tokens,
+            ...waits,
+            people: together.people,
+            last: together.last_ttft_seconds === null ? "" : spanWords(together.last_ttft_seconds),
+          })
+        : "",
+  };
+}
+
 // All that the page shows of an answer, in words: texts by the names of its places.
 function answerWords(record) {
   const { question, purchase } = record,
@@ -1274,12 +1348,16 @@ function answerWords(record) {
   };
 }
 
-// Of an answer whose ways to pay less are known, and with them how sure the same machines are in a surer layout: whether
-// to measure first, and what measured hardware costs.
-const laterWords = (record) => ({
-  measure: record.chosen ? measureWords(record) : "",
-  never_measured: record.chosen ? neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`) : "",
-});
+// What is said of an answer after its ways to pay less, which tell how sure the same machines are in a surer layout:
+// whether to measure first, what measured hardware costs, and its other waits.
+const laterWords = (record) =>
+  record.chosen
+    ? {
+        measure: measureWords(record),
+        never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
+        ...waitWords(record),
+      }
+    : {};
 
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.

@@ -173,7 +173,9 @@ function* risksOf(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
-    if (every?.monthly_usd > usd) yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd) });
+    const last = waitsOf(record).same_moment.last_ttft_seconds;
+    if (every?.monthly_usd > usd)
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))

@@ -91,6 +91,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "{n} at once[average? on average; these machines hold {places:grouped} at once within the targets]",
         average=q.is_average == 1,
     ),
+    "waits": sentences.waits,
+    "same_moment": sentences.same_moment.saying(people="{people:grouped}", places="{places:grouped}"),
     "fast_enough": template("{sure} to be fast enough"),
     "scale": template(
         "Asked {asked:percent}, the mark; {found}[more?; "
