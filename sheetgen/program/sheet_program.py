@@ -426,6 +426,30 @@ ANSWERED = Table(
         parallelism.memory_holds,
     ),
 )
+# The times of an answer with every place of its replicas taken, and when the last of all its people has the first token
+# where they ask at the same moment.
+WAITS = Table(
+    "waits",
+    ("chosen",),
+    (
+        rates.full_batch_requests,
+        ("full_ttft_seconds", certainty.fullest_ttft_seconds.reading(fullest_batch_requests="full_batch_requests")),
+        ("full_tpot_seconds", certainty.fullest_tpot_seconds.reading(fullest_batch_requests="full_batch_requests")),
+        (
+            "queue_of_all_seconds",
+            speed.queue_seconds.reading(
+                concurrent_requests="stated_users",
+                running_requests="served_at_target",
+                service_ttft_seconds="full_ttft_seconds",
+                tpot_seconds="full_tpot_seconds",
+            ),
+        ),
+        (
+            "last_ttft_seconds",
+            speed.ttft_seconds.reading(service_ttft_seconds="full_ttft_seconds", queue_seconds="queue_of_all_seconds"),
+        ),
+    ),
+)
 # The rate whose prompts the chosen hardware reads, and the people of it.
 READ = Table("read", ("chosen",), (rates.replica_prefill_seconds, people.read_per_second))
 PEOPLE_READ = Table(

@@ -28,7 +28,7 @@ from sheetgen.live.live_program import plain_source
 from sheetgen.question.sheet_question import Question as Asked
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page
-from sheetgen.report.wording import rent
+from sheetgen.report.wording import provider_name, rent
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
@@ -182,10 +182,15 @@ def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
 
 
 def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
-    """Of the answer, and of what is surer or cheaper: never the day of the page alone."""
+    """Of all that was compared and of what is cheaper: never the day of the page alone."""
     [page] = beside([USERS], tmp_path, facts(NAMES))
     answer = in_python(USERS)
-    assert answer["price_as_of"] in page["about"] and answer["region"] in page["about"]
+    assert answer["price_as_of"] in page["about"]
+    compared = recommended(options_of(USERS), catalog()).question.candidates
+    for provider in {candidate.provider for candidate in compared}:
+        dates = [candidate.price_as_of or "" for candidate in compared if candidate.provider == provider]
+        of_provider = page["about"].partition(f"{provider_name(provider)} ")[2].partition(", ")[0]
+        assert min(dates) in of_provider and max(dates) in of_provider, provider
     days = re.findall(r"20\d\d-\d\d-\d\d", page["about"])
     assert days[-1] == AS_OF and len(set(days)) > 2
     age = (date.fromisoformat(AS_OF) - date.fromisoformat(min(days[:-1]))).days

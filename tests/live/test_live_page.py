@@ -359,7 +359,7 @@ def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
     page.open(f"{address}#model=8b")
     page.open(link)
     assert page.evaluate("document.getElementById('month').textContent") == after
-    command = page.evaluate("document.getElementById('command').value")
+    command = page.evaluate("document.getElementById('command').textContent")
     assert "--users 64000" in command and "--model 70b" in command
 
 
@@ -527,7 +527,9 @@ def test_an_area_has_a_name_and_one_entry(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}&region=europe")
     names = page.evaluate("[...document.querySelector('[name=region]').options].map((one) => one.textContent)")
     assert len(set(names)) == len(names) and all(len(name) > 1 and name != name.lower() for name in names)
-    assert "region=eu" in page.evaluate("document.getElementById('command').value").replace("--region ", "region=")
+    assert "region=eu" in page.evaluate("document.getElementById('command').textContent").replace(
+        "--region ", "region="
+    )
 
 
 def test_print_gives_the_request(page: Browser, address: str) -> None:
@@ -588,7 +590,7 @@ def test_a_share_is_typed_in_any_way(page: Browser, address: str, text: str) -> 
     page.open(f"{address}#{address_of(SHOWN[0])}")
     assert page.evaluate("document.querySelector('[name=confidence]').value") == "70%"
     type_in(page, "[name=confidence]", text)
-    assert "--confidence 0.9" in page.evaluate("document.getElementById('command').value").split("--model")[1]
+    assert "--confidence 0.9" in page.evaluate("document.getElementById('command').textContent").split("--model")[1]
     assert page.evaluate("location.hash").endswith("confidence=0.9")
 
 
@@ -691,6 +693,40 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Browser, address: str) -> Non
     last = "document.querySelector('#deaths td:last-child').getBoundingClientRect().right"
     assert page.evaluate(last) <= 390
     assert page.evaluate("document.querySelector('#deaths td:nth-child(4)').dataset.head") == "In this answer"
+    page.look(1280, "light")
+
+
+MARKS = """(() => {
+  const [curve, svg] = [document.getElementById("curve"), document.querySelector("#curve svg")];
+  const heights = [...svg.querySelectorAll("text")].map((text) => text.getBoundingClientRect().height);
+  return svg.viewBox.baseVal.width === curve.clientWidth && Math.min(...heights);
+})()"""
+
+
+def test_the_marks_of_the_curve_keep_their_size(page: Browser, address: str) -> None:
+    """Also where the page is made narrower after the curve was drawn."""
+    page.look(1280, "light")
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    for width in (390, 320, 1280):
+        page.look(width, "light")
+        page.wait_for(MARKS)
+        assert page.evaluate(MARKS) >= 13
+
+
+LINES = """[...document.querySelectorAll("#start .unbroken, #command .unbroken")].map((option) =>
+  [option.textContent, Math.round(option.offsetHeight / parseFloat(getComputedStyle(option).lineHeight))])"""
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_command_breaks_between_its_options_alone(page: Browser, address: str, width: int) -> None:
+    """A line that ends in -- is none that a reader copies rightly; the text is the command."""
+    page.look(width, "light")
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.evaluate(OPENED)
+    options = [(text, lines) for text, lines in page.evaluate(LINES) if text.startswith("--")]
+    assert len(options) > 8 and all(lines == 1 for _, lines in options)
+    command = page.evaluate("document.getElementById('start').textContent")
+    assert command.startswith("vllm serve ") and "  " not in command and " --max-model-len 16384 --" in command
     page.look(1280, "light")
 
 
