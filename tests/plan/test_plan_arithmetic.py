@@ -540,7 +540,7 @@ def test_a_late_order_is_covered_at_its_price() -> None:
 def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
     answer = example().answer
     first = {s: min(q for t, q in answer.hardware.alone if t == s) for s, _ in answer.hardware.alone}
-    for (s, q), (_, words) in zip(first.items(), commands(answer), strict=True):
+    for (s, q), words in zip(first.items(), commands(answer), strict=True):
         one, flags = answer.hardware.placed[s, q], shlex.split(words.partition(": ")[2])
         assert flags[:2] == ["sheetgen", "recommend"]
         asked = dict(zip(flags[2::2], flags[3::2], strict=True))
