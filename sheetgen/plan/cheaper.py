@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.decisions import unserved
+from sheetgen.plan.decisions import Unserved, unserved
 from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.solve_plan import solved_plan
@@ -66,9 +66,10 @@ class Closing:
     over: tuple[str, ...]
 
 
-def cheaper(answer: Answer) -> tuple[Lever, ...]:
-    """The changes that make the plan cheaper, what saves most first."""
-    tried = (_worked_out(answer, [change]) for change in (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer)))
+def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
+    """The changes that make the plan cheaper, what saves most first. lost: what it does not serve."""
+    changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer))
+    tried = (_worked_out(answer, lost, [change]) for change in changes)
     return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
 
 
@@ -81,7 +82,7 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
     return best
 
 
-def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
+def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
     """The fewest levers, of each kind the best, with which every quarter is within its budget, of as many those that
     save most together; where no set of them does, all that work together. None where the budget holds, or nothing
     saves."""
@@ -89,7 +90,7 @@ def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
     for n in range(1, len(best) + 1) if answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
-            result = chosen[0] if n == 1 else _worked_out(answer, [lever.change for lever in chosen])
+            result = chosen[0] if n == 1 else _worked_out(answer, lost, [lever.change for lever in chosen])
             if result is not None:
                 sets.append((not result.over, result.saves_usd - result.bound_after_usd, chosen, result))
         if sets:
@@ -100,7 +101,7 @@ def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
     return together
 
 
-def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
+def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Change]) -> Lever | None:
     """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
     plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
     hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
@@ -113,14 +114,14 @@ def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    if _waiting(other) > _waiting(answer) + A_BIT:
+    if _waiting(unserved(other)) > _waiting(lost) + A_BIT:
         return None
     return Lever(changes[0], asked, saves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
 
 
-def _waiting(answer: Answer) -> float:
+def _waiting(lost: Sequence[Unserved]) -> float:
     """The days of services that have no machine yet."""
-    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in unserved(answer))
+    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in lost)
 
 
 def _policies(plan: Plan) -> Iterator[Change]:

@@ -59,21 +59,21 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws = drawn(answer)
-    every = with_commitments(answer, draws, with_break_even(answer, decisions(answer)))
+    draws, lost = drawn(answer), unserved(answer)
+    every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
-    levers = cheaper(answer)
+    levers = cheaper(answer, lost)
     return Findings(
         answer,
         draws,
         decided,
-        tuple(unserved(answer)),
+        tuple(lost),
         last,
         None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
-        tuple(checks(answer, decided)),
+        tuple(checks(answer, decided, lost)),
         levers,
-        closing(answer, levers),
-        tuple(served(answer)),
+        closing(answer, levers, lost),
+        tuple(served(answer, lost)),
     )
 
 
@@ -153,7 +153,7 @@ def unpriced(plan: Plan) -> Iterator[str]:
             )
 
 
-def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
+def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]) -> Iterator[Check]:
     """The statements that should hold before signing."""
     plan = answer.plan
     nothing = [
@@ -162,7 +162,7 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     nothing += [
         f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
         f"{plan.policy.plan_at} has no machine yet"
-        for gap in unserved(answer)
+        for gap in lost
     ]
     yield Check("every service is served", nothing)
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]

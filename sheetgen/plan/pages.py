@@ -14,13 +14,13 @@ from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, Lever, best_of_kinds
-from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, in_lines, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
-from sheetgen.plan.served import BUDGET, MACHINES, QUOTA, STEPS, Served
+from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan

@@ -220,6 +220,7 @@ def _unserved(answer: Answer, gap: Unserved) -> Record:
         "from": gap.first.isoformat(),
         "until": gap.last.isoformat(),
         "share": gap.share,
+        "limit": gap.limit,
     }
 
 

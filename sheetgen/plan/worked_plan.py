@@ -62,6 +62,11 @@ class Answer:
         return numpy.asarray(self.supply["committed_instances"] - self.supply["base_instances"])
 
     @cached_property
+    def rented_instances(self) -> Array:
+        """By type, quarter and case the machines that a quota counts: committed or bought."""
+        return numpy.asarray(self.supply["gap"] + self.supply["committed_instances"])
+
+    @cached_property
     def to_buy(self) -> Array:
         """By type, quarter and case the machines that are ordered: a mix's base, and what is missing beside it."""
         return numpy.asarray(self.supply["gap"] + self.supply["base_instances"])
@@ -102,11 +107,15 @@ class Answer:
         work_out(grid, "money")
         return grid, rented
 
+    def on(self, instance: str, q: int) -> list[int]:
+        """The services on a type of machine in a quarter, by position."""
+        placed = self.hardware.placed
+        some = (s for s in range(len(self.plan.services)) if (s, q) in placed)
+        return [s for s in some if placed[s, q].instance == instance]
+
     def beside(self, s: int, q: int) -> list[int]:
         """The other services on a service's type of machine in a quarter, by position."""
-        placed = self.hardware.placed
-        others = (i for i in range(len(self.plan.services)) if i != s and (i, q) in placed)
-        return [i for i in others if placed[i, q].instance == placed[s, q].instance]
+        return [i for i in self.on(self.hardware.placed[s, q].instance, q) if i != s]
 
     @property
     def asked_usd(self) -> tuple[float, float]:

@@ -197,7 +197,8 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
         less = numpy.array([[float(dice.randint(0, 5))] for _ in range(n)])
         more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
         prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
-        few, many = (bought(one, short, short) for short in (less, more))
+        none, flat = numpy.zeros(n), numpy.ones((n, 1))
+        (few,), (many,) = (bought(one, short, short, none, flat) for short in (less, more))
         usd = [float((each.machine_months * prices).sum()) for each in (few, many)]
         assert usd[0] <= usd[1] + 1e-9, (one, less, more)
         for q in range(late, n):  # what is short is there
@@ -376,3 +377,50 @@ def test_a_block_of_days_covers_a_late_order() -> None:
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
     assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
+
+
+FULL = SERVICE | {"demand": {"in_flight": 16 * 145}}  # sixteen machines
+TEN = {"quota": [{"type": NC40, "limit": 10, "request_lead_days": 21}]}  # raised on 4 January, with 14 days of approval
+
+
+def test_a_quota_limits_what_is_rented_until_it_is_raised() -> None:
+    """Sixteen machines ran on the first three days of the quarter, of which ten are allowed, and nothing was unserved.
+    Three of 90 days the six others are not there, nor paid."""
+    found = solved([FULL], 2, supply=TEN, policy={"approval_days": 14}, as_of="2026-11-30")
+    assert of_all(found, "needed", "supply") == [16, 16]
+    (lost,) = found["unserved"]
+    assert (lost["from"], lost["until"], lost["limit"]) == ("2027-01-01", "2027-01-03", "quota")
+    assert lost["share"] == pytest.approx(6 / 16)
+    assert of_all(found, "p90_usd") == pytest.approx([(16 - 6 * 3 / 90) * ON_DEMAND, 16 * ON_DEMAND])
+    order, quota = ([one for one in found["decisions"] if one["what"] == what] for what in ("order", "raise quota"))
+    assert [(one["late"], one["shed"]) for one in order] == [(False, [])]
+    assert order[0]["usd"] == pytest.approx(sum(of_all(found, "p90_usd")))
+    assert [(one["late"], one["there_on"], one["shed"]) for one in quota] == [(True, "2027-01-04", [lost])]
+    served = {one["limit"]: (one["until"], one["share"]) for one in found["served"] if one["quarter"] == "2027-Q1"}
+    assert served == {"machines": ("2027-01-03", pytest.approx(10 / 16)), "quota": (None, 0.6)}
+    (check,) = [one for one in found["checks"] if one["check"] == "every service is served"]
+    assert not check["ok"]
+
+
+def test_a_quota_limits_what_covers_a_late_order() -> None:
+    """Sixteen machines of a year are there on 12 February; until then ten are rented on demand, from 4 January on all
+    sixteen. The quota is in time for the second quarter's two."""
+    growing = FULL | {"growth": {"steps": {"2027-Q2": 18 / 16}}}
+    supply = TEN | {"lead_time_days": {"reserved-1yr": 60}}
+    policy = {"approval_days": 14, "buy": "reserved-1yr"}
+    found = solved([growing], 2, supply=supply, policy=policy, as_of="2026-11-30")
+    assert [(one["until"], one["share"]) for one in found["unserved"]] == [("2027-01-03", pytest.approx(6 / 16))]
+    covered = 10 * 42 / 90 + 6 * (42 - 3) / 90
+    first = covered * ON_DEMAND + 16 * ONE_YEAR * 48 / 90
+    assert of_all(found, "p90_usd") == pytest.approx([first, 18 * ONE_YEAR])
+    assert found["money"][0]["late_usd"] == pytest.approx(covered * ON_DEMAND)
+
+
+def test_the_lowest_priority_waits_for_a_quota() -> None:
+    """Of five machines four are allowed: the batch of two lacks one. One that is committed counts."""
+    supply = {"quota": [{"type": NC40, "limit": 4, "request_lead_days": 60}]}
+    for there in ({}, {"committed": [{"id": "c", "type": NC40, "count": 1, "until": "2028-12-31", "usd_per_hour": 5}]}):
+        found = solved(PAIR, supply=supply | there)
+        assert {one["service"]: one["share"] for one in found["unserved"]} == {"batch": pytest.approx(0.5)}
+        (days,) = {(one["from"], one["until"]) for one in found["unserved"]}
+        assert days == ("2027-01-01", "2027-01-24")
