@@ -65,9 +65,9 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
     money = answer.money
     for q, quarter in enumerate(map(str, answer.plan.quarters)):
         spend = [float(money["spend_usd"][q, z]) for z in CASE.values()]
-        reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
+        reserves = [float(money["reserve_usd"][q, CASE[name]]) for name in ("p50", "p90")]
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
-        yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
+        yield "Money", quarter, [budget, *spend, *reserves, ..., answer.verdicts[q]]
     orders = (decision for decision in decisions(answer, ()) if decision.what == "order")
     for n, order in enumerate(sorted(orders, key=lambda order: (order.instance, order.needed_from))):
         yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd]

@@ -292,14 +292,16 @@ def summary(record: Json) -> list[str]:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
     rows = [
-        ("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
-        ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds"),
+        ("US $" if sign == "$" else sign, "", "p50, with", "Budget", "p90, with", "Budget", "Budget"),
+        ("Quarter", "Budget", "contingency", "left", "contingency", "left", "holds"),
     ]
     for quarter in record["money"]:
-        budget, spent = quarter["budget_usd"], (quarter["p50_usd"], quarter["p90_usd"], quarter["contingency_p90_usd"])
-        left = None if budget is None else budget_left_usd(budget, *spent[1:])
-        amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
-        rows.append((quarter["quarter"], *amounts, quarter["verdict"]))
+        budget, amounts = quarter["budget_usd"], [quarter["budget_usd"]]
+        for quantile in ("p50", "p90"):
+            spent = quarter[f"{quantile}_usd"], quarter[f"contingency_{quantile}_usd"]
+            amounts += [sum(spent), None if budget is None else budget_left_usd(budget, *spent)]
+        texts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in amounts)
+        rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
         saved, way = decision["expected_saving_usd"], decision["or"]

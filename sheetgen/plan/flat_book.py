@@ -503,15 +503,13 @@ class _Sheets:
             self.already = already  # of all quarters, at last
             row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserve = derived(_contingency, row[3], *already, share)
-                row.append(sheet.link(here, 5, reserve, USD, role, lock="column"))
-                row.append(sheet.link(here, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
+                reserves = [derived(_contingency, usd, *already, share) for usd in row[2:4]]
             else:
-                totals = (_total([refs[q] for q in many]) for refs in self.columns[4:6])
-                row += [sheet.link(here, 5 + i, amount, USD, role, lock="column") for i, amount in enumerate(totals)]
+                reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
+            row += [sheet.link(here, 5 + i, reserve, USD, role, lock="column") for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
-            verdict = derived(_verdict, row[0], row[2], row[5], *already, share)
+            verdict = derived(_verdict, row[0], *row[2:6])
             row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
             sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
             for refs, ref in zip(self.columns, row, strict=True):
@@ -902,14 +900,10 @@ def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
     return where(is_number(usd), reserve_usd(usd, committed, owned, share), PULL)
 
 
-def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
-    left = where(is_number(usd), budget_usd - usd - reserve_usd, PULL)
-    return where(is_number(budget_usd), left, NONE)
-
-
-def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    left = number_where(is_number(budget_usd), budget_usd - p50_usd - reserve_usd(p50_usd, committed, owned, share))
-    return where(is_number(p50_usd), budget_verdict(left, left_p90_usd), PULL)
+def _verdict(budget_usd: Any, p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any) -> Any:
+    cases = (p50_usd, reserve_p50_usd), (p90_usd, reserve_p90_usd)
+    left = (number_where(is_number(budget_usd), budget_usd - usd - reserve) for usd, reserve in cases)
+    return where(both(is_number(p50_usd), is_number(p90_usd)), budget_verdict(*left), PULL)
 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:

@@ -125,7 +125,7 @@ def _within(answer: Answer, limits: Sequence[Limit]) -> Iterator[Served]:
             shares[s] = [step / STEPS for _, step in cases]
             tried |= zip(cases, _worked_out(answer, limits, shares, which), strict=True)
         for i in mine:
-            n = STEPS if fits(i, STEPS) else next(step for step in range(1, STEPS) if not fits(i, step)) - 1
+            n = STEPS if fits(i, STEPS) else next(step for step in range(1, STEPS + 1) if not fits(i, step)) - 1
             live[s, i], key, more = n / STEPS, (i, subjects[i, s]), None
             spent[i] = tried[i, n].usd if n else spent[i]
             if n < STEPS and key in whole:

@@ -44,9 +44,13 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardw
 def _mean_usd(answer: Answer) -> float:
     """The cost of a plan and its moves, on average at p50 and at the quantile that is bought."""
     spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
-    plan, months = answer.plan, answer.plan.months
-    moves = sum(moving_usd(plan, place, months[q]) for (_, q), place in answer.hardware.placed.items() if place.moved)
-    return float(spend) + moves
+    return float(spend) + moves_usd(answer, answer.plan)
+
+
+def moves_usd(answer: Answer, plan: Plan) -> float:
+    """The cost of a plan's moves, as a plan counts them."""
+    moved = ((q, place) for (_, q), place in answer.hardware.placed.items() if place.moved)
+    return sum(moving_usd(plan, place, plan.months[q]) for q, place in moved)
 
 
 def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:

@@ -424,3 +424,45 @@ def test_the_lowest_priority_waits_for_a_quota() -> None:
         assert {one["service"]: one["share"] for one in found["unserved"]} == {"batch": pytest.approx(0.5)}
         (days,) = {(one["from"], one["until"]) for one in found["unserved"]}
         assert days == ("2027-01-01", "2027-01-24")
+
+
+def test_a_term_that_costs_more_than_on_demand_is_said() -> None:
+    """At $9 an hour for a year, and $6.98 on demand: the page said nothing of it."""
+    dear = {"policy": {"buy": "reserved-1yr"}, "prices": {"usd_per_hour": {NC40: 9}}}
+    for more, holds in ((dear, False), ({"policy": {"buy": "reserved-1yr"}}, True)):
+        found = solved([SERVICE], 4, **more)
+        (check,) = [one for one in found["checks"] if one["check"].startswith("every term costs less")]
+        assert check["ok"] == holds and all(NC40 in line for line in check["found"])
+        saved = {one["what"]: one["usd"] for one in found["cheaper"]}
+        assert ("buy: on-demand" in saved) != holds
+        if not holds:
+            assert saved["buy: on-demand"] == pytest.approx(3 * 4 * (9 - 6.98) * 730 * 3)
+
+
+def test_old_prices_are_said() -> None:
+    """That of the machine was read on 18 June 2026, 226 days before the day of the plan; of one that is stated nothing
+    is old."""
+    for more, holds in (({}, False), ({"prices": {"usd_per_hour": {NC40: 7}}}, True)):
+        found = solved([SERVICE], as_of="2027-01-30", **more)
+        (check,) = [one for one in found["checks"] if one["check"] == "no price is older than 180 days"]
+        assert check["ok"] == holds and (holds or NC40 in check["found"][0])
+
+
+def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
+    """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
+    nothing. Where a move costs more than it saves, and is stated, nothing is offered."""
+    growing = {"id": "one", "demand": {"in_flight": 20}, "model": "8b", "growth": {"series": [1, 10, 40]}}
+    supply = {"allowed": {"instances": ["aws/g6.xlarge", "aws/p5.4xlarge", NC40]}}
+
+    def offered(**policy: float) -> tuple[float, list[dict[str, Any]]]:
+        found = solved([growing], supply=supply, policy=policy)
+        return sum(of_all(found, "p90_usd")), [one for one in found["cheaper"] if one["kind"] == "machines"]
+
+    here, levers = offered(moving_cost_usd=100)
+    cheapest, none = offered(moving_cost_usd=0, near_tie_fraction=0)
+    assert not none and here > cheapest
+    best = max(levers, key=lambda one: one["usd"])
+    assert best["usd"] == pytest.approx(here - cheapest) and best["moves_usd"] == 100
+    assert offered(moving_cost_usd=10**6)[1] == []
+    judged = offered()[1]
+    assert judged and judged[0]["moves_usd"] > 0
