@@ -249,13 +249,18 @@ class _Reading:
             instance = types[part.type] = self._found((*place, "type"), self._instance, part.type, region)
             is_priced = instance is not None and (instance.price(part.purchase) or instance.price(ON_DEMAND))
             if instance is not None and part.usd_per_hour is None and not is_priced:
-                where = f"in region {shown(region)!r}" if region else "in the catalogs"
-                text = f"{instance.id} has no price for {part.purchase} or on demand {where}. Give usd_per_hour."
+                text = (
+                    f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}. Give usd_per_hour."
+                )
                 self.problems.append(((*place, "type"), text))
             self.problems += _term_faults(part, place)
         for i, quota in enumerate(supply.quota if supply else ()):
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
-            types[quota.type] = self._found(("supply", "quota", i, "type"), self._instance, name, region)
+            place = "supply", "quota", i, "type"
+            limited = types[quota.type] = self._found(place, self._instance, name, region)
+            if limited is not None and not limited.prices:
+                text = f"{limited.id} has no price {_where(region)}, so no service is put on it. Leave its quota out."
+                self.problems.append((place, text))
         return gpus, {name: sold for name, sold in types.items() if sold is not None}
 
     def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
@@ -322,6 +327,11 @@ class _Reading:
                 if asked.get(key) is None:
                     asked[key] = self._asked(place[:-1] if len(place) > len(base) else base, own, options)
         return {key: question for key, question in asked.items() if question is not None}
+
+
+def _where(region: str) -> str:
+    """The place of prices that are missing."""
+    return f"in region {shown(region)!r}" if region else "in the catalogs"
 
 
 def _too_much(plan: Plan) -> Iterator[Problem]:
