@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
-from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
+from sheetgen.cli.options import (
+    SHEET,
+    brand_option,
+    command,
+    common,
+    flags_option,
+    text_options,
+    with_scenario,
+    with_tiers,
+)
 from sheetgen.cli.output import folded, note, print_json, say, say_measured, step, warn, warn_of_letters
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import count
@@ -22,19 +31,9 @@ if TYPE_CHECKING:
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
-OWN_LOAD = (
-    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
-    (
-        "input_tokens",
-        "TOKENS",
-        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
-    ),
-    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
-)
-
 
 @command()
-@text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
+@text_options(*SHEET)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
@@ -64,13 +63,10 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.question.sheet_question import ask
-    from sheetgen.question.stated_load import RATES
 
     flags = asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
-    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
-        asked["tiers"] = ",".join(str(tier.requests) for tier in catalog.tiers())
-    question = ask(catalog, asked)
+    question = ask(catalog, with_tiers(asked, catalog))
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
     answer = answered(question)
     question, record = answer.question, answer.record

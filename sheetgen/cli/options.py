@@ -25,6 +25,17 @@ PACE = ("measured", "factors")
 LOAD = ("rate", "active", "at_once")
 DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
+# A load of one's own in place of workloads, with a sheet's words.
+OWN_LOAD = (
+    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
+    (
+        "input_tokens",
+        "TOKENS",
+        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
+    ),
+    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
+)
+SHEET = ("sheet", *OWN_LOAD, "rate", "active", *ANSWER)  # of what a sheet is built from
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
 TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
@@ -229,6 +240,15 @@ def with_scenario(path: str | None, options: Options) -> dict[str, Raw]:
     if merged.get("ask") and str(merged.get("together")).lower() == "yes":
         raise ScenarioError("ask names one model to approve, and together the total of all. Leave one of them out.")
     return merged
+
+
+def with_tiers(given: dict[str, Raw], catalog: Catalog) -> dict[str, Raw]:
+    """The options of a sheet; a load of one's own that states no number of requests has the usual ones."""
+    from sheetgen.question.stated_load import RATES
+
+    if not given.get("context_tokens") or any(given.get(name) is not None for name in ("tiers", *RATES)):
+        return given
+    return {**given, "tiers": ",".join(str(tier.requests) for tier in catalog.tiers())}
 
 
 def _of_scenario(path: str, options: Options) -> dict[str, Raw]:
