@@ -103,18 +103,23 @@ def order_of(options: parse.Options) -> Order:
     return Order(formats, bool(named), place, brand, archive, given["flags"], asked)
 
 
+def with_tiers(given: Mapping[str, parse.Raw], catalog: Catalog) -> Mapping[str, parse.Raw]:
+    """The options of a sheet; a load of one's own that states no number of requests has the usual ones."""
+    from sheetgen.question.stated_load import RATES
+
+    if not given.get("context_tokens") or any(given.get(name) is not None for name in ("tiers", *RATES)):
+        return given
+    return {**given, "tiers": ",".join(str(tier.requests) for tier in catalog.tiers())}
+
+
 def question_of_sheet(order: Order, catalog: Catalog) -> Question:
-    """The sheet's question; a context of one's own without a load is asked for at every usual number of requests."""
+    """The question that the sheet's options ask."""
     from sheetgen.launch.flags import engines_asked
     from sheetgen.question.sheet_question import ask
-    from sheetgen.question.stated_load import RATES
 
     if order.flags is not None:
         engines_asked(order.flags, catalog)  # an unknown engine is refused before the work
-    asked = order.asked
-    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
-        asked = {**asked, "tiers": ",".join(str(tier.requests) for tier in catalog.tiers())}
-    return ask(catalog, asked)
+    return ask(catalog, with_tiers(order.asked, catalog))
 
 
 def launched_answer(answer: Answer, flags: str | None, catalog: Catalog) -> tuple[Answer, Mapping[int, Launch]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sheetgen.cli.options import (
-    ANSWER,
+    SHEET,
     brand_option,
     command,
     common,
@@ -40,19 +40,9 @@ if TYPE_CHECKING:
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
-OWN_LOAD = (
-    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
-    (
-        "input_tokens",
-        "TOKENS",
-        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
-    ),
-    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
-)
-
 
 @command()
-@text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
+@text_options(*SHEET)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")

@@ -467,21 +467,20 @@ function reasonToDecline({ question, grid }, rented, onDemand) {
 const stepped = (step) => Math.round(step * FACTS.chance_step * 100) / 100;
 const levelZ = (confidence) => workOutCase(PROGRAMS.level, { confidence })("confidence_z");
 
-// By confidence the very cheapest, with how sure it is in fact; null where nothing is.
+// By confidence the very cheapest, with how sure it is in fact, in the layout that the choice takes of it; null where
+// nothing is.
 function byConfidence({ question, grid, best }) {
   const { even, sure } = FACTS.levels,
     asked = question.confidence;
   return [...new Set([even, asked, sure])]
     .sort((one, other) => one - other)
     .map((confidence) => {
-      let level = grid,
-        rental = grid.isEven ? null : best?.cheapest;
-      if (confidence !== asked) {
-        level = readAgain(grid, confidence === even ? "at_even_chance" : "at_sure_chance");
-        rental = picked(level)?.cheapest;
-      }
-      if (!rental) return null;
-      return surely(level, confidence, rental);
+      const isAsked = confidence === asked;
+      if (isAsked && (grid.isEven || !best)) return null;
+      const tables = isAsked ? "at_lowest_price" : confidence === even ? "at_even_chance" : "at_sure_chance";
+      const level = readAgain(grid, tables),
+        rental = picked(level);
+      return rental && surely(level, confidence, rental);
     });
 }
 
@@ -513,8 +512,8 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
     step > Math.round(levels.even / chance_step);
     step--
   ) {
-    const level = atLevel(grid, levelZ(stepped(step))),
-      rental = pick(level)?.cheapest;
+    const level = readAgain(atLevel(grid, levelZ(stepped(step))), "at_lowest_price"),
+      rental = picked(level);
     const found = rental && surely(level, stepped(step), rental);
     if (found && isClear(found)) return found;
   }

@@ -489,6 +489,7 @@ ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"),
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
 # What depends on the level of certainty, up to the choice.
 AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
+LOWEST_PRICE: dict[str, str | float] = {"near_tie_fraction": 0.0}  # only offers at the lowest price are chosen among
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
     AXES,
@@ -499,8 +500,9 @@ AGAIN = Program(
         Again("without_loss", {"survive": 0.0}, ("costs", "choice")),
         Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
         Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
-        Again("at_even_chance", {"level_z": 0.0}, AT_LEVEL),
-        Again("at_sure_chance", {"level_z": certainty.SURE_Z}, AT_LEVEL),
+        Again("at_lowest_price", LOWEST_PRICE, ("choice",)),
+        Again("at_even_chance", {"level_z": 0.0, **LOWEST_PRICE}, AT_LEVEL),
+        Again("at_sure_chance", {"level_z": certainty.SURE_Z, **LOWEST_PRICE}, AT_LEVEL),
         Again("at_levels", {}, AT_LEVEL[:-1]),
         Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
         Again(

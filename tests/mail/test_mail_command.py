@@ -225,7 +225,26 @@ def test_what_is_wrong_is_told_in_a_line(case: str, empty_folder: Path) -> None:
 
 def test_no_option_takes_a_password() -> None:
     names = {name for p in main.commands["mail"].params for name in p.opts}
-    assert not [n for n in names if "pass" in n or "user" in n or "secret" in n]
+    people = {"--users", "--requests-per-user-per-day"}
+    assert not [n for n in names - people if "pass" in n or "user" in n or "secret" in n]
     with pytest.raises(AssertionError):
         run_output: Any = run("mail", "--to", SECRET)  # the helper sees a secret that is printed
         del run_output
+
+
+def test_a_message_states_its_load_as_a_build_does(empty_folder: Path) -> None:
+    commands = main.commands  # type: ignore[attr-defined]
+    of_build, of_mail = ({parameter.name for parameter in commands[name].params} for name in ("build", "mail"))
+    assert of_build - of_mail == {"format", "attach", "flags"}
+    few = ("--models", "8b", "--ask", "8b", *FEW, "--as-of", "2026-11-20", "--out", ".")
+    assert run("build", *few, "--users", "900", "--format", "json", "--name", "built").exit_code == 0
+    (cell,) = (
+        cell
+        for cell in json.loads((empty_folder / "built.json").read_text())["cells"]
+        if cell["workload"] == "rag"
+    )  # fmt: skip
+    told = run("mail", "--to", "vp@acme.com", *few, "--users", "900", "--dry-run").stdout
+    assert "900 people" in told and f"${cell['monthly_usd']:,.0f} a month" in told
+    own = run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--concurrent-requests", "9", "--dry-run")
+    assert own.exit_code == 2  # a load of one's own at once is a tier, as it is of build
+    assert run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--dry-run").exit_code == 0
