@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import functools
+import inspect
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy
 
@@ -23,7 +24,7 @@ from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
-from sheetgen.question.inputs import INPUTS
+from sheetgen.question.inputs import INPUTS, OPTION_GROUPS, asked_in
 from sheetgen.question.measurements import (
     NOTHING_MEASURED,
     Measurements,
@@ -262,6 +263,26 @@ def _as_result(name: str, column: Column) -> Column:
     return numpy.round(column * scale) / scale
 
 
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def with_options(*names: str, **defaults: Raw) -> Callable[[Function], Function]:
+    """Names the options of a function in its signature, so that a notebook completes them."""
+
+    def named(function: Function) -> Function:
+        own = inspect.signature(function).parameters.values()
+        kept = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        options = {**dict.fromkeys(names), **defaults}
+        for parameter in kept:
+            options.pop(parameter.name, None)
+        asked = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options[name]) for name in options]
+        function.__signature__ = inspect.Signature([*kept, *asked])  # type: ignore[attr-defined]
+        return function
+
+    return named
+
+
+@with_options(**DEFAULTS)
 def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dict[str, Any]:
     """One deployment, part by part: every input with the defaults used, and every result that `sheetgen explain` lists.
 
@@ -270,11 +291,11 @@ def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dic
     error. `measured` is a benchmark's file, or a list of them, as `--measured` takes it: its points set the times
     where they are of this deployment. Raises ScenarioError or CatalogError with every problem found.
     """
-    sized = sized_point({**inputs, "measured": measured}, _catalog(catalogs))
+    sized = sized_point({**inputs, "measured": measured}, catalog_of(catalogs))
     return with_measured(record(sized), sized.measured)
 
 
-def _catalog(catalogs: Catalogs) -> Catalog:
+def catalog_of(catalogs: Catalogs) -> Catalog:
     """The shipped catalogs with one folder or several laid over them; catalogs that are open already are returned
     unchanged."""
     if isinstance(catalogs, Catalog):
@@ -285,7 +306,7 @@ def _catalog(catalogs: Catalogs) -> Catalog:
     return Catalog(*folders)
 
 
-def _check_types(given: Options) -> None:
+def check_types(given: Options) -> None:
     """Refuse values of a type that no input has, and blanks where a value is meant."""
     problems = []
     for name, value in given.items():
@@ -315,7 +336,7 @@ def sized_point(inputs: Options, catalog: Catalog) -> Sized:
         if value is not None:
             named[long] = value
     measured = read_measured(named.pop("measured", None), catalog)
-    _check_types(named)
+    check_types(named)
     sized = size_columns({name: [value] for name, value in named.items()}, 1, catalog, measured=measured)
     if (error := sized.points.errors[0]) is not None:
         raise ScenarioError(*error.splitlines())
@@ -352,7 +373,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
-    catalog = _catalog(catalogs)
+    catalog = catalog_of(catalogs)
     points = read_measured(measured, catalog)
     whole: Columns = {}
     named: NamedRows = {}
@@ -391,6 +412,10 @@ class Answered(dict[str, Any]):
         return f"<p>{asked}</p><p><b>{answer}</b></p><table>{rows}</table>"
 
 
+REVERSE = ("budget_usd", "have")
+
+
+@with_options(*ONE_LOAD, *(asked.asked_as for asked in asked_in(*OPTION_GROUPS)), *REVERSE)
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
 
@@ -405,15 +430,12 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 
     Raises ScenarioError or CatalogError with every problem found.
     """
-    catalog, reverse = _catalog(catalogs), {name: options.pop(name, None) for name in REVERSE}
+    catalog, reverse = catalog_of(catalogs), {name: options.pop(name, None) for name in REVERSE}
     if any(value is not None for value in reverse.values()):
         return reversed_question(options, catalog, **reverse).record()
     solved = recommended(options, catalog)
     record = sheet_record(solved)
     return Answered(recommend_document(record, solved.question), solved.question, record)
-
-
-REVERSE = ("budget_usd", "have")
 
 
 def reversed_question(options: Options, catalog: Catalog, budget_usd: float | str | None, have: str | None) -> Reverse:
@@ -529,7 +551,7 @@ def question_of(options: Options, catalog: Catalog, on_demand_where_unsold: bool
             raise ScenarioError(f"unknown option {shown(name)!r}.{did_you_mean(name, (*ONE_LOAD, *OPTIONS))}")
         if name in NAME_LISTS and isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
             asked[name] = ",".join(value)
-    _check_types(asked)
+    check_types(asked)
     if "context" in asked and "context_tokens" in asked:
         raise ScenarioError("context_tokens is given twice, as context_tokens and by its short spelling. Keep one.")
     model = asked.pop("model", "")

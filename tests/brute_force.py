@@ -887,11 +887,11 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
     return [one for one in tried if one], None in tried
 
 
-def choose(served: list[Plan]) -> tuple[Plan, Plan]:
+def choose(served: list[Plan], near_tie: Decimal = NEAR_TIE) -> tuple[Plan, Plan]:
     """The chosen and the very cheapest."""
     lowest = min(one.monthly for one in served)
     cheapest = min((one for one in served if one.monthly == lowest), key=lambda one: (one.gpus, one.offer.order))
-    near = [one for one in served if one.monthly <= lowest * (1 + NEAR_TIE) and one.gpus <= cheapest.gpus]
+    near = [one for one in served if one.monthly <= lowest * (1 + near_tie) and one.gpus <= cheapest.gpus]
 
     def rank(one: Plan) -> tuple[Any, ...]:
         how = (-one.served, one.monthly, one.replica.tp, one.replica.dp, one.offer.order)
@@ -975,9 +975,9 @@ def answer_at(load: Load, discount: str, asked: float | None = None) -> Answer |
 
 
 def cheapest_at(load: Load, confidence: float, discount: str = "0") -> Plan | None:
-    """The very cheapest that serves a load at a confidence, or nothing."""
+    """Of all that cost the least and serve a load at a confidence, the one that is chosen; or nothing."""
     served = plans(replace(load, confidence=confidence), candidates(discount, load.purchase), *load.targets)[0]
-    return choose(served)[1] if served else None
+    return choose(served, Decimal(0))[0] if served else None
 
 
 def rate_in_words(load: Load) -> tuple[float, int] | None:

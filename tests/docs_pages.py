@@ -9,14 +9,14 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
 import click
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from sheetgen.cli import main
 
@@ -113,10 +113,16 @@ def commands(page: Path) -> Iterator[Command]:
 def run(command: Command) -> tuple[int, str]:
     """Its exit status, and its result, of one that failed what it says, too."""
     stdin = Path(command.stdin).read_text("utf-8") if command.stdin else None
-    result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, command.words, input=stdin)
+    result = invoke(command.words, stdin)
+    return result.exit_code, result.output if result.exit_code else result.stdout
+
+
+def invoke(words: Sequence[str], stdin: str | None = None) -> Result:
+    """The result of a command on the day of the docs, in their width; a bug keeps its traceback."""
+    result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, words, input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.output if result.exit_code else result.stdout
+    return result
 
 
 def parse(command: Command) -> tuple[int, str]:
@@ -145,7 +151,8 @@ def set_up(folder: Path) -> Path:
     return folder
 
 
-def main_of_this() -> None:
+def write() -> None:
+    """Write the outputs in the pages of docs anew."""
     for page in PAGES:
         text, outputs = page.read_text("utf-8"), list[tuple[int, int, str]]()
         with tempfile.TemporaryDirectory() as folder, chdir(set_up(Path(folder))):
@@ -160,4 +167,4 @@ def main_of_this() -> None:
 
 
 if __name__ == "__main__":
-    main_of_this()
+    write()

@@ -65,10 +65,10 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
     money = answer.money
     for q, quarter in enumerate(map(str, answer.plan.quarters)):
         spend = [float(money["spend_usd"][q, z]) for z in CASE.values()]
-        reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
+        reserves = [float(money["reserve_usd"][q, CASE[name]]) for name in ("p50", "p90")]
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
-        yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
-    orders = (decision for decision in decisions(answer) if decision.what == "order")
+        yield "Money", quarter, [budget, *spend, *reserves, ..., answer.verdicts[q]]
+    orders = (decision for decision in decisions(answer, ()) if decision.what == "order")
     for n, order in enumerate(sorted(orders, key=lambda order: (order.instance, order.needed_from))):
         yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd]
 
@@ -78,7 +78,7 @@ def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     wrong = []
     orders = [n for n in range(5, 60) if values.get(("Decisions", f"B{n}")) == "order"]
     orders.sort(key=lambda n: (values["Decisions", f"D{n}"], values["Decisions", f"E{n}"]))
-    if len(orders) != (n_orders := sum(decision.what == "order" for decision in decisions(answer))):
+    if len(orders) != (n_orders := sum(decision.what == "order" for decision in decisions(answer, ()))):
         return [f"{len(orders)} orders in the workbook, {n_orders} in Python"]
     for sheet, key, wanted in expected_cells(answer):
         if sheet == "Decisions":

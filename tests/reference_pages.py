@@ -34,7 +34,7 @@ from sheetgen.question.parse import FLAG, Kind
 from sheetgen.units import DTYPES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
-MADE = "Made by `python tests/reference_pages.py`; held to the code by `tests/test_reference_pages.py`."
+MADE = "Made by `python tests/reference_pages.py`; held to the code by `tests/test_docs.py`."
 ANY_COMMAND = ("--json", "--catalogs DIR", "-q, --quiet", "-h, --help")
 CELLS = "Cells of the workbook, and what its readers note"
 
@@ -381,6 +381,11 @@ def documents() -> dict[str, str]:
     }
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write the pages of docs/reference/ anew."""
     for file, text in documents().items():
         (FOLDER / file).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    write()

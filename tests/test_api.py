@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
 import math
 import random
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ from typing import Any
 import pandas
 import pytest
 from amounts import amount
+from click.testing import CliRunner
 
 import sheetgen
 from sheetgen.catalog import Catalog, default_folder
+from sheetgen.cli import main
 from sheetgen.errors import CatalogError, ScenarioError
 
 INPUTS = [
@@ -506,7 +510,7 @@ def test_a_frame_with_cells_of_any_kind() -> None:
     )
     sized = sheetgen.size_frame(frame)
     assert sized["error"].notna().tolist() == [True, False, False, True]
-    assert "context_tokens is 'inf', which is not a number." in sized["error"][0]
+    assert "context_tokens is 'inf'" in sized["error"][0]
     assert sized["context_tokens"].isna().tolist() == [True, False, False, True]
     assert sized["concurrent_requests"].tolist() == [1, 1, 3, 4]
     with pytest.raises(ScenarioError, match="not list"):
@@ -531,3 +535,46 @@ def test_a_notebook_shows_the_lines_of_an_answer() -> None:
     nothing = sheetgen.recommend(model="kimi-k2", users=20, instances="aws/g6.xlarge", span_machines="never")
     assert nothing["verdict"] in nothing._repr_html_() or "othing" in nothing._repr_html_()  # type: ignore[attr-defined]
     assert {"recommend", "size", "size_frame"} <= set(dir(sheetgen))
+
+
+SHEET: dict[str, Any] = {"models": ["8b"], "workloads": "rag", "tiers": [32], "as_of": "2026-11-20"}
+
+
+def test_build_writes_the_files_of_the_command_and_returns_their_paths_and_the_record(tmp_path: Path) -> None:
+    built = sheetgen.build(**SHEET, format=["xlsx", "json"], out=tmp_path / "mine", name="a")
+    assert built.paths == {ending: tmp_path / "mine" / f"a.{ending}" for ending in ("xlsx", "json")}
+    words = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20", "--format", "xlsx,json")
+    made = CliRunner().invoke(main, ["build", *words, "--out", str(tmp_path), "--name", "a"])
+    assert made.exit_code == 0, made.output
+    assert {path.read_bytes() == (tmp_path / path.name).read_bytes() for path in built.paths.values()} == {True}
+    assert json.loads(built.paths["json"].read_text("utf-8")) == built
+    shown = built._repr_html_()
+    assert "a.xlsx" in shown and f"${built['cells'][0]['monthly_usd']:,.0f}" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"modles": "8b"}, "'modles'"),
+        ({"format": "docx"}, "'docx'"),
+        ({"flags": "no-such-engine"}, "no-such-engine"),
+        ({"models": "no-such-model"}, "no-such-model"),
+        ({"users": "many"}, "many"),
+        ({"users": {}}, "users"),
+        ({"name": "../a"}, "../a"),
+        ({"catalogs": 3}, "catalogs"),
+    ],
+)
+def test_build_refuses_before_it_writes(options: dict[str, Any], named: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(named)):
+        sheetgen.build(**{**SHEET, "format": "json", "out": tmp_path, **options})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_completion_shows_the_functions_and_their_options() -> None:
+    assert [name for name in dir(sheetgen) if not name.startswith("_")] == ["build", "recommend", "size", "size_frame"]
+    of_build = {option.name for option in main.commands["build"].params} - {"as_json", "quiet", "scenario", "catalogs"}
+    assert of_build < {*inspect.signature(sheetgen.build).parameters}
+    asked = inspect.signature(sheetgen.recommend).parameters
+    assert {"catalogs", "model", "users", "context", "discount_fraction", "budget_usd"} < {*asked}
+    assert inspect.signature(sheetgen.size).parameters["tensor_parallel_size"].default == 1

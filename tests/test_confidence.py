@@ -14,7 +14,7 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG, amount
-from answers import recommend_json, recommend_text
+from answers import recommend_json, recommend_text, record_for
 from recalculation import (
     compare,
     edit,
@@ -267,3 +267,17 @@ def test_a_workbook_answers_at_an_even_chance_what_nothing_serves_at_the_confide
     assert months == [choice.monthly_usd for choice in solved.choices] and solved.choices[0].chance < 0.7
     poison(built, poisoned)
     assert not compare(built, recalculate_with_formualizer(poisoned, tmp_path / "c.xlsx")).mismatches
+
+
+def test_the_same_machines_are_as_sure_wherever_they_stand() -> None:
+    """The surer answer for a long document is the same machine as an answer asked for there: in one layout."""
+    question = ask(Catalog(), {"models": "70b", "workloads": "long-doc", "tiers": "8"})
+    (cell,) = record_for(solve(question)).headline_cells
+    for level in filter(None, cell.by_confidence):
+        alone = sheetgen.recommend(
+            model="70b", context=cell.context_tokens, output_tokens=cell.output_tokens, concurrent_requests=8,
+            confidence=level.confidence, instances=level.instance, near_tie_fraction=0,
+        )  # fmt: skip
+        assert (alone["n_instances"], alone["chance"]) == (level.n_instances, pytest.approx(level.chance, rel=1e-9))
+    sure_level = cell.at_level(0.9)
+    assert sure_level is not None and str(sure(sure_level.chance)) == "over 95% sure"

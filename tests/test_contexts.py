@@ -33,8 +33,8 @@ def test_a_context_shorter_than_the_answer_is_refused():
     with pytest.raises(ScenarioError) as found:
         _asked(contexts="rag=512,chat=1000")
     assert [str(p).partition(" of")[0] for p in found.value.problems] == ["chat: the answer", "rag: the answer"]
-    assert "1,024 tokens is longer than the context of 512" in found.value.problems[1]
-    with pytest.raises(ScenarioError, match="long-doc: the answer of 131,073 tokens is longer"):
+    assert "context of 512" in found.value.problems[1]
+    with pytest.raises(ScenarioError, match=r"long-doc: .* 131,073 tokens"):
         _asked(typed={"inputs": {"output_long_doc": 131_073}})
 
 
@@ -46,5 +46,5 @@ def test_a_shorter_answer_makes_room_for_a_short_context():
 
 def test_an_answer_longer_than_its_context_is_refused_on_decision():
     typed = {"inputs": {"decision_context_tokens": 1000, "decision_answer_tokens": 1001}}
-    with pytest.raises(ScenarioError, match="Decision: the answer of 1,001 tokens is longer than the context of 1,000"):
+    with pytest.raises(ScenarioError, match=r"Decision: .* 1,001 tokens .* 1,000"):
         decision(solve(_asked(typed=typed)))

@@ -1,7 +1,8 @@
-"""Every command of README.md and docs/ runs as it is written and prints what the page says; every link leads somewhere.
+"""Every text that one command renews is today's: the approved outputs, docs/reference/, and what commands print in
+README.md and docs/, where each runs as it is written and every link leads somewhere.
 
-In the gate, commands that draw a workbook or a PDF, and those that read what these write, are only parsed, and so are
-two thirds of the answers whose print no page shows.
+A change of wording fails here alone. In the gate, commands of the docs that draw a workbook or a PDF, and those that
+read what these write, are only parsed, and so are two thirds of the answers whose print no page shows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 
 import pytest
+from approved import FOLDER, OUTPUTS, RENEW, output
 from click.testing import CliRunner
 from docs_pages import (
     NOT_RUN,
@@ -27,12 +29,16 @@ from docs_pages import (
     set_up,
     without_fingerprints,
 )
+from reference_pages import FOLDER as REFERENCE
+from reference_pages import documents
 
 from sheetgen.cli import main
 from sheetgen.cli.answer_text import _no_hardware
 from sheetgen.question.inputs import BY_OPTION
 from sheetgen.report.answer_lines import answer_lines
 
+REFERENCE_PAGES = documents()
+RENEWED = f"`{RENEW}` writes it anew: read the difference."
 MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its commands
 
 
@@ -60,7 +66,7 @@ def did(command: Command, page: Path, whole: bool) -> str:
         return f"{where}\n{output}"
     shown = as_shown(command.printed, output)
     is_other = without_fingerprints(shown) != without_fingerprints(command.printed)
-    return f"{where} prints\n{shown}" if command.printed and is_other else ""
+    return f"{where} prints\n{shown}{RENEWED}" if command.printed and is_other else ""
 
 
 def wrong(page: Path, whole: bool) -> list[str]:
@@ -71,6 +77,16 @@ def wrong(page: Path, whole: bool) -> list[str]:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(set_up(tmp_path))
     return tmp_path
+
+
+@pytest.mark.parametrize("file", OUTPUTS)
+def test_approved_output(file: str) -> None:
+    assert output(file) == (FOLDER / file).read_text("utf-8"), RENEWED
+
+
+@pytest.mark.parametrize("file", REFERENCE_PAGES)
+def test_reference_page(file: str) -> None:
+    assert REFERENCE_PAGES[file] == (REFERENCE / file).read_text("utf-8"), RENEWED
 
 
 @pytest.mark.some(8)

@@ -24,11 +24,11 @@ from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer.solve import solve
 from sheetgen.api import answer_of
-from sheetgen.cli.drawing import draw
 from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page, page_in_dollars
 from sheetgen.report.page import Page, formatted
+from sheetgen.sheet_files import draw
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "md", "csv", "json")

@@ -21,9 +21,9 @@ from sheetgen.answer.solution import Solution
 from sheetgen.api import answer_of, recommended
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import HostedPrice, hosted_file
-from sheetgen.cli.drawing import draw
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.report.host_words import hosted_facts
+from sheetgen.sheet_files import draw
 from sheetgen.sizing import cost
 
 

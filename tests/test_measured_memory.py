@@ -235,7 +235,7 @@ def test_what_neither_log_nor_question_names_is_asked_for(tmp_path: Path) -> Non
     asked = {"models": "8b,qwen3-8b", "weight_dtype": "published", "as_of": "2026-11-20", "gpus": "a100,h100"}
     unnamed = broken(LOG.read_text(), ("meta-llama/Llama-3.1-8B-Instruct", "/models/mine"))
     (tmp_path / "startup.log").write_text(unnamed)
-    with pytest.raises(ScenarioError, match=r"startup\.log.*: does not say its model and gpu\. Add it after the file"):
+    with pytest.raises(ScenarioError, match=r"startup\.log.*: .*model and gpu\."):
         ask(CATALOG, {**asked, "measured": [str(tmp_path / "startup.log")]})
     named = sheetgen.size(**ITS_OWN, measured=str(tmp_path / "startup.log"))  # as `size --from-log --model 8b`
     assert len(named["measured"]["memory"]) == 1
@@ -389,5 +389,5 @@ def test_starts_that_differ_are_no_surer_than_their_difference() -> None:
 
 def test_a_pool_that_the_memory_cannot_hold_is_refused() -> None:
     said = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib=79"
-    with pytest.raises(ScenarioError, match=r"KV pool of 79.00 GiB is more than the 56\.\d\d GiB that its share"):
+    with pytest.raises(ScenarioError, match=r"79.00 GiB is more than the 56\.\d\d"):
         sheetgen.size(model="8b", gpu="h100", weight_dtype="bf16", context="8k", measured=said)

@@ -143,7 +143,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     """As the brute force without targets, and as a target that nothing misses."""
     off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
     assert off.question.workloads[0].tpot_target_ms is None
-    assert targets_of_readers(off.question) == "Size set by memory, not by speed."
+    assert "by memory" in targets_of_readers(off.question)
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
@@ -179,7 +179,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
     switched, off = solve(dataclasses.replace(question, settings=settings)), sheet("8b,70b,405b", tpot_ms="off")
     assert [chosen(switched, row) for row in range(36)] == [chosen(off, row) for row in range(36)]
     assert {c.sized_by for c in switched.choices} == {"memory"}
-    assert targets_of_readers(switched.question) == "Size set by memory, not by speed."
+    assert "by memory" in targets_of_readers(switched.question)
 
 
 # What a lower target does -------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert re.fullmatch(r"8x L4: [\d.]+ GiB short", reasons["aws/g6.48xlarge"]), "stages need another network"
     assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
     slow = {instance: reason.words for instance, reason in why_not(one({"model": "70b", "context": "4k"}), 0)}
-    assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, target 50", slow["aws/g6e.12xlarge"])
+    assert re.fullmatch(r"too slow: [\d.]+ ms .*target 50", slow["aws/g6e.12xlarge"])
     assert reasons["aws/p6-b300.48xlarge"].startswith("$") and "gcp/a4-highgpu-8g" not in reasons
 
 

@@ -122,6 +122,28 @@ class AllAtOnceRecord:
 
 
 @dataclass(frozen=True)
+class SameMoment:
+    """All people of a load who ask at the same moment, on the answer's machines; last_ttft_seconds: when the last of
+    them has the first token, None where a place is free for each."""
+
+    people: int
+    last_ttft_seconds: float | None
+
+
+@dataclass(frozen=True)
+class WaitsRecord:
+    """Predicted times on the answer's machines beside the usual ones: the first token of a request alone, first and
+    further tokens with every place taken, the requests at once that have a place, and of people all at the same
+    moment."""
+
+    ttft_alone_seconds: float
+    ttft_full_seconds: float
+    tpot_full_seconds: float
+    places: int
+    same_moment: SameMoment | None
+
+
+@dataclass(frozen=True)
 class AskingRecord:
     """Machines rented if each person asks so often a day."""
 
@@ -565,6 +587,7 @@ class CellRecord:
     by_purchase: Mapping[str, RentalRecord | None]
     declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
+    waits: WaitsRecord | None
     all_at_once: AllAtOnceRecord | None  # these two of people
     by_requests_per_day: tuple[AskingRecord, ...]
     history: HistoryRecord | None  # of people whose history is lost before they ask again

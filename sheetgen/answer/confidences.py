@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy
 
 from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
-from sheetgen.answer.picks import Pick, pick, picks_of
+from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
@@ -58,17 +58,17 @@ def _served(grid: Grid) -> Column:
 
 
 def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
-    """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order; None where
-    nothing holds the load."""
+    """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order, each in the
+    layout that the rule of near ties takes among those of its price; None where nothing holds the load."""
     asked = solved.question.settings.confidence
     columns: list[list[AtConfidence | None]] = []
     for confidence in sorted({EVEN, asked, SURE}):
-        grid = solved.grid
-        if confidence == asked:
-            picks = [None if is_fallback(solved, row) else choice.cheapest for row, choice in enumerate(solved.choices)]
-        else:
-            grid = grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
-            picks = [pair and pair[1] for pair in picks_of(grid)]
+        is_asked = confidence == asked
+        grid = solved.grid.read_again(AGAIN.again("at_lowest_price" if is_asked else AT_LEVEL[confidence]), AGAIN)
+        picks = [
+            None if pair is None or (is_asked and is_fallback(solved, row)) else pair[0]
+            for row, pair in enumerate(picks_of(grid))
+        ]
         columns.append(_levels(solved, grid, confidence, picks))
     return list(zip(*columns, strict=True))
 
@@ -101,7 +101,8 @@ def less_sure(
             break
         level = round(step * CHANCE_STEP, 2)
         grid = _at_z(solved.grid, float(confidence_z(level)))
-        picks = [pair and pair[1] if row in open_rows else None for row, pair in enumerate(pick(grid))]
+        grid = grid.read_again(AGAIN.again("at_lowest_price"), AGAIN)
+        picks = [pair and pair[0] if row in open_rows else None for row, pair in enumerate(picks_of(grid))]
         for row, level_answer in enumerate(_levels(solved, grid, level, picks)):
             if is_clear(row, level_answer):
                 answers[row] = level_answer

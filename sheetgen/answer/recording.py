@@ -34,6 +34,7 @@ from sheetgen.answer.answer_record import (
     RunnerUp,
     SourceRecord,
     UnitCosts,
+    WaitsRecord,
     keys_of,
 )
 from sheetgen.answer.confidences import by_confidence, is_fallback, less_sure, measure_first
@@ -52,6 +53,7 @@ from sheetgen.answer.replica_bills import longest_context, replica_bills, startu
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import were_measured
+from sheetgen.answer.waits import waits_of
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
@@ -81,14 +83,14 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     of_levers = levers or [()] * len(question.loads)
     otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
     cheaper = less_sure(solved, confidences) if levers else (None,) * len(question.loads)
-    few, recommended = fewer_machines(solved), as_recommended(solved)
+    few, recommended, waits = fewer_machines(solved), as_recommended(solved), waits_of(solved)
     parts = zip(
         *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
         strict=True,
     )
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
     cells = [
-        _cell(solved, row, chosen.get(row), with_runs.get(row), lost.get(row), *of_load)
+        _cell(solved, row, chosen.get(row), waits.get(row), with_runs.get(row), lost.get(row), *of_load)
         for row, of_load in enumerate(parts)
     ]
     cells = [replace(c, longest_context=longest_context(solved, c.row)) if c.row in headline else c for c in cells]
@@ -180,6 +182,7 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
+    waits: WaitsRecord | None,
     with_runs: MeasuredHardware | None,
     history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
@@ -231,6 +234,7 @@ def _cell(
         by_purchase={name: answers[row] for name, answers in solved.by_purchase.items()},
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
+        waits=waits,
         all_at_once=people.all_at_once,
         by_requests_per_day=people.by_requests_per_day,
         history=history,

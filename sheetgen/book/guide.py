@@ -107,8 +107,7 @@ def add_notes(sheet: Sheet, page: Page, hidden: Sequence[Sheet]) -> None:
                     None,
                 ),
                 (
-                    f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
-                    "Sheets are protected without a password.",
+                    f"sheetgen {page.version}, catalog {page.catalog}. Sheets are protected without a password.",
                     None,
                 ),
             ],

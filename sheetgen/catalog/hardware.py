@@ -314,6 +314,17 @@ class Instance(InstanceRow):
         """The prices at which the instance is available."""
         return tuple(p for p in self.prices if not self.sold_as or p.purchase in self.sold_as)
 
+    @property
+    def is_whole(self) -> bool:
+        """True for a whole instance; False for a GPU's share of one."""
+        return self.unit == "instance"
+
+    def machine(self, n_gpus: int) -> Instance:
+        """A machine of so many GPUs of a row that is priced by the GPU, as an answer names it."""
+        prices = (price.model_copy(update={"usd_per_hour": price.usd_per_hour * n_gpus}) for price in self.prices)
+        changes = {"type": f"{self.type} x{n_gpus}", "gpu_count": n_gpus, "unit": "instance", "prices": (*prices,)}
+        return self.model_copy(update=changes)
+
     def region_of(self, purchase: str) -> str:
         """The region of the price in that purchase class."""
         return self.region

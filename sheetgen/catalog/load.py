@@ -23,6 +23,7 @@ from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 from sheetgen.shipped import shipped_folder
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 
 def default_folder() -> Path:
@@ -412,14 +413,27 @@ class Catalog:
         return Regions(self.instances(), files)
 
     def instance(self, name: str) -> Instance:
-        """The row called `provider/type`, or the bare type where only one provider has it.
+        """The row called `provider/type`, or the bare type where only one provider has it; a machine of a row that is
+        priced by the GPU (`verda/B200 SXM6 x2`) by that row.
+
+        Raises CatalogError for an unknown or ambiguous name.
+        """
+        return self.instance_and_gpus(name)[0]
+
+    def instance_and_gpus(self, name: str) -> tuple[Instance, int | None]:
+        """The row that `instance` finds, and the number of GPUs that the name states of a row priced by the GPU.
 
         Raises CatalogError for an unknown or ambiguous name.
         """
         low = name.strip().lower()
         matches = [i for i in self.instances() if low in (i.id.lower(), i.type.lower())]
         if len(matches) == 1:
-            return matches[0]
+            return matches[0], None
+        row_name, _, n_gpus = low.rpartition(" x")
+        if not matches and n_gpus in map(str, TENSOR_PARALLEL_SIZES):
+            matches = [i for i in self.instances() if row_name in (i.id.lower(), i.type.lower()) and not i.is_whole]
+            if len(matches) == 1:
+                return matches[0], int(n_gpus)
         if matches:
             raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in matches)}. Say which.")
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}

@@ -17,13 +17,13 @@ from sheetgen.cli.ask import diagnose, explain, recommend, size
 from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog_commands import catalog
 from sheetgen.cli.entries import check, list_entries, show
-from sheetgen.cli.files import FINISHED, Stopped, stops_cleanly
 from sheetgen.cli.live_command import live
 from sheetgen.cli.mail_command import mail
 from sheetgen.cli.options import Group
 from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
 from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.writers.safe_files import FINISHED, Stopped, stops_cleanly
 
 _QUIET = f"{__name__}.quiet"
 

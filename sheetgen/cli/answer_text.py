@@ -16,7 +16,8 @@ from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
-from sheetgen.report.sentences import not_deployed
+from sheetgen.report.sentences import not_deployed, rounded_chance, worked_out
+from sheetgen.report.wait_words import wait_words
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
     month_as_budgeted,
@@ -26,7 +27,7 @@ from sheetgen.report.wording import (
     took_part,
     weights_name,
 )
-from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
+from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
@@ -46,6 +47,7 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 3)),
     {"has_host_facts": True},
     {"has_routing": True},
+    {"has_full": True},
     {"has_gap": True},
     {"has_rent": True},
     {"has_known": True},
@@ -119,11 +121,11 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         return
     wait, allowed = cell.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
-    rare = f"below {100 * LEAST_WAIT:g} %"  # nobody will ever see it
+    rare = f"below {100 * LEAST_WAIT:g}%"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
-        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests would wait for one to end{above}. "
+        f"{f'{100 * wait:.2g}%' if wait >= LEAST_WAIT else rare} of the requests would wait for one to end{above}. "
         "The times above are those of the replicas as busy as they are on average."
     )
 
@@ -247,7 +249,15 @@ def _details(
     is_served = cell.chosen is not None
     if is_served:
         yield "CERTAINTY", _certainty(cell)
-        yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
+        yield (
+            "LOAD AND SPEED",
+            (
+                *_pace(question, cell),
+                *map(str, wait_words(question, cell)),
+                *_load(cell),
+                *_memory(question, cell),
+            ),
+        )
         yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
         yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
@@ -277,9 +287,11 @@ def _details(
 def _certainty(cell: CellRecord) -> Iterator[str]:
     """The chance of an answer and of each of its parts, and how chances are rounded."""
     parts = {OF_CHANCE[name]: chance for name, chance in cell.answer.chance_of.items()}
-    told = ", ".join(f"{words} {chance:.2f}" for words, chance in parts.items())
-    yield f"the chance is {cell.answer.chance:.2f}; of its parts alone: {told}"
-    yield f"said as {sure(cell.answer.chance)}: in steps of 5 %, and never as surer than it is"
+    told = ", ".join(
+        f"{words} {worked_out.fill(chance=chance, chance_step=CHANCE_STEP)}" for words, chance in parts.items()
+    )
+    yield str(rounded_chance.fill(chance=cell.answer.chance, chance_step=CHANCE_STEP))
+    yield f"of its parts alone: {told}"
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -23,8 +23,9 @@ from sheetgen.cli.options import (
     text_options,
     with_scenario,
 )
-from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn, write_files
+from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog

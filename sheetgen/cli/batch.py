@@ -12,12 +12,13 @@ import pandas
 from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import ELSEWHERE, in_either_number
-from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.output import note, print_json, say
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.parse import Options
 from sheetgen.units import count
 from sheetgen.writers.csv import records, write_csv
+from sheetgen.writers.safe_files import write_files
 
 
 def run_batch(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.drawing import PULL_SCHEMA, archive_of, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import (
-    ANSWER,
+    SHEET,
     brand_option,
     command,
     common,
@@ -19,10 +18,20 @@ from sheetgen.cli.options import (
     text_options,
     with_scenario,
 )
-from sheetgen.cli.output import folded, note, print_json, say, say_measured, step, warn, warn_of_letters
+from sheetgen.cli.output import folded, note, print_json, say, say_measured, step, warn, warn_of_letters, write_drawn
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.sheet_files import (
+    PULL_SCHEMA,
+    brand_of,
+    draw,
+    formats_named,
+    launched_answer,
+    order_of,
+    place_of,
+    question_of_sheet,
+)
 from sheetgen.units import count
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS
+from sheetgen.writers.formats import FORMATS
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Record
@@ -31,19 +40,9 @@ if TYPE_CHECKING:
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
-OWN_LOAD = (
-    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
-    (
-        "input_tokens",
-        "TOKENS",
-        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
-    ),
-    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
-)
-
 
 @command()
-@text_options("sheet", *OWN_LOAD, "rate", "active", *ANSWER)
+@text_options(*SHEET)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
@@ -65,32 +64,21 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     asked = with_scenario(scenario, options)
     if not asked.get("models"):
         raise click.UsageError("Missing option '--models'. Name some, such as --models 8b,70b,405b.")
-    named = formats_named(asked.pop("format", None))
-    formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
-    brand = brand_of(asked.pop("brand", None))
-    archive = archive_of(asked.pop("attach", None), formats, place.name)
+    order = order_of(asked)
     from sheetgen.answer.answer_record import as_json as plain_record
     from sheetgen.api import answered
-    from sheetgen.launch.flags import engines_asked
-    from sheetgen.launch.recommended import launches, with_launches
-    from sheetgen.question.sheet_question import ask
-    from sheetgen.question.stated_load import RATES
 
-    flags = asked.pop("flags", None)
-    engines = () if flags is None else engines_asked(flags, catalog)
-    if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
-        asked["tiers"] = ",".join(str(tier.requests) for tier in catalog.tiers())
-    question = ask(catalog, asked)
+    question = question_of_sheet(order, catalog)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
     answer = answered(question)
+    warn(answer.question, quiet)
+    answer, launched = launched_answer(answer, order.flags, catalog)
     question, record = answer.question, answer.record
-    warn(question, quiet)
-    launched = launches(record, question, engines, catalog) if engines else {}
-    record = with_launches(record, launched) if engines else record
-    files, missing = draw(answer._replace(record=record), formats, catalog, brand, archive, launched)
-    targets = {Path(f"{place}.{name}"): data for name, data in files.items()}
+    step(f"drawing {', '.join(order.formats)}")
+    files, missing = draw(answer, order.formats, catalog, order.brand, order.archive, launched)
+    targets = order.targets(files)
     write_drawn(targets, missing)
-    warn_of_letters(question, files, brand, quiet)
+    warn_of_letters(question, files, order.brand, quiet)
     if as_json:
         print_json(plain_record(record))
     elif not quiet:
@@ -103,7 +91,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
             stack = folded(f"Stack: {launch.advice.line}")
             say("\n".join(["", folded(lines_by_row[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
     note(f"{len(question.loads)} loads on {len(question.candidates)} instances", quiet)
-    if missing and named:
+    if missing and order.is_named:
         raise SystemExit(1)
 
 
@@ -162,6 +150,7 @@ def pull(
     pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
     answer = answer_of(pulled.solved)
+    step(f"drawing {', '.join(kinds)}")
     drawn, missing = draw(answer, kinds, catalog, drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.snapshot.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}

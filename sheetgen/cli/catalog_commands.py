@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sheetgen.cli.options import Group, common
-from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.cli.output import note, print_json, say, table
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sheetgen.cli.options import command, common, text_options
-from sheetgen.cli.output import print_json, say, step, write_files
+from sheetgen.cli.output import print_json, say, step
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.drawing import brand_of, draw, place_of
-from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, step, warn_of_letters, write_files
+from sheetgen.cli.options import OF_FILES, SHEET, brand_option, command, common, text_options, with_scenario
+from sheetgen.cli.output import note, print_json, say, step, warn_of_letters
 from sheetgen.errors import MissingLibraryError, ScenarioError, shown
+from sheetgen.sheet_files import brand_of, draw, place_of, with_tiers
 from sheetgen.writers.formats import templates_folder
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -54,7 +55,7 @@ WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a wo
     help="Seconds for each reply; ten times that for all. Default 30.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the message; write nothing, connect to nothing.")
-@text_options("sheet", *ANSWER)
+@text_options(*SHEET)
 @click.option("--out", metavar="DIR", help="Folder for the draft. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files. Default sizing-sheet, or the workbook's own.")
 @click.option("--scenario", metavar="FILE.yaml", help="The options of the sheet in a file; flags win.")
@@ -93,6 +94,7 @@ def mail(
     \b
     Examples:
       sheetgen mail --to vp@acme.com --models 8b,70b,405b
+      sheetgen mail --to vp@acme.com --models 8b,70b --ask 70b --users 900
       sheetgen mail output/q3.xlsx --to vp@acme.com --cc "Ann Lee <ann@acme.com>" --since output/q2.xlsx
       sheetgen mail --to vp@acme.com,cfo@acme.com --from me@acme.com --scenario q3.yaml --smtp smtp.acme.com:587
       sheetgen mail q3.xlsx --to vp@acme.com --subject "GPUs: {answer}" --dry-run
@@ -148,7 +150,7 @@ def _message(
         if not given.get("models"):
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
         step("working it out")
-        answer = answered(ask(catalog, given))
+        answer = answered(ask(catalog, with_tiers(given, catalog)))
     else:
         _no_options(workbook, options)
         step(f"reading {shown(workbook)}, and working it out anew")

@@ -28,6 +28,17 @@ PACE = ("measured", "factors")
 LOAD = ("rate", "active", "at_once")
 DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
+# A load of one's own in place of workloads, with a sheet's words.
+OWN_LOAD = (
+    ("context_tokens", "TOKENS", "A load of your own in place of workloads: tokens of its requests, 16k or 16384."),
+    (
+        "input_tokens",
+        "TOKENS",
+        "Its prompt, where times are of shorter requests than memory is for. Default: the context less the answer.",
+    ),
+    ("output_tokens", "TOKENS", "Its answer. Default: 1,024 of the context, or half of a small one."),
+)
+SHEET = ("sheet", *OWN_LOAD, "rate", "active", *ANSWER)  # of what a sheet is built from
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
 LONG = {short.removeprefix("--"): name for name, short in SHORT.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.errors import ScenarioError, escaped, shown
+from sheetgen.errors import MissingLibraryError, ScenarioError, escaped, shown
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import CellRecord
@@ -214,48 +214,19 @@ def warn(question: Question, quiet: bool = False) -> None:
         say(f"as_of {question.as_of} is after today, {today}: prices are those read until now.", err=True)
 
 
-def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
-    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
+def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
+    """Write what could be drawn, and say what could not. Raises MissingLibraryError where nothing could be drawn,
+    ScenarioError where a file would replace the edited workbook (`spared`)."""
+    from sheetgen.writers.safe_files import write_files
 
-    Raises ScenarioError with the path and the reason where a target cannot be written.
-    """
-    from sheetgen.cli.files import part_of, put_in_place, sweep
-
-    written: dict[Path, Path] = {}
-    target, swept = Path(), list[Path]()
-    try:
-        for target, data in files.items():
-            target = followed(target)
-            if target.is_dir():
-                raise IsADirectoryError(21, "is a folder")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.parent not in swept:
-                swept.append(target.parent)
-                sweep(target.parent)
-            part = part_of(target)
-            written[part] = target
-            with part.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
-        put_in_place(written)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
-    finally:
-        for part in written:
-            with contextlib.suppress(OSError, ValueError):
-                part.unlink(missing_ok=True)
-
-
-def followed(target: Path) -> Path:
-    """The target of a link, so that the link stays. Raises OSError where it leads nowhere, or to a device."""
-    place = Path(os.path.realpath(target)) if target.is_symlink() else target
-    if place.is_symlink():
-        raise OSError(40, "is a link that leads to itself")
-    if place.exists() and not (place.is_file() or place.is_dir()):
-        raise OSError(22, "is not a file")
-    return place
+    if not targets:
+        raise MissingLibraryError(*missing)
+    for target in targets:
+        if spared is not None and target.resolve() == spared.resolve():
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
+    write_files(targets)
+    for line in missing:
+        say(line, err=True)
 
 
 def table(

@@ -1,7 +1,6 @@
 """`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
 
-Plans in files: read as they were built or as they are now, worked out, drawn, with the sizing sheet of each service; a
-workbook carried back by `pull`.
+Plans in files: read as they were built or as they are now, worked out, drawn; a workbook carried back by `pull`.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import Group, brand_option, common, text_options
-from sheetgen.cli.output import note, print_json, say, step, table, write_files
+from sheetgen.cli.output import note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.safe_files import write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -30,13 +29,11 @@ if TYPE_CHECKING:
     from sheetgen.plan.findings import Findings
     from sheetgen.plan.pages import PlanPage
     from sheetgen.plan.stated_plan import Plan
-    from sheetgen.plan.worked_plan import Answer
     from sheetgen.question.parse import Raw
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 WORKBOOK = ".xlsx"
-OF_SHEET = ("xlsx", "pdf")
 
 
 class Plans(Group):
@@ -169,12 +166,6 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     help="What was really spent, as `plan actuals` reads it: beside what the last plan said, in the JSON's variance.",
 )
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
-@click.option(
-    "--sheets",
-    is_flag=True,
-    help="Also the sizing sheet of each service in its first quarter, workbook and "
-    "PDF, to which the plan's workbook links.",
-)
 @text_options("measured")
 @brand_option
 @common
@@ -186,7 +177,6 @@ def build(
     since: str | None,
     actuals: str | None,
     paper: str,
-    sheets: bool,
     measured: list[str] | None,
     brand: str | None,
     as_json: bool,
@@ -210,12 +200,8 @@ def build(
     brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper, measured or (), actuals)
     answer, record = solved.whole.answer, solved.record
-    linked = sheet_names(answer, place) if sheets else {}
-    files, missing = draw_plan(named, solved, brand_read, linked)
+    files, missing = draw_plan(named, solved, brand_read)
     written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
-    if sheets:
-        of_services, missing_there = draw_sheets(answer, place, linked, brand_read)
-        written, missing = written | of_services, (*missing, *missing_there)
     write_drawn(written, missing)
     if as_json:
         print_json(record)
@@ -310,14 +296,16 @@ def summary(record: Json) -> list[str]:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
     rows = [
-        ("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
-        ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds"),
+        ("US $" if sign == "$" else sign, "", "p50, with", "Budget", "p90, with", "Budget", "Budget"),
+        ("Quarter", "Budget", "contingency", "left", "contingency", "left", "holds"),
     ]
     for quarter in record["money"]:
-        budget, spent = quarter["budget_usd"], (quarter["p50_usd"], quarter["p90_usd"], quarter["contingency_p90_usd"])
-        left = None if budget is None else budget_left_usd(budget, *spent[1:])
-        amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
-        rows.append((quarter["quarter"], *amounts, quarter["verdict"]))
+        budget, amounts = quarter["budget_usd"], [quarter["budget_usd"]]
+        for quantile in ("p50", "p90"):
+            spent = quarter[f"{quantile}_usd"], quarter[f"contingency_{quantile}_usd"]
+            amounts += [sum(spent), None if budget is None else budget_left_usd(budget, *spent)]
+        texts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in amounts)
+        rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
         saved, way = decision["expected_saving_usd"], decision["or"]
@@ -433,17 +421,15 @@ def draw_plan(
     formats: Sequence[str],
     solved: Solved,
     brand: Brand | None,
-    sheets: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The bytes of each format, and what is missing to draw the others. sheets: by service, the workbook beside the
-    plan that is its sizing sheet."""
+    """The bytes of each format, and what is missing to draw the others."""
     step(f"drawing {', '.join(formats)}")
     page, record = solved.page, solved.record
 
     def book() -> Book:
         from sheetgen.plan.flat_book import build_plan_book
 
-        return build_plan_book(solved.whole, page, record, sheets)
+        return build_plan_book(solved.whole, page, record)
 
     drawn: dict[str, Callable[[], object]] = {"page": lambda: page, "record": lambda: record, "book": book}
     sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
@@ -451,34 +437,6 @@ def draw_plan(
     return write_each(
         formats, PLAN_FORMATS, lambda ending: PLAN_FORMATS[ending].write(drawn[PLAN_FORMATS[ending].draws](), options)
     )
-
-
-def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
-    """By service the name of its workbook, which is in the plan's own folder."""
-    from sheetgen.plan.sized_alone import alone
-
-    services = (answer.plan.services[row.service].id for row in alone(answer))
-    return {service: f"{place.name}.{service}.xlsx" for service in services}
-
-
-def draw_sheets(
-    answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None
-) -> tuple[dict[Path, bytes], list[str]]:
-    """The workbook and PDF of every service by file name; and what could not be drawn."""
-    from sheetgen.api import answered
-    from sheetgen.plan.sized_alone import alone, sheet_options
-    from sheetgen.question.sheet_question import ask
-
-    files, lacking = dict[Path, bytes](), list[str]()
-    catalog = answer.plan.catalog
-    for row in alone(answer):
-        service = answer.plan.services[row.service].id
-        step(f"the sizing sheet of {service}")
-        drawn, missing = draw(answered(ask(catalog, sheet_options(answer, row))), OF_SHEET, catalog, brand)
-        workbook = place.with_name(names[service])
-        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in drawn.items()}
-        lacking += [f"{service}: {line}" for line in missing]
-    return files, lacking
 
 
 def pull_book(

@@ -467,21 +467,20 @@ function reasonToDecline({ question, grid }, rented, onDemand) {
 const stepped = (step) => Math.round(step * FACTS.chance_step * 100) / 100;
 const levelZ = (confidence) => workOutCase(PROGRAMS.level, { confidence })("confidence_z");
 
-// By confidence the very cheapest, with how sure it is in fact; null where nothing is.
+// By confidence the very cheapest, with how sure it is in fact, in the layout that the choice takes of it; null where
+// nothing is.
 function byConfidence({ question, grid, best }) {
   const { even, sure } = FACTS.levels,
     asked = question.confidence;
   return [...new Set([even, asked, sure])]
     .sort((one, other) => one - other)
     .map((confidence) => {
-      let level = grid,
-        rental = grid.isEven ? null : best?.cheapest;
-      if (confidence !== asked) {
-        level = readAgain(grid, confidence === even ? "at_even_chance" : "at_sure_chance");
-        rental = picked(level)?.cheapest;
-      }
-      if (!rental) return null;
-      return surely(level, confidence, rental);
+      const isAsked = confidence === asked;
+      if (isAsked && (grid.isEven || !best)) return null;
+      const tables = isAsked ? "at_lowest_price" : confidence === even ? "at_even_chance" : "at_sure_chance";
+      const level = readAgain(grid, tables),
+        rental = picked(level);
+      return rental && surely(level, confidence, rental);
     });
 }
 
@@ -513,8 +512,8 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
     step > Math.round(levels.even / chance_step);
     step--
   ) {
-    const level = atLevel(grid, levelZ(stepped(step))),
-      rental = pick(level)?.cheapest;
+    const level = readAgain(atLevel(grid, levelZ(stepped(step))), "at_lowest_price"),
+      rental = picked(level);
     const found = rental && surely(level, stepped(step), rental);
     if (found && isClear(found)) return found;
   }
@@ -833,8 +832,8 @@ function waysToPayLess(record) {
     const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
     const key = rentalKey(way),
       isSaving = way.monthly_usd <= (1 - least) * record.monthly_usd;
-    if (way.monthly_usd === way.monthly_usd)
-      record.tried.set(way.kind, isSaving ? "no_other" : way.kind === "less_sure" ? "no_less_sure" : "no_less");
+    const reason = isSaving ? "no_other" : reasonAgainst(way, record);
+    if (way.monthly_usd === way.monthly_usd) record.tried.set(way.kind, { reason, way });
     if (ways[0]?.kind === "less_sure" && way.kind === "fp8_weights" && key === rentalKey(ways[0])) ways[0] = way;
     else if (!taken.has(key) && isSaving) {
       taken.add(key);
@@ -843,6 +842,10 @@ function waysToPayLess(record) {
   }
   return ways;
 }
+
+// Why a way that saves too little is none.
+const reasonAgainst = ({ kind, monthly_usd }, record) =>
+  monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
 
 // Beside the best term the other ones, and spot, where they save as a way to pay less does.
 function otherClasses(record, ways) {
@@ -885,7 +888,10 @@ function* absentWays(record, rows) {
     hosted: "no_host",
   };
   for (const [kind, why] of Object.entries(untried))
-    if (!rows.some((row) => row.kind === kind)) yield { kind, reason: record.tried.get(kind) ?? why };
+    if (!rows.some((row) => row.kind === kind)) {
+      const { reason, way } = record.tried.get(kind) ?? { reason: why };
+      yield { kind, reason, rental: way };
+    }
   for (const kind of [...Object.keys(terms), SPOT]) {
     if (kind === purchase || rows.some((row) => row.kind === kind || row.detail === kind)) continue;
     const offers = offersIn(question, kind),
@@ -893,7 +899,7 @@ function* absentWays(record, rows) {
       isSold = offers.some((offer) => machineOf(offer)[INSTANCE] === record.instance);
     if (!offers.length) yield { kind, reason: "no_price" };
     else if (!rental) yield { kind, reason: "not_held" };
-    else yield { kind, reason: isSold ? "no_less" : "dearer", rental };
+    else yield { kind, reason: isSold ? reasonAgainst({ kind, ...rental }, record) : "dearer", rental };
   }
 }
 
@@ -910,7 +916,7 @@ function absentWords(record, rows) {
       area: areaWords(question.region),
       providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
       machine: rentWords({ ...record, n_instances: 1 }).replace(/^1 . /, ""),
-      rent: rental ? rentWords(rental) : "",
+      rent: rental?.instance ? rentWords(rental) : "",
       month: rental ? dollars(rental.monthly_usd) : "",
     });
     byReason.set(words, [...(byReason.get(words) ?? []), names[kind] ?? purchases[kind].words]);
@@ -1075,6 +1081,7 @@ function say(name, values) {
 }
 
 const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
+const roundedWords = (chance) => say("rounded_chance", { chance, chance_step: FACTS.chance_step });
 function rentWords({ instance, n_instances }) {
   const type = instance.slice(instance.indexOf("/") + 1);
   return say("rent", { n_instances, instance: /^[0-9]+x /.test(type) ? `(${type})` : type });
@@ -1185,6 +1192,80 @@ const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds:
   pace_target: tpot ? paceWords(1 / tpot) : "",
 });
 
+// The first word of a request alone, times with every place taken, and when the last of all people has the first word
+// who ask at the same moment and take each place that becomes free.
+function waitsOf({ solved: { question, grid }, chosen }) {
+  const full = along(grid, chosen.position);
+  full.workOut(PROGRAMS.chosen);
+  full.workOut(PROGRAMS.answered);
+  const alone = readAgain(full, "prompts_alone"),
+    together = full.again({ closed_loop: 1 });
+  full.workOut(PROGRAMS.waits);
+  together.workOut(PROGRAMS.waits);
+  const places = readChosen(full, "served_at_target"),
+    people = question.users;
+  return {
+    ttft_alone_seconds: readChosen(alone, "service_ttft_seconds"),
+    ttft_full_seconds: readChosen(full, "full_ttft_seconds"),
+    tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
+    places,
+    same_moment: people ? { people, last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
+    wait_fraction: question.isRate ? waitFractionOf(full) : null,
+  };
+}
+
+// The share of requests that find every place taken, by Erlang-C: see `exact_wait_fraction`.
+function waitFractionOf(grid) {
+  const [load, ofReplica, offered] = ["load_requests", "paced_requests", "offered_requests"].map((name) => readChosen(grid, name)),
+    places = Math.ceil(load / ofReplica) * ofReplica;
+  if (!(offered > 0)) return 0;
+  if (places <= offered) return 1;
+  let [term, inverse] = [1, 1];
+  for (let left = places; left > 0; left--) {
+    term *= left / offered;
+    inverse += term;
+    if (left < offered && term < 1e-17 * inverse) break;
+    if (inverse > 1e300) return 0;
+  }
+  return 1 / inverse / (1 - (offered / places) * (1 - 1 / inverse));
+}
+
+const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
+const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
+
+// A length of time in the largest unit of which it has two.
+function spanWords(seconds) {
+  const [name, of] = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]].find(([, of]) => seconds >= 2 * of || of === 1);
+  return `${fixed(seconds / of, 0)} ${name}`;
+}
+
+function waitWords(record) {
+  const waits = waitsOf(record),
+    { question, chance_of } = record,
+    { output_tokens } = question.workload,
+    together = waits.same_moment;
+  return {
+    waits: say("waits", {
+      output_tokens,
+      alone: secondsWords(waits.ttft_alone_seconds),
+      full: secondsWords(waits.ttft_full_seconds),
+      pace: paceWords(1 / waits.tpot_full_seconds),
+      first_target: waitValues(record).first_target,
+      sure: sureWords(chance_of.ttft),
+      share: waits.wait_fraction === null ? "" : shareWords(waits.wait_fraction),
+    }),
+    same_moment:
+      together && together.people > 1
+        ? say("same_moment", {
+            output_tokens,
+            ...waits,
+            people: together.people,
+            last: together.last_ttft_seconds === null ? "" : spanWords(together.last_ttft_seconds),
+          })
+        : "",
+  };
+}
+
 // All that the page shows of an answer, in words: texts by the names of its places.
 function answerWords(record) {
   const { question, purchase } = record,
@@ -1233,14 +1314,12 @@ function answerWords(record) {
     }),
     certainty: sureWords(record.chance),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
-    measure: measureWords(record),
     margin: say("sure_of", {}),
     wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
-    never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
     scale: scaleWords(record, sure),
     memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
     memory: parts.map(([part, bytes], i) => ({
@@ -1268,6 +1347,17 @@ function answerWords(record) {
   };
 }
 
+// What is said of an answer after its ways to pay less, which tell how sure the same machines are in a surer layout:
+// whether to measure first, what measured hardware costs, and its other waits.
+const laterWords = (record) =>
+  record.chosen
+    ? {
+        measure: measureWords(record),
+        never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
+        ...waitWords(record),
+      }
+    : {};
+
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.
 function partsOfGpu({ memory, n_gpus, pipeline_parallel_size: stages, chosenGrid }, { memory_bytes }) {
@@ -1289,12 +1379,9 @@ const atOnceWords = (record) =>
 
 // What was asked for, what was found, and what is surer costs, on one scale.
 function scaleWords({ question, chance }, sure) {
-  const shown = sureWords(chance).replace(/ sure$/, ""),
-    isOther = `${Math.round(chance * 100)}%` !== shown;
   return say("scale", {
     asked: question.confidence,
-    found: chance,
-    shown: isOther ? shown : "",
+    found: roundedWords(chance),
     level: chance < FACTS.levels.sure ? sureWords(FACTS.levels.sure) : "",
     month: sure ? dollars(sure.monthly_usd) : "",
     rent: sure ? rentWords(sure) : "",

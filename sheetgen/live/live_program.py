@@ -14,7 +14,17 @@ from sheetgen.formula import Formula
 from sheetgen.program.declared import Program, Table, by_name
 from sheetgen.program.javascript import print_function, print_programs
 from sheetgen.program.quantities import CHARGE
-from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET, sheet_program
+from sheetgen.program.sheet_program import (
+    AGAIN,
+    ANSWERED,
+    CHOICE,
+    CHOSEN,
+    PEOPLE_READ,
+    READ,
+    SHEET,
+    WAITS,
+    sheet_program,
+)
 from sheetgen.report.live_words import SENTENCES
 from sheetgen.report.templates import Template
 from sheetgen.sizing import certainty, cost, people, rates, speed, targets
@@ -53,6 +63,7 @@ PROGRAMS: Mapping[str, Program] = {
     "choice": _program(CHOICE),
     "chosen": CHOSEN,
     "answered": _program(ANSWERED, READ),
+    "waits": _program(WAITS),
     "peopleRead": _program(PEOPLE_READ),
     "again": AGAIN,
     "started": _program(Table("full", ("chosen",), CHARGE), Table("printed", ("chosen",), PRINTED)),

@@ -173,7 +173,9 @@ function* risksOf(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
-    if (every?.monthly_usd > usd) yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd) });
+    const last = waitsOf(record).same_moment.last_ttft_seconds;
+    if (every?.monthly_usd > usd)
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))
@@ -249,27 +251,33 @@ function asMarkdown(record, ways, link, compared = [], others = []) {
   return parts.filter(Boolean).join("\n\n") + "\n";
 }
 
-// Where and of which days the prices of these rentals are, and the oldest day; "" where none has a day.
-function priceLists(rentals) {
-  const days = new Map();
-  for (const { offer } of rentals) {
+// By provider, in which regions and of which days the prices of these offers are, and the oldest day; "" where none has
+// a day.
+function priceLists(offers) {
+  const days = new Map(),
+    regions = new Map();
+  for (const offer of offers) {
     const [, , region, readOn] = MARKET.offers[offer],
-      place = `${providerOf(machineOf(offer)[INSTANCE])} ${region}`.trim();
-    days.set(place, [...(days.get(place) ?? []), readOn || ""]);
+      provider = providerOf(machineOf(offer)[INSTANCE]);
+    days.set(provider, [...(days.get(provider) ?? []), readOn || ""]);
+    regions.set(provider, new Set([...(regions.get(provider) ?? []), region]));
   }
-  const lists = [...days].map(([place, all]) => {
+  const lists = [...days].map(([provider, all]) => {
     const [oldest = "", newest = ""] = [...new Set(all.filter(Boolean))].sort().filter((_, i, sorted) => i === 0 || i === sorted.length - 1);
-    return say("price_list", { place, oldest, newest });
+    const places = [...regions.get(provider)].filter(Boolean);
+    return say("price_list", { provider, regions: places.length <= MOST_REGIONS ? places.join(" and ") : "", oldest, newest });
   });
   const [oldest = ""] = [...days.values()].flat().filter(Boolean).sort();
   return { lists: lists.join(", "), oldest };
 }
 
-// What the answer, what is surer, and the ways to pay less rest on: the engine, and the days of their prices.
+const MOST_REGIONS = 2; // of a provider whose regions are named
+
+// What the answer and the ways to pay less rest on: the engine, and the days of the prices of all that was compared.
 function aboutWords(record, ways) {
-  const { margin } = marginOf(record);
-  const rentals = [record.chosen, margin, ...ways, ...ways.map(({ further }) => further)].filter((one) => one?.offer !== undefined);
-  const { lists, oldest } = priceLists(rentals);
+  const { question } = record,
+    others = [...ways, ...ways.map(({ further }) => further)].map((one) => one?.offer).filter((offer) => offer !== undefined);
+  const { lists, oldest } = priceLists(new Set([...offersIn(question, question.purchase), ...others]));
   return say("about", {
     engine: FACTS.engine,
     version: FACTS.engine_version,

@@ -24,7 +24,7 @@ from sheetgen.catalog.base import Document, first_fault, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
-from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_of
+from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import MIX, Service
@@ -321,11 +321,14 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
-    """True where an order of a plan is late on its day, or on another."""
+    """True where an order of a plan, or a quota that is to be raised, is late on its day, or on another."""
     terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
     ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
-    days = (replace(plan, as_of=as_of) for as_of in (plan.as_of, day))
-    return any(any(missing_of(on_day, way)) for on_day, way in itertools.product(days, ways))
+    for on_day in (replace(plan, as_of=as_of) for as_of in (plan.as_of, day)):
+        there = {*(there_on(on_day, way) for way in ways), *(raised_on(on_day, quota) for quota in plan.supply.quota)}
+        if any(any(missing_until(on_day, arrives)) for arrives in there):
+            return True
+    return False
 
 
 def _stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:

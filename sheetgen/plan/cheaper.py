@@ -1,5 +1,5 @@
-"""What would cost less, and what it gives up: another policy, another class, or FP8. Each change is worked out by
-itself; where the budget does not hold, the fewest of them that make it hold together.
+"""What would cost less, and what it gives up: another policy, another class, FP8, or other machines. Each change is
+worked out by itself; where the budget does not hold, the fewest of them that make it hold together.
 """
 
 from __future__ import annotations
@@ -7,20 +7,20 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.decisions import unserved
+from sheetgen.plan.decisions import Unserved, unserved
 from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
-from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.solve_plan import moves_usd, solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import ON_DEMAND
 
-POLICY, CLASS, PRECISION = KINDS = ("policy", "class", "precision")
+POLICY, CLASS, PRECISION, PLACES = KINDS = ("policy", "class", "precision", "machines")
 MOST = 4  # services that are tried in FP8 by themselves: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
 SURVIVE = BY_NAME["survive"].words  # from nothing to a zone
@@ -52,6 +52,7 @@ class Lever:
     change: Change
     asked_usd: float  # to approve
     saves_usd: float  # of what is to be approved now
+    moves_usd: float  # the cost of its moves over those of the plan, as the plan counts them, which no budget has
     bound_usd: float  # by its orders, to the end of their terms
     bound_after_usd: float  # of that what is paid after the plan's end
     over: tuple[str, ...]  # quarters that are over their budget then
@@ -66,32 +67,38 @@ class Closing:
     over: tuple[str, ...]
 
 
-def cheaper(answer: Answer) -> tuple[Lever, ...]:
-    """The changes that make the plan cheaper, what saves most first."""
-    tried = (_worked_out(answer, [change]) for change in (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer)))
+def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
+    """The changes that make the plan cheaper, what saves most first. lost: what it does not serve."""
+    changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer), *_elsewhere(answer.plan))
+    tried = (_worked_out(answer, lost, [change]) for change in changes)
     return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
-    """By kind the lever that saves most; of classes what they bind after the plan's end is not counted as saved."""
+    """By kind the lever that saves most, its moves counted; of classes what they bind after the plan's end is not
+    counted as saved."""
     best = []
     for kind in KINDS:
         of_kind = [lever for lever in levers if lever.change.kind == kind]
-        best += [max(of_kind, key=lambda lever: lever.saves_usd - lever.bound_after_usd)] if of_kind else []
+        best += [max(of_kind, key=_net_usd)] if of_kind else []
     return best
 
 
-def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
+def _net_usd(lever: Lever) -> float:
+    return lever.saves_usd - lever.bound_after_usd - max(0.0, lever.moves_usd)
+
+
+def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
     """The fewest levers, of each kind the best, with which every quarter is within its budget, of as many those that
     save most together; where no set of them does, all that work together. None where the budget holds, or nothing
     saves."""
-    best, together = best_of_kinds(levers), None
+    best, together = [lever for lever in best_of_kinds(levers) if lever.saves_usd > lever.moves_usd], None
     for n in range(1, len(best) + 1) if answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
-            result = chosen[0] if n == 1 else _worked_out(answer, [lever.change for lever in chosen])
+            result = chosen[0] if n == 1 else _worked_out(answer, lost, [lever.change for lever in chosen])
             if result is not None:
-                sets.append((not result.over, result.saves_usd - result.bound_after_usd, chosen, result))
+                sets.append((not result.over, _net_usd(result), chosen, result))
         if sets:
             holds, _, chosen, result = max(sets, key=lambda ranked: ranked[:2])
             together = Closing(chosen, result.saves_usd, result.over)
@@ -100,7 +107,7 @@ def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
     return together
 
 
-def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
+def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Change]) -> Lever | None:
     """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
     plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
     hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
@@ -113,14 +120,17 @@ def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    if _waiting(other) > _waiting(answer) + A_BIT:
+    if _waiting(unserved(other)) > _waiting(lost) + A_BIT:
         return None
-    return Lever(changes[0], asked, saves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
+    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
+    if moves > saves and answer.plan.policy.moving_cost_usd is not None:
+        return None
+    return Lever(changes[0], asked, saves, moves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
 
 
-def _waiting(answer: Answer) -> float:
+def _waiting(lost: Sequence[Unserved]) -> float:
     """The days of services that have no machine yet."""
-    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in unserved(answer))
+    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in lost)
 
 
 def _policies(plan: Plan) -> Iterator[Change]:
@@ -158,7 +168,25 @@ def _classes(answer: Answer) -> Iterator[Change]:
             yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
 
 
-def _with_policy(plan: Plan, update: dict[str, float | str]) -> Plan:
+def _elsewhere(plan: Plan) -> Iterator[Change]:
+    """The cheapest machines without what keeps services where they are: a near tie, or the cost of a move, which is
+    judged where the plan does not state it."""
+    near = {"near_tie_fraction": 0.0} if plan.policy.near_tie_fraction else {}
+    stays = {"moving_cost_usd": 0.0} if plan.policy.moving_cost_usd != 0 else {}
+    for update in (near, stays, near | stays if near and stays else {}):
+        if update:
+            name = ", ".join(f"{key}: 0" for key in update)
+            gives_up = " and ".join(text for key, text in _STAYING.items() if key in update)
+            yield Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
+
+
+_STAYING = {
+    "moving_cost_usd": "services move more often",
+    "near_tie_fraction": "machines of more kinds, for less than a near tie",
+}
+
+
+def _with_policy(plan: Plan, update: Mapping[str, float | str]) -> Plan:
     policy: Policy = plan.policy.model_copy(update=update)
     return replace(plan, policy=policy)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,16 @@ from typing import Any
 
 import numpy
 
-from sheetgen.plan.orders import QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
+from sheetgen.plan.orders import (
+    QUARTERS_OF_TERM,
+    Cover,
+    class_months,
+    lead_days,
+    quota_of,
+    raised_on,
+    shed,
+    there_on,
+)
 from sheetgen.plan.placement import BOUGHT
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import MIX, Committed, Owned
@@ -25,6 +35,7 @@ from sheetgen.plan.worked_plan import Answer
 from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
+BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
 A_BIT = 1e-9  # of a machine, by which shares may be off
 IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
@@ -40,7 +51,8 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class Unserved:
-    """A share of a service that has no machine on some days of a quarter, as no order can be there."""
+    """A share of a service that has no machine on some days of a quarter, as no order can be there (limit: MACHINES),
+    or as no more may be rented until a quota is raised (QUOTA)."""
 
     service: int
     quarter: int
@@ -48,6 +60,7 @@ class Unserved:
     first: datetime.date
     last: datetime.date
     share: float
+    limit: str
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ class Decision:
     about: str = ""
     binds_usd: float = 0.0
     cover: Cover | None = None
-    there_on: datetime.date | None = None  # of a late order
+    there_on: datetime.date | None = None  # of a late order, or a quota that is raised late
     shed: tuple[Unserved, ...] = ()
     break_even: BreakEven | None = None
     saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
@@ -97,9 +110,9 @@ def kind(plan: Plan, decision: Decision) -> str:
     return NOW if decision.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
 
 
-def decisions(answer: Answer) -> tuple[Decision, ...]:
-    """All that must be decided, by the day by which it must."""
-    return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
+def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:
+    """All that must be decided, by the day by which it must. lost: what is not served."""
+    return in_order((*orders(answer, lost), *_quotas(answer, lost), *_endings(answer), *_moves(answer)))
 
 
 def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
@@ -169,21 +182,22 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
 
 
 def unserved(answer: Answer) -> list[Unserved]:
-    """The loads that are not served until an order or its cover is there, by quarter and type. Before a service waits
-    it takes of the idle and spare machines that are owned or committed and can hold it, the highest priority first."""
-    free, left = _free(answer), dict[Unserved, float]()
+    """The loads that are not served until an order or its cover is there, or a quota is raised, by quarter and type.
+    Before a service waits it takes of the idle and spare machines that are owned or committed and can hold it, the
+    highest priority first."""
+    free, left = defaultdict[datetime.date, Any](lambda: _free(answer)), dict[Unserved, float]()
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
     for lack in sorted(lacking, key=lambda gap: (gap.quarter, priorities[gap.service])):
-        left[lack] = lack.share
+        left[lack], idle = lack.share, free[lack.first]
         for t, machine in enumerate(answer.types):
             there = answer.hardware.on((lack.service, lack.quarter), machine.instance)
             if there is None or machine.instance == lack.instance:
                 continue
             n = there.replicas_per_instance
             of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
-            taken = min(math.floor(free[t, lack.quarter] * n + A_BIT), math.ceil(left[lack] * of_all - A_BIT))
-            free[t, lack.quarter] -= taken / n
+            taken = min(math.floor(idle[t, lack.quarter] * n + A_BIT), math.ceil(left[lack] * of_all - A_BIT))
+            idle[t, lack.quarter] -= taken / n
             left[lack] = max(0.0, left[lack] - taken / of_all)
     return [replace(lack, share=left[lack]) for lack in lacking if left[lack] > A_BIT]
 
@@ -194,54 +208,53 @@ def _free(answer: Answer) -> Any:
     return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
 
 
-def served_until(answer: Answer, t: int, q: int) -> datetime.date | None:
-    """The last day of a quarter before an order of a type, or its cover, is there; none where that is at once."""
+def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, datetime.date, float]]:
+    """The days of a quarter on which machines of a type are short: by what they are limited, the first and the last of
+    them, and how many are short."""
     buying, plan = answer.types[t].buying, answer.plan
-    cover = buying.covers[q]
-    there = cover.until_then if cover else buying.there_on
-    return min(there - _DAY, plan.last_day(plan.quarters[q])) if buying.unserved[q] else None
+    first, end = _needed_from(plan, q), plan.last_day(plan.quarters[q])
+    late, beyond = (float(answer.supply[name][t, q, answer.case]) for name in ("late_instances", "late_beyond_quota"))
+    for limit, way, short in ((MACHINES, buying, late), (QUOTA, buying.beyond, beyond)):
+        if way is not None and short and way.unserved[q]:
+            cover = way.covers[q]
+            last = min((cover.until_then if cover else way.there_on) - _DAY, end)
+            if first <= last:
+                yield limit, first, last, short
+                first = last + _DAY
 
 
 def _lacking(answer: Answer) -> Iterator[Unserved]:
-    """The loads without a machine of their own type until an order or its cover is there, in the hour that lacks most;
-    the lowest priority first."""
+    """The loads without a machine of their own type until an order or its cover is there, or a quota is raised, in the
+    hour that lacks most; the lowest priority first."""
     plan, case = answer.plan, answer.case
-    priorities = plan.priorities
-    for t, machine in enumerate(answer.types):
-        for q in range(len(plan.quarters)):
-            late = float(answer.supply["late_instances"][t, q, case])
-            last = served_until(answer, t, q)
-            if not late or last is None:
-                continue
-            filled = {
-                s: float(answer.services["peak_machines"][s, q, case])
-                for s in range(len(plan.services))
-                if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == machine.instance
-            }
-            available = float(answer.supply["needed_instances"][t, q, case]) - late
+    for (t, machine), q in itertools.product(enumerate(answer.types), range(len(plan.quarters))):
+        for limit, first, last, short in _gaps(answer, t, q):
+            filled = {s: float(answer.services["peak_machines"][s, q, case]) for s in answer.on(machine.instance, q)}
+            available = float(answer.supply["needed_instances"][t, q, case]) - short
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
-            lost = [shed(hour, priorities, available) for hour in hours]
+            lost = [shed(hour, plan.priorities, available) for hour in hours]
             for s in filled:
                 if share := max(hour.get(s, 0.0) for hour in lost):
-                    yield Unserved(s, q, machine.instance, _needed_from(plan, q), last, share)
+                    yield Unserved(s, q, machine.instance, first, last, share, limit)
 
 
-def orders(answer: Answer) -> Iterator[Decision]:
+def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
     """Orders of machines that are more than in the quarter before, or anew as a term ends, and releases."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
-    lost = unserved(answer)
     yield from _bases(answer)
     for t, machine in enumerate(answer.types):
-        gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
-        mine = [lack for lack in lost if lack.instance == machine.instance]
+        names = ("gap", "ordered_instances", "late_beyond_quota")
+        gaps, ordered, short_of_quota = (answer.supply[name][t, :, answer.case] for name in names)
+        mine = [lack for lack in lost if (lack.instance, lack.limit) == (machine.instance, MACHINES)]
+        allowed = machine.buying.allowed(answer.supply["committed_instances"][t, :, answer.case])
         first_late = True
         for q in range(len(plan.quarters)):
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if machine.buying.term else now - before
             if more > 0:
                 at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
-                paid = _paid_months(machine, gaps, answer.rented_shares[t], q, before, at_its_price)
+                paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, q, before, at_its_price)
                 order = _order(
                     answer, machine, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -259,7 +272,8 @@ def orders(answer: Answer) -> Iterator[Decision]:
                     binds = more * MONTHS_IN_A_QUARTER * machine.buying.term * float(months[t, q])
                     order = replace(order, binds_usd=binds, about=order.about or again)
                 by_hour = "by the hour" if plan.rents_by_hour else ""
-                about = ", ".join(filter(None, (order.about, by_hour)))
+                few = f"no more than {machine.buying.quota:g} before the quota is raised" if short_of_quota[q] else ""
+                about = ", ".join(filter(None, (order.about, by_hour, few)))
                 yield replace(order, about=about, machine_months=tuple(paid))
             elif more < 0 and not machine.buying.term:
                 first = _needed_from(plan, q)
@@ -296,11 +310,11 @@ def _bases(answer: Answer) -> Iterator[Decision]:
 
 
 def _paid_months(
-    machine: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
+    machine: Type, gaps: Sequence[float], shares: Any, allowed: Any, first: int, low: float, at_its_price: float
 ) -> list[float]:
     """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
     of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
-    fewer are needed. shares: of the hours, by quarter and machine."""
+    fewer are needed. shares: of the hours, by quarter and machine; allowed: by quarter within the quota of today."""
     paid = [0.0] * len(gaps)
     if machine.buying.term:
         paid[first] = at_its_price
@@ -310,8 +324,11 @@ def _paid_months(
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
             break
-        rented = float(shares[q, int(low) : int(low + left)].sum())
-        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - machine.buying.missing[q])
+        position, beyond = numpy.arange(int(low), int(low + left)), machine.buying.beyond
+        missing = numpy.full(position.shape, machine.buying.missing[q])
+        if beyond is not None:
+            missing[position >= allowed[q]] = beyond.missing[q]
+        paid[q] = float((shares[q, position] * (1 - missing)).sum()) * MONTHS_IN_A_QUARTER
     return paid
 
 
@@ -357,31 +374,32 @@ def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:
     return plan.gpus[part.id].id == machine.gpu
 
 
-def _quotas(answer: Answer) -> Iterator[Decision]:
-    """Quotas that are too small: rented machines of the type, bought or committed, in the first such quarter."""
-    plan = answer.plan
-    rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
-    for quota in plan.supply.quota:
-        t = answer.place.get(plan.machine(quota.type))
-        if t is None:
-            continue
-        over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
-        if not over:
+def _quotas(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
+    """Quotas that are too small: rented machines of the type, bought or committed, in the first such quarter; and who
+    waits until they are raised."""
+    plan, rented = answer.plan, answer.rented_instances[..., answer.case]
+    for t, machine in enumerate(answer.types):
+        quota = quota_of(plan, machine.instance)
+        over = [q for q in range(len(plan.quarters)) if quota is not None and rented[t, q] > quota.limit]
+        if quota is None or not over:
             continue
         first = _needed_from(plan, over[0])
         day = order_by(plan, first, quota.request_lead_days)
         most = float(rented[t].max())
+        is_late = day < plan.as_of
         yield Decision(
             "raise quota",
-            answer.types[t].instance,
+            machine.instance,
             most,
             None,
             day,
             first,
             None,
-            day < plan.as_of,
+            is_late,
             None,
             about=f"from {quota.limit:,} to {number_text(most)}",
+            there_on=raised_on(plan, quota) if is_late else None,
+            shed=tuple(lack for lack in lost if (lack.instance, lack.limit) == (machine.instance, QUOTA)),
         )
 
 

@@ -8,17 +8,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.hosted import Hosted, hosted
+from sheetgen.plan.orders import class_months
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.report.notes import is_stale
 from sheetgen.sizing import cost
+from sheetgen.units import ON_DEMAND, USD
 
 HOLDS, FAILS = "yes", "no"
 
@@ -49,6 +54,7 @@ class Findings:
     cheaper: tuple[Lever, ...]
     closing: Closing | None  # of levers that make the budget hold where it does not
     served: tuple[Served, ...]  # where a budget or a quota does not hold
+    hosted: tuple[Hosted, ...]
 
     @property
     def sign_now_usd(self) -> tuple[float, float]:
@@ -59,21 +65,22 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws = drawn(answer)
-    every = with_commitments(answer, draws, with_break_even(answer, decisions(answer)))
+    draws, lost = drawn(answer), unserved(answer)
+    every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
-    levers = cheaper(answer)
+    levers = cheaper(answer, lost)
     return Findings(
         answer,
         draws,
         decided,
-        tuple(unserved(answer)),
+        tuple(lost),
         last,
         None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
-        tuple(checks(answer, decided)),
+        tuple(checks(answer, decided, lost)),
         levers,
-        closing(answer, levers),
-        tuple(served(answer)),
+        closing(answer, levers, lost),
+        tuple(served(answer, lost)),
+        tuple(hosted(answer)),
     )
 
 
@@ -93,28 +100,31 @@ def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of some quarters together, against their budget."""
+    """The cost of some quarters together, against their budget; by quantile, all services at theirs."""
 
     budget_usd: float | None
-    usd: Mapping[str, float]  # by quantile, all services at theirs
-    reserve_p90_usd: float
-    left_p90_usd: float  # NaN without a budget
+    usd: Mapping[str, float]
+    reserve_usd: Mapping[str, float]  # the contingency
+    left_usd: Mapping[str, float]  # of the budget after both, NaN without one
     together_p90_usd: float  # over joint draws
     verdict: str
 
 
 def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
     """The money of some quarters, by position."""
-    plan, left = answer.plan, answer.money["budget_left_usd"]
+    plan = answer.plan
     budgets = [plan.budget.get(plan.quarters[q]) for q in many]
-    at_p50, at_p90 = (math.fsum(float(left[q, CASE[name]]) for q in many) for name in ("p50", "p90"))
+    usd, reserve, left = (
+        {quantile: float(answer.money[name][[*many], z].sum()) for quantile, z in CASE.items()}
+        for name in ("spend_usd", "reserve_usd", "budget_left_usd")
+    )
     return Spent(
         None if None in budgets else math.fsum(filter(None, budgets)),
-        {name: float(answer.money["spend_usd"][[*many], z].sum()) for name, z in CASE.items()},
-        float(answer.money["reserve_usd"][[*many], CASE["p90"]].sum()),
-        at_p90,
+        usd,
+        reserve,
+        left,
         quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"],
-        budget_verdict(at_p50, at_p90),
+        budget_verdict(left["p50"], left["p90"]),
     )
 
 
@@ -153,7 +163,34 @@ def unpriced(plan: Plan) -> Iterator[str]:
             )
 
 
-def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
+def stale_after(plan: Plan) -> float:
+    """The days after which a price is old."""
+    return number(assumptions(plan.catalog), "stale_after_days")
+
+
+def _old_prices(answer: Answer) -> Iterator[str]:
+    """The machines whose price was read long before the day of the plan, and is not stated in it."""
+    plan = answer.plan
+    for machine in answer.types:
+        stated, sold = (plan.listed or {}).get(machine.instance, {}), machine.candidate
+        price = sold and sold.class_price(machine.buying.purchase)
+        if price is None or machine.buying.purchase in stated:
+            continue
+        if is_stale(price.price_as_of, plan.as_of, stale_after(plan)):
+            yield f"{machine.instance} of {price.price_as_of}; give its prices.usd_per_hour"
+
+
+def _dear_terms(answer: Answer) -> Iterator[str]:
+    """The machines that are bought for a term that costs no less than on demand."""
+    for machine in answer.types:
+        months = class_months(answer.plan, machine.candidate)
+        of_term, hours = months.get(machine.buying.purchase), months.get(ON_DEMAND)
+        if machine.buying.term and of_term is not None and hours is not None and of_term >= hours:
+            costs = f"{machine.buying.purchase} {USD.text(of_term)} a month, {ON_DEMAND} {USD.text(hours)}"
+            yield f"{machine.instance}: {costs}; write policy.buy: {ON_DEMAND}"
+
+
+def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]) -> Iterator[Check]:
     """The statements that should hold before signing."""
     plan = answer.plan
     nothing = [
@@ -162,7 +199,7 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     nothing += [
         f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
         f"{plan.policy.plan_at} has no machine yet"
-        for gap in unserved(answer)
+        for gap in lost
     ]
     yield Check("every service is served", nothing)
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
@@ -170,6 +207,8 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
     yield Check("nothing is late", late)
     yield Check("every commitment has a price", [*unpriced(plan)])
+    yield Check(f"no price is older than {stale_after(plan):g} days", [*_old_prices(answer)])
+    yield Check("every term costs less than its hours on demand", [*_dear_terms(answer)])
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6

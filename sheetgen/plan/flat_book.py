@@ -12,16 +12,13 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
 from sheetgen.book.carried import put_record
 from sheetgen.book.checks import HEADS, ChecksSheet
 from sheetgen.book.inputs_sheet import AS_BUILT, CHANGED
 from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import (
-    BESIDE,
     NONE,
     Book,
     Cell,
@@ -132,23 +129,20 @@ COLUMNS: Mapping[str, Sequence[tuple[str, float]]] = {  # of sheets that are one
 }  # fmt: skip
 
 
-def build_plan_book(
-    findings: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
-) -> Book:
-    """The workbook, in US dollars whatever the plan's currency. record: the plan as JSON, which it carries; sheets: by
-    service the file beside it that is its sizing sheet."""
+def build_plan_book(findings: Findings, page: PlanPage, record: Mapping[str, Any]) -> Book:
+    """The workbook, in US dollars whatever the plan's currency. record: the plan as JSON, which it carries."""
     if findings.answer.plan.head.currency != DOLLARS:
         head = findings.answer.plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
         answer = replace(findings.answer, plan=replace(findings.answer.plan, head=head))
         page = plan_page(replace(findings, answer=answer), page.paper)
-    return _Sheets(findings, page, record, {service: BESIDE + quote(name) for service, name in sheets.items()}).book()
+    return _Sheets(findings, page, record).book()
 
 
 class _Sheets:
-    """The sheets, and what they share. links: by service the address of its sizing sheet."""
+    """The sheets, and what they share."""
 
-    def __init__(self, findings: Findings, page: PlanPage, record: Mapping[str, Any], links: Mapping[str, str]) -> None:
-        self.findings, self.page, self.record, self.links = findings, page, record, links
+    def __init__(self, findings: Findings, page: PlanPage, record: Mapping[str, Any]) -> None:
+        self.findings, self.page, self.record = findings, page, record
         self.answer: Answer = findings.answer
         self.plan = self.answer.plan
         self.quarters = [str(quarter) for quarter in self.plan.quarters]
@@ -509,15 +503,13 @@ class _Sheets:
             self.already = already  # of all quarters, at last
             row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserve = derived(_contingency, row[3], *already, share)
-                row.append(sheet.link(here, 5, reserve, USD, role, lock="column"))
-                row.append(sheet.link(here, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
+                reserves = [derived(_contingency, usd, *already, share) for usd in row[2:4]]
             else:
-                totals = (_total([refs[q] for q in many]) for refs in self.columns[4:6])
-                row += [sheet.link(here, 5 + i, amount, USD, role, lock="column") for i, amount in enumerate(totals)]
+                reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
+            row += [sheet.link(here, 5 + i, reserve, USD, role, lock="column") for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
-            verdict = derived(_verdict, row[0], row[2], row[5], *already, share)
+            verdict = derived(_verdict, row[0], *row[2:6])
             row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
             sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
             for refs, ref in zip(self.columns, row, strict=True):
@@ -682,16 +674,14 @@ class _Sheets:
             f"Each service by quarter. Set by, times: at {plan.policy.plan_at}. Money: its part of what machines cost, "
         )
         sheet = self._list("Services", f"{about}owned and committed ones too.")
-        row, places, linked = HEAD_ROWS, {quarter: q for q, quarter in enumerate(self.quarters)}, set[str]()
+        row, places = HEAD_ROWS, {quarter: q for q, quarter in enumerate(self.quarters)}
         lines = [*zip(*[iter(self.record["services"])] * len(QUANTILES), strict=True)]  # p10, p50, p90 of a quarter
         for line in lines:
             row += 1
             _, middle, high = line
             planned = line[CASE[plan.policy.plan_at]]
             service, instance = planned["id"], planned["instance"]
-            url = self.links.get(service) if instance and service not in linked else None
-            linked |= {service} if url else set()
-            sheet.text(row, 0, service, "link_text" if url else "label", url=url)
+            sheet.text(row, 0, service, "label")
             sheet.text(row, 1, planned["quarter"], "label")
             self._values(sheet, row, 2, (quantile["requests_per_second"] for quantile in line), TWO_DECIMALS)
             self._values(sheet, row, 5, (quantile["concurrent_requests"] for quantile in line), ONE_DECIMAL)
@@ -850,11 +840,10 @@ class _Sheets:
             "sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.",
         )
         sources = [(source.text, source.url or first_link(source.text)) for source in self.page.sources]
-        sized = [(words, self.links.get(service)) for service, words in commands(self.answer)]
         alone = "Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)"
         for title, texts in (
             ("About", [(text, None) for text in about]),
-            (alone, sized),
+            (alone, [(line, None) for line in commands(self.answer)]),
             ("Assumptions", [(str(line), None) for line in self.page.behind[-1].lines]),
             ("Sources", sources),
         ):
@@ -863,7 +852,7 @@ class _Sheets:
                 row += 1
                 sheet.put(row, 0, Cell(text, "wrapped", span=4))
                 if url:
-                    sheet.text(row, 4, url.removeprefix(BESIDE), "link_text", url=url)
+                    sheet.text(row, 4, url, "link_text", url=url)
             row += 2
         self._put_record(sheet)
         return sheet
@@ -911,14 +900,10 @@ def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
     return where(is_number(usd), reserve_usd(usd, committed, owned, share), PULL)
 
 
-def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
-    left = where(is_number(usd), budget_usd - usd - reserve_usd, PULL)
-    return where(is_number(budget_usd), left, NONE)
-
-
-def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    left = number_where(is_number(budget_usd), budget_usd - p50_usd - reserve_usd(p50_usd, committed, owned, share))
-    return where(is_number(p50_usd), budget_verdict(left, left_p90_usd), PULL)
+def _verdict(budget_usd: Any, p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any) -> Any:
+    cases = (p50_usd, reserve_p50_usd), (p90_usd, reserve_p90_usd)
+    left = (number_where(is_number(budget_usd), budget_usd - usd - reserve) for usd, reserve in cases)
+    return where(both(is_number(p50_usd), is_number(p90_usd)), budget_verdict(*left), PULL)
 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:

@@ -2,14 +2,16 @@
 
 Machines of a class without a term are given back when nothing needs them. Those of a term are paid to its end at the
 price at which they were signed; no more are ordered than those that run already leave missing. Nothing that is ordered
-today is there before the days of approval and the lead time are over.
+today is there before the days of approval and the lead time are over. No more machines are rented than the quota of the
+day allows: those beyond it are there when it is raised, and nothing covers them until then.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy
@@ -17,7 +19,8 @@ import numpy
 from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
-from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
+from sheetgen.plan.schema import Quota
+from sheetgen.plan.spending import arrives_day, cover_usd, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
@@ -40,12 +43,14 @@ class Cover:
 @dataclass(frozen=True)
 class Buying:
     """How machines of a type are bought. missing: by quarter the share of it that is over before what is ordered today
-    is there; covers: by quarter, where that is not 0."""
+    is there; covers: by quarter, where that is not 0; beyond: how those are bought that a quota does not allow yet."""
 
     purchase: str
     there_on: datetime.date  # what is ordered today
     missing: tuple[float, ...]
     covers: tuple[Cover | None, ...]
+    quota: float = math.inf  # of today, committed machines too
+    beyond: Buying | None = None
 
     @property
     def term(self) -> int | None:
@@ -94,6 +99,23 @@ class Buying:
         """The quarter from which an order's machines are paid."""
         return max(p, self.first_there)
 
+    def allowed(self, committed: Array | float) -> Array:
+        """By quarter the machines that the quota of today allows to be rented beside those that are committed."""
+        return numpy.asarray(numpy.maximum(0.0, self.quota - committed))
+
+    def most(self, committed: Array | float) -> Array:
+        """By quarter the machines that may be there from its first day on beside those that are committed."""
+        late = numpy.zeros(len(self.missing)) if self.beyond is None else numpy.array(self.beyond.missing)
+        return numpy.where(late > 0, self.allowed(committed), math.inf)
+
+    def parts(self, counts: Array, committed: Array) -> Iterator[tuple[Buying, Array]]:
+        """Machines by quarter, the first side, as they are bought: those within the quota, and those beyond it.
+        committed: by quarter."""
+        within = numpy.minimum(counts, self.allowed(committed).reshape(-1, *[1] * (counts.ndim - 1)))
+        yield self, within
+        if self.beyond is not None:
+            yield self.beyond, counts - within
+
     def wanted(self, short: Array) -> Array:
         """By quarter, the first side, and case how many machines orders are for: those that are short; before anything
         can be there no more than are short still when it is."""
@@ -106,9 +128,30 @@ class Buying:
         """Of a term, by quarter and case the machines that are ordered: those that are wanted beyond what runs."""
         orders = numpy.zeros(wanted.shape)
         for q in self._all:
-            runs = numpy.tensordot(self.running[:q, q], orders[:q], axes=(0, 0)) if q else 0.0
-            orders[q] = ordered_instances(wanted[q], runs)
+            orders[q] = ordered_instances(wanted[q], self._runs(orders, q))
         return orders
+
+    def ordered_beyond(self, wanted: Array, committed: Array) -> tuple[Array, Array]:
+        """The same of orders within the quota, and of those beyond it: of what is ordered before it is raised so many
+        as are more than it allows, and what follows these when their term ends."""
+        assert self.beyond is not None
+        within, beyond = numpy.zeros(wanted.shape), numpy.zeros(wanted.shape)
+        for q in self._all:
+            runs, runs_beyond = self._runs(within, q), self.beyond._runs(beyond, q)
+            new = ordered_instances(wanted[q], runs + runs_beyond)
+            more = runs + new - self.allowed(committed)[q] if self.beyond.missing[q] else self.beyond._ended(beyond, q)
+            beyond[q] = numpy.clip(more, 0, new)
+            within[q] = new - beyond[q]
+        return within, beyond
+
+    def _runs(self, ordered: Array, q: int) -> Array:
+        """The machines that were ordered before a quarter, and run in it."""
+        return numpy.asarray(numpy.tensordot(self.running[:q, q], ordered[:q], axes=(0, 0)))
+
+    def _ended(self, ordered: Array, q: int) -> Array:
+        """The machines whose term ends as a quarter begins."""
+        ends = numpy.array([float(self._starts(p) + self._term == q) for p in range(q)])
+        return numpy.asarray(numpy.tensordot(ends, ordered[:q], axes=(0, 0)))
 
     def paid_quarters(self, short: Array) -> Array:
         """Of a term, by the quarter at whose price, the first side, the quarters of machines that are paid for what is
@@ -116,6 +159,15 @@ class Buying:
         flat = short.reshape(len(short), -1)
         months = self.machine_months(flat, self.ordered(self.wanted(flat)))
         return numpy.asarray(months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER)
+
+    def cover_usd(self, late: Array, price_factor: Array) -> Array:
+        """The cost of what covers machines that are late, by quarter and case."""
+        covers = [
+            (cover.month_usd, share - cover.missing) if cover else (0.0, 0.0)
+            for cover, share in zip(self.covers, self.missing, strict=True)
+        ]
+        month_usd, covered_share = numpy.array(covers).T[..., None]
+        return numpy.asarray(cover_usd(late, month_usd, price_factor, covered_share, MONTHS_IN_A_QUARTER))
 
     def _moved(self, ordered: Array) -> Array:
         """Of a term what is paid later than by whole quarters: an order in place of one that was there late begins, and
@@ -156,15 +208,20 @@ def lead_days(plan: Plan, way: str) -> float:
     return band.p90
 
 
+def there_after(plan: Plan, days: float) -> datetime.date:
+    """The day on which something that takes so many days is there, for which approval is requested on the day of the
+    plan."""
+    return datetime.date.fromordinal(int(arrives_day(plan.as_of.toordinal(), days, plan.policy.approval_days)))
+
+
 def there_on(plan: Plan, way: str) -> datetime.date:
-    """The day on which something is there for which approval is requested on the day of the plan."""
-    day = arrives_day(plan.as_of.toordinal(), lead_days(plan, way), plan.policy.approval_days)
-    return datetime.date.fromordinal(int(day))
+    """The day on which something of a class is there that is ordered today."""
+    return there_after(plan, lead_days(plan, way))
 
 
-def missing_of(plan: Plan, way: str) -> tuple[float, ...]:
-    """By quarter the share of its days that go by, from today on, until something is there that is ordered today."""
-    arrives, today = there_on(plan, way).toordinal(), plan.as_of.toordinal()
+def missing_until(plan: Plan, day: datetime.date) -> tuple[float, ...]:
+    """By quarter the share of its days that go by, from today on, until a day."""
+    arrives, today = day.toordinal(), plan.as_of.toordinal()
     days = ((plan.first_day(quarter).toordinal(), plan.last_day(quarter).toordinal() + 1) for quarter in plan.quarters)
     return tuple(float(missing_share(arrives, first, after, today)) for first, after in days)
 
@@ -194,17 +251,40 @@ def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
     return months
 
 
-def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
-    """How machines of a type are bought in a class: an order that cannot be there in time is covered by the class that
-    leaves the least of the quarter unserved, of several the cheapest, where one without a term, or of a quarter at
-    most, is there sooner.
+def quota_of(plan: Plan, instance: str) -> Quota | None:
+    """The quota of a type of machine; of several the smallest."""
+    mine = (quota for quota in plan.supply.quota if plan.machine(quota.type) == instance)
+    return min(mine, key=lambda quota: quota.limit, default=None)
+
+
+def raised_on(plan: Plan, quota: Quota) -> datetime.date:
+    """The day from which on a quota no longer limits what is rented, where it is asked for today that it is raised."""
+    return there_after(plan, quota.request_lead_days)
+
+
+def buying(plan: Plan, candidate: Candidate | None, purchase: str, quota: Quota | None = None) -> Buying:
+    """How machines of a type are bought in a class, within a quota and beyond it."""
+    whole = _buying(plan, candidate, purchase, plan.as_of)
+    if quota is None or not any(missing_until(plan, day := raised_on(plan, quota))):
+        return whole
+    return replace(whole, quota=float(quota.limit), beyond=_buying(plan, candidate, purchase, day))
+
+
+def _buying(plan: Plan, candidate: Candidate | None, purchase: str, earliest: datetime.date) -> Buying:
+    """How machines are bought in a class that are there on a day at the earliest: an order that cannot be there in time
+    is covered by the class that leaves the least of the quarter unserved, of several the cheapest, where one without a
+    term, or of a quarter at most, is there sooner.
     """
-    missing = missing_of(plan, purchase)
+
+    def there(way: str) -> datetime.date:
+        return max(earliest, there_on(plan, way))
+
+    missing = missing_until(plan, there(purchase))
     covers: list[Cover | None] = [None] * len(missing)
     if any(missing):
         months = class_months(plan, candidate)
         others = {
-            other: missing_of(plan, other)
+            other: missing_until(plan, there(other))
             for other in months
             if other != purchase and QUARTERS_OF_TERM.get(other, 0) <= 1
         }
@@ -212,8 +292,8 @@ def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
             sooner = [(gone[q], months[other], other) for other, gone in others.items() if gone[q] < share]
             if sooner:
                 still, usd, other = min(sooner)
-                covers[q] = Cover(other, usd, still, there_on(plan, other))
-    return Buying(purchase, there_on(plan, purchase), missing, tuple(covers))
+                covers[q] = Cover(other, usd, still, there(other))
+    return Buying(purchase, there(purchase), missing, tuple(covers))
 
 
 @dataclass(frozen=True)
@@ -225,25 +305,47 @@ class Bought:
     gap: Array
     machine_months: Array  # quarters at whose price, quarters, cases
     late: Array  # short of in the quarter's share that is missing
-    late_paid: Array  # of them those that a cover is paid for, on average over the hours
+    cover_usd: Array
 
 
-def bought(way: Buying, short: Array, kept_gap: Array) -> Bought:
-    """Of a type; short, and what is bought without a term: by quarter and case."""
-    wanted = way.wanted(short)
-    ordered = way.ordered(wanted) if way.term is not None else numpy.zeros(wanted.shape)
-    gap = kept_gap if way.term is None else numpy.tensordot(way.running.T, ordered, axes=(1, 0))
-    late = short * (numpy.array(way.missing) > 0)[:, None]
-    return Bought(ordered, gap, way.machine_months(gap, ordered), late, late)
+def wanted(way: Buying, short: Array, committed: Array) -> Array:
+    """By quarter, the first side, the machines that orders are for, within a quota and beyond it."""
+    return numpy.asarray(sum(part.wanted(counts) for part, counts in way.parts(short, committed)))
 
 
-def bought_by_hour(way: Buying, short: Array, gap: Array, weights: Array) -> Bought:
-    """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
-    of an hour and as months of all. weights: of the hours."""
+def bought(
+    way: Buying, short: Array, kept_gap: Array, committed: Array, price_factor: Array, weights: Array | None = None
+) -> list[Bought]:
+    """Purchases of a type within a quota, and beyond it where there is one. short, and what is bought without a term:
+    by quarter and case; of a type that is rented for the hours in which something needs it by hour too, whose weights
+    are given. committed: by quarter."""
+    parts, gaps = [*way.parts(short, committed)], [gap for _, gap in way.parts(kept_gap, committed)]
+    orders: Sequence[Array] = [numpy.zeros(price_factor.shape)] * len(parts)
+    if way.term is not None:
+        wants = wanted(way, short, committed)
+        orders = [way.ordered(wants)] if way.beyond is None else way.ordered_beyond(wants, committed)
+        gaps = [numpy.tensordot(part.running.T, orders[i], axes=(1, 0)) for i, (part, _) in enumerate(parts)]
+    return [
+        _bought(part, counts, gap, ordered, price_factor, weights)
+        for (part, counts), gap, ordered in zip(parts, gaps, orders, strict=True)
+    ]
+
+
+def _bought(
+    way: Buying, short: Array, gap: Array, ordered: Array, price_factor: Array, weights: Array | None
+) -> Bought:
+    if weights is None:
+        most, late, on_average, months = gap, short, short, way.machine_months(gap, ordered)
+    else:
+        most, late, on_average = gap.max(axis=-1), short.max(axis=-1), short @ weights
+        months = _at_own_price(way.there(gap @ weights))
     is_late = (numpy.array(way.missing) > 0)[:, None]
-    months = _at_own_price(way.there(gap @ weights))
-    most = gap.max(axis=-1)
-    return Bought(numpy.zeros(most.shape), most, months, short.max(axis=-1) * is_late, short @ weights * is_late)
+    return Bought(ordered, most, months, late * is_late, way.cover_usd(on_average * is_late, price_factor))
+
+
+def added(parts: Sequence[Bought]) -> Bought:
+    """Purchases of a type together."""
+    return Bought(*(sum(getattr(part, of.name) for part in parts) for of in fields(Bought)))
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

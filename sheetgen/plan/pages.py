@@ -13,18 +13,18 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, Lever, best_of_kinds
-from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, served
+from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, in_lines, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
-from sheetgen.plan.served import BUDGET, MACHINES, QUOTA, STEPS, Served
+from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
@@ -33,7 +33,7 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
-MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
+MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
 LINES_ON_FIRST_PAGE, LINE_OF_REMARKS = 30, 30  # of money and decisions; and characters of a line of a remark
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 MOST_CUT = 3  # limits of which it is said who waits
@@ -136,7 +136,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         ),
         (*further, _supply(answer), _since(findings), *_reasons(findings, in_order)),
         (
-            _section(services_table(answer)),
+            _section(services_table(answer, findings.hosted), *_hosted(findings)),
             _section(owners_table(answer)),
             Section("Assumptions", tuple(_assumptions(findings))),
         ),
@@ -313,9 +313,10 @@ def _budget(findings: Findings) -> Section:
     for name, _, many in spans(answer.plan):
         money = spent(answer, findings.draws, many)
         verdict = "" if money.verdict == NO_BUDGET else money.verdict
-        amounts = (money.budget_usd, money.usd["p50"], money.usd["p90"], money.reserve_p90_usd, money.left_p90_usd)
-        rows.append((name, *map(usd, amounts), verdict))
-    heads = ("Budget", "Spend at p50", "at p90", "Contingency at p90", "Budget left at p90")
+        amounts = (part[z] for z in ("p50", "p90") for part in (money.usd, money.reserve_usd, money.left_usd))
+        rows.append((name, *map(usd, (money.budget_usd, *amounts)), verdict))
+    of_case = ("Spend at {}", "its contingency", "left")
+    heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     return _section(table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows))
 
 
@@ -345,7 +346,7 @@ def _verdict(answer: Answer) -> Text:
 def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     """Of policy, class and precision the change that saves most, by itself; and which of them make the budget hold."""
     of_kind = {lever.change.kind: lever for lever in levers}
-    rows = [_lever_row(name, of_kind.get(name)) for name in KINDS]
+    rows = [_lever_row(name, of_kind.get(name)) for name in KINDS if name in of_kind or name != PLACES]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
 
@@ -357,6 +358,8 @@ def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
         return (name, "none saves", "", NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
+    if lever.moves_usd > 0:
+        gives_up = words(f"{gives_up}; its moves cost {{}} that no budget has", usd(lever.moves_usd))
     if lever.bound_usd and name == CLASS:
         amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
@@ -426,14 +429,42 @@ def _supply(answer: Answer) -> Section:
         name = short_name(answer.types[t].instance)
         rows += [(name if i == 0 else "", line, *cells) for i, (line, cells) in enumerate(shown)]
     more = len(largest) - MOST_MACHINES
-    overall = words(
-        "Of the places on all machines {} are in use on average at p50, and {} at the peak.",
-        *(cell(share, PERCENT) for share in answer.in_use_of_all),
-    )
     further = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
     title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
     heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
-    return _section(table(title, heads, rows), overall, *further)
+    return _section(table(title, heads, rows), *_utilization(answer), *further)
+
+
+def _utilization(answer: Answer) -> Iterator[Text]:
+    """The utilization of all machines, the factors that it is the product of, and a way to raise the smallest."""
+    parts, plan = answer.in_use_parts, answer.plan
+    reasons = {
+        DAY: "the mean load over its peak",
+        BAND: f"p50 over {plan.policy.plan_at}",
+        RESERVE: "headroom, chance and what may be lost",
+        SPARE: "whole and spare machines",
+    }
+    factors = joined(" x ", [words(f"{{}} ({reasons[name]})", cell(share, PERCENT)) for name, share in parts.items()])
+    mean, peak = (cell(share, PERCENT) for share in answer.in_use_of_all)
+    yield words(
+        "Of the places on all machines {} are in use at the peak at p50, and on average {} = {}.", peak, mean, factors
+    )
+    by_day = "a batch of the night" if plan.rents_by_hour else "a profile for each service, which rents by the hour"
+    levers = {
+        DAY: by_day,
+        BAND: "a narrower band of the demand, or plan_at: p50",
+        RESERVE: "survive, hot_share or headroom_fraction",
+        SPARE: "smaller machines, or services that share them",
+    }
+    yield f"What raises it most: {levers[min(parts, key=parts.__getitem__)]}."
+
+
+def _hosted(findings: Findings) -> Iterator[str]:
+    """The hosts behind the column of the table."""
+    if findings.hosted:
+        hosts = first_named([*dict.fromkeys(host for entry in findings.hosted for host in entry.hosts)])
+        oldest = min(entry.read_on for entry in findings.hosted)
+        yield f"Hosted: the tokens at p50 at the cheapest host of the model ({hosts}), prices read from {oldest} on."
 
 
 def _since(findings: Findings) -> Section:

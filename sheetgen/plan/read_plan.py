@@ -220,12 +220,15 @@ class _Reading:
         return next(iter(asked), "")
 
     def _instance(self, name: str, region: str) -> Instance:
-        """A type at its prices in the region, none where it is not sold there."""
-        row = self.catalog.instance(name)
-        if not region:
-            return row
-        here = (sold for sold in self.catalog.regions.rows_in(region) if sold.id == row.id)
-        return next(here, row.model_copy(update={"prices": ()}))
+        """A type at its prices in the region, none where it is not sold there; of a row priced by the GPU a machine of
+        as many as the name states: how many machines so many GPUs are, nobody knows."""
+        row, n_gpus = self.catalog.instance_and_gpus(name)
+        if n_gpus is None and not row.is_whole:
+            raise ScenarioError(f"{row.id} is priced by the GPU. Name a machine: '{row.id} x1', or x2, x4, x8.")
+        if region:
+            here = (sold for sold in self.catalog.regions.rows_in(region) if sold.id == row.id)
+            row = next(here, row.model_copy(update={"prices": ()}))
+        return row.machine(n_gpus) if n_gpus else row
 
     def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
         """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
@@ -246,13 +249,18 @@ class _Reading:
             instance = types[part.type] = self._found((*place, "type"), self._instance, part.type, region)
             is_priced = instance is not None and (instance.price(part.purchase) or instance.price(ON_DEMAND))
             if instance is not None and part.usd_per_hour is None and not is_priced:
-                where = f"in region {shown(region)!r}" if region else "in the catalogs"
-                text = f"{instance.id} has no price for {part.purchase} or on demand {where}. Give usd_per_hour."
+                text = (
+                    f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}. Give usd_per_hour."
+                )
                 self.problems.append(((*place, "type"), text))
             self.problems += _term_faults(part, place)
         for i, quota in enumerate(supply.quota if supply else ()):
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
-            types[quota.type] = self._found(("supply", "quota", i, "type"), self._instance, name, region)
+            place = "supply", "quota", i, "type"
+            limited = types[quota.type] = self._found(place, self._instance, name, region)
+            if limited is not None and not limited.prices:
+                text = f"{limited.id} has no price {_where(region)}, so no service is put on it. Leave its quota out."
+                self.problems.append((place, text))
         return gpus, {name: sold for name, sold in types.items() if sold is not None}
 
     def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
@@ -261,7 +269,7 @@ class _Reading:
         listed: dict[str, dict[str, float]] = {}
         for name, usd in prices.usd_per_hour.items():
             place: Loc = ("prices", "usd_per_hour", name)
-            instance = self._found(place, self.catalog.instance, machine_in(name))
+            instance = self._found(place, self._instance, machine_in(name), "")
             if instance is not None and instance.id not in candidates:
                 self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
@@ -319,6 +327,11 @@ class _Reading:
                 if asked.get(key) is None:
                     asked[key] = self._asked(place[:-1] if len(place) > len(base) else base, own, options)
         return {key: question for key, question in asked.items() if question is not None}
+
+
+def _where(region: str) -> str:
+    """The place of prices that are missing."""
+    return f"in region {shown(region)!r}" if region else "in the catalogs"
 
 
 def _too_much(plan: Plan) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.sizing.rates import exact_wait_fraction
 from sheetgen.version import VERSION
@@ -67,6 +67,16 @@ def record_of(findings: Findings) -> Record:
                 "next_usd": plain(share.next_usd),
             }
             for share in findings.served
+        ],
+        "hosted": [
+            {
+                "service": plan.services[hosts.service].id,
+                "hosts": list(hosts.hosts),
+                "usd": hosts.usd,
+                "p50_usd": answer.part_usd(hosts.service, CASE["p50"]),
+                "read_on": hosts.read_on,
+            }
+            for hosts in findings.hosted
         ],
         "prices": listed_prices(plan),
         "checks": [
@@ -220,6 +230,7 @@ def _unserved(answer: Answer, gap: Unserved) -> Record:
         "from": gap.first.isoformat(),
         "until": gap.last.isoformat(),
         "share": gap.share,
+        "limit": gap.limit,
     }
 
 
@@ -260,7 +271,7 @@ def _years(findings: Findings) -> Iterator[Record]:
             "quarters": [str(plan.quarters[q]) for q in many],
             "budget_usd": plain(money.budget_usd),
             **{f"{name}_usd": plain(usd) for name, usd in money.usd.items()},
-            "contingency_p90_usd": plain(money.reserve_p90_usd),
+            "contingency_p90_usd": plain(money.reserve_usd["p90"]),
             "together_p90_usd": plain(money.together_p90_usd),
             "verdict": money.verdict,
         }
@@ -315,6 +326,7 @@ def _lever(lever: Lever) -> Record:
         "kind": lever.change.kind,
         "usd": lever.saves_usd,
         "gives_up": lever.change.gives_up,
+        "moves_usd": plain(lever.moves_usd),
         "asked_usd": lever.asked_usd,
         "bound_usd": lever.bound_usd,
         "bound_after_plan_usd": lever.bound_after_usd,

@@ -59,6 +59,8 @@ def _everywhere(value: Any) -> dict[str, Any] | None:
 
 def _tokens(value: Any) -> Any:
     """Tokens as options take them: 16k is 16384. Raises ValueError."""
+    if _is_number(value) and value == 0:
+        raise ValueError("must be at least 1. Of a model that writes nothing, as for embeddings, write 1")
     try:
         return tokens(value) if isinstance(value, str) or _is_number(value) else value
     except ScenarioError:

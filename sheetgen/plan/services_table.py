@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
+from sheetgen.plan.hosted import Hosted
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
@@ -27,8 +28,10 @@ def first_named(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMED])}{more}"
 
 
-def services_table(answer: Answer) -> Table:
-    """A row for each service, in the plan's order, then what is shared and the plan."""
+def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
+    """A row for each service, in the plan's order, then what is shared and the plan; with the price of its tokens at a
+    host where some service has one."""
+    at_hosts = {entry.service: usd(entry.usd) for entry in hosted}
     rows: Rows = [
         (
             service.id,
@@ -38,13 +41,14 @@ def services_table(answer: Answer) -> Table:
             joined("; ", [*_machines(answer, s)]),
             _replicas(answer, s),
             *(usd(answer.part_usd(s, CASE[quantile])) for quantile in ("p50", "p90")),
+            *([at_hosts.get(s, NONE)] if hosted else []),
         )
         for s, service in enumerate(answer.plan.services)
     ]
     shared, plan_usd = answer.of_owners[None].sum(axis=0), answer.money["spend_usd"].sum(axis=0)
     for name, spend in (("spare, idle, shared", shared), (WHOLE_PLAN, plan_usd)):
         amounts = (usd(float(spend[CASE[quantile]])) for quantile in ("p50", "p90"))
-        rows.append((name, *[""] * 5, *amounts))
+        rows.append((name, *[""] * 5, *amounts, *([""] if hosted else [])))
     at_plan = answer.plan.policy.plan_at
     heads: Heads = (
         "Service",
@@ -54,6 +58,7 @@ def services_table(answer: Answer) -> Table:
         f"Machines; longest times at {at_plan}",
         f"Replicas at {at_plan}, set by",
         *(number(f"$ of all quarters, {quantile}") for quantile in ("p50", "p90")),
+        *([number("Hosted, p50")] if hosted else []),
     )
     return table("Services, at what their machines cost", heads, rows)
 

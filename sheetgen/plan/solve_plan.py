@@ -11,6 +11,7 @@ from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Base, Plan
+from sheetgen.plan.supplied import supplied
 from sheetgen.plan.tables import (
     Rented,
     Type,
@@ -43,9 +44,13 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardw
 def _mean_usd(answer: Answer) -> float:
     """The cost of a plan and its moves, on average at p50 and at the quantile that is bought."""
     spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
-    plan, months = answer.plan, answer.plan.months
-    moves = sum(moving_usd(plan, place, months[q]) for (_, q), place in answer.hardware.placed.items() if place.moved)
-    return float(spend) + moves
+    return float(spend) + moves_usd(answer, answer.plan)
+
+
+def moves_usd(answer: Answer, plan: Plan) -> float:
+    """The cost of a plan's moves, as a plan counts them."""
+    moved = ((q, place) for (_, q), place in answer.hardware.placed.items() if place.moved)
+    return sum(moving_usd(plan, place, plan.months[q]) for q, place in moved)
 
 
 def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
@@ -68,7 +73,9 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
 
 def _base(plan: Plan, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
     """The orders of a mix for a term, of every type that is bought in its class, at the quantile that is bought."""
+    committed = supplied(plan).committed
     for machine, hours in zip(types, rented, strict=True):
         if machine.candidate is not None and machine.buying.purchase == plan.policy.purchase:
             shares, months = hours.shares(CASE[plan.policy.plan_at]), class_months(plan, machine.candidate)
-            yield from base_of(plan, machine.instance, shares, machine.month_usd, months)
+            most = machine.buying.most(committed.get(machine.instance, 0.0))
+            yield from base_of(plan, machine.instance, shares, machine.month_usd, months, most)

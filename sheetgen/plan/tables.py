@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.hours import missing_by_hour, needed_shares
-from sheetgen.plan.orders import Buying, bought, bought_by_hour, buying
+from sheetgen.plan.orders import Bought, Buying, added, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -87,7 +88,6 @@ _TABLES = (
             needs.idle,
             needs.spare_instances,
             spending.quarter_instance_month_usd,
-            spending.cover_usd,
         ),
     ),
     Table("mean", ("type", "quarter", "case"), (spending.there_instances, spending.mean_month_usd)),
@@ -285,7 +285,8 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
         if name not in types:
-            types[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, served, plan.class_of(name)), served)
+            way = buying(plan, served, plan.class_of(name), quota_of(plan, name))
+            types[name] = Type(name, gpu, gpu_count, month_usd, way, served)
 
     for slot in sorted(hardware.placed):
         place = hardware.placed[slot]
@@ -401,17 +402,6 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
             "this_quarter": numpy.arange(float(n_quarters)),
         },
     )
-    covers = [
-        [
-            cover and (cover.month_usd, share - cover.missing)
-            for cover, share in zip(machine.buying.covers, machine.buying.missing, strict=True)
-        ]
-        for machine in types
-    ]
-    of_covers = numpy.array([[cover or (0.0, 0.0) for cover in line] for line in covers]).reshape(
-        len(types), n_quarters, 2
-    )
-    grid.put(("type", "quarter"), {"cover_month_usd": of_covers[..., 0], "covered_share": of_covers[..., 1]})
     grid.put(
         ("type",),
         {
@@ -455,31 +445,32 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
-    shorts = grid.spread("short_instances", axes)
-    wanted = [way.wanted(of_it) for way, of_it in zip(buyings, shorts, strict=True)]
-    grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
+    shorts, factors = (grid.spread(name, axes) for name in ("short_instances", "price_factor"))
+    owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
+    ordered = [wanted(way, shorts[t], committed[t, :, 0]) for t, way in enumerate(buyings)]
+    grid.put(earlier, {"short": numpy.array(ordered).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
     gaps = grid.spread("gap", axes)
-    owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
-    of_types, rented = [], []
+    parts, rented = list[list[Bought]](), list[Rented]()
     for t, way in enumerate(buyings):
+        there = committed[t, :, 0]
         if way.term is not None or plan.week.is_flat:
-            of_types.append(bought(way, shorts[t], gaps[t]))
-            rented.append(Rented(of_types[t].gap[..., None], numpy.ones(1)))
+            parts.append(bought(way, shorts[t], gaps[t], there, factors[t]))
+            rented.append(Rented(added(parts[t]).gap[..., None], numpy.ones(1)))
             continue
-        release = plan.policy.release_after_quarters
-        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, way.wanted)
-        of_types.append(bought_by_hour(way, missing, counts, weights))
+        release, orders = plan.policy.release_after_quarters, functools.partial(wanted, way, committed=there)
+        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, orders)
+        parts.append(bought(way, missing, counts, there, factors[t], weights))
         rented.append(Rented(counts, weights))
-    of_columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late_paid"}
-    for name, column in of_columns.items():
-        grid.put(
-            axes, {name: numpy.array([getattr(bought_of, column) for bought_of in of_types]).reshape(pooled.shape)}
-        )
+    of_types = [added(of_type) for of_type in parts]
+    columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
+    for name, column in columns.items():
+        grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
+    beyond = numpy.array([of_type[-1].late * (len(of_type) > 1) for of_type in parts]).reshape(pooled.shape)
+    grid.put(axes, {"late_beyond_quota": beyond})
     grid.evaluate(others, axes)
-    grid.put(axes, {"late_instances": numpy.array([bought_of.late for bought_of in of_types]).reshape(pooled.shape)})
     months = grid.spread("quarter_instance_month_usd", axes)
-    paid = numpy.array([bought_of.machine_months for bought_of in of_types]).reshape(
+    paid = numpy.array([of_type.machine_months for of_type in of_types]).reshape(
         len(types), *pooled.shape[1:2], *pooled.shape[1:]
     )
     grid.put(OF_PAID, {"machine_months": paid})

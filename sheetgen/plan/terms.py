@@ -41,31 +41,34 @@ def worth_a_term(shares: Array, bought_usd: Array, term_usd: float) -> Array:
     return numpy.asarray((shares * bought_usd[:, None]).sum(axis=0) > term_usd * len(shares))
 
 
-def wanted_for_terms(plan: Plan, purchase: str, shares: Array, bought_usd: Array, term_usd: Array) -> Array:
+def wanted_for_terms(
+    plan: Plan, purchase: str, shares: Array, bought_usd: Array, term_usd: Array, most: Array
+) -> Array:
     """By quarter the machines that are worth a term from then on, in its first quarter and over the whole of it; none
     before a quarter in which something that is ordered today is there from the first day on. bought_usd, term_usd: by
-    quarter what one costs, the first on past the plan's end."""
+    quarter what one costs, the first on past the plan's end; most: by quarter those that a quota allows."""
     wanted, day, n = numpy.zeros(len(shares)), there_on(plan, purchase), len(shares)
     for q, quarter in enumerate(plan.quarters):
         ahead = quarters_of_term(purchase, q, n)
         if ahead and day <= plan.first_day(quarter):
             pays = worth_a_term(shares[in_plan(ahead, n)], bought_usd[ahead.start : ahead.stop], term_usd[q])
-            wanted[q] = (pays & worth_a_term(shares[q : q + 1], bought_usd[q : q + 1], term_usd[q])).sum()
+            n_paying = (pays & worth_a_term(shares[q : q + 1], bought_usd[q : q + 1], term_usd[q])).sum()
+            wanted[q] = min(n_paying, most[q])
     return wanted
 
 
 def base_of(
-    plan: Plan, instance: str, shares: Array, month_usd: float, months: Mapping[str, float]
+    plan: Plan, instance: str, shares: Array, month_usd: float, months: Mapping[str, float], most: Array
 ) -> tuple[Base, ...]:
     """The orders of a type for its base: in the class with a term in which the plan costs least, of those with the
     same the shortest. shares: by quarter and machine, of the hours in which it is needed; month_usd: of one on demand;
-    months: by class what a month of one costs."""
+    months: by class what a month of one costs; most: by quarter those that a quota allows."""
     n = len(shares)
     bought = quarters_usd(plan, month_usd, range(n + max(QUARTERS_OF_TERM.values())))
     ways: list[tuple[Base, ...]] = [()]
     for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=QUARTERS_OF_TERM.__getitem__):
         of_term = quarters_usd(plan, months[purchase], range(n))
-        wanted = wanted_for_terms(plan, purchase, shares, bought, of_term)
+        wanted = wanted_for_terms(plan, purchase, shares, bought, of_term, most)
         orders = buying(plan, None, purchase).ordered(wanted[:, None])[:, 0]
         ways.append(
             tuple(

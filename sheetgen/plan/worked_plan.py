@@ -24,6 +24,7 @@ from sheetgen.question.stated_load import mean_over_peak
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
+DAY, BAND, RESERVE, SPARE = "day", "band", "reserve", "spare machines"  # factors of the utilization
 OF_SERVICE: Axes = ("service", "quarter", "case")
 OF_TYPE: Axes = ("type", "quarter", "case")
 OF_MONEY: Axes = ("quarter", "case")
@@ -60,6 +61,11 @@ class Answer:
     def signed_instances(self) -> Array:
         """By type, quarter and case the machines of commitments that are signed: those of a mix's base are ordered."""
         return numpy.asarray(self.supply["committed_instances"] - self.supply["base_instances"])
+
+    @cached_property
+    def rented_instances(self) -> Array:
+        """By type, quarter and case the machines that a quota counts: committed or bought."""
+        return numpy.asarray(self.supply["gap"] + self.supply["committed_instances"])
 
     @cached_property
     def to_buy(self) -> Array:
@@ -102,11 +108,15 @@ class Answer:
         work_out(grid, "money")
         return grid, rented
 
+    def on(self, instance: str, q: int) -> list[int]:
+        """The services on a type of machine in a quarter, by position."""
+        placed = self.hardware.placed
+        some = (s for s in range(len(self.plan.services)) if (s, q) in placed)
+        return [s for s in some if placed[s, q].instance == instance]
+
     def beside(self, s: int, q: int) -> list[int]:
         """The other services on a service's type of machine in a quarter, by position."""
-        placed = self.hardware.placed
-        others = (i for i in range(len(self.plan.services)) if i != s and (i, q) in placed)
-        return [i for i in others if placed[i, q].instance == placed[s, q].instance]
+        return [i for i in self.on(self.hardware.placed[s, q].instance, q) if i != s]
 
     @property
     def asked_usd(self) -> tuple[float, float]:
@@ -211,23 +221,50 @@ class Answer:
     @cached_property
     def in_use_of_all(self) -> tuple[float, float]:
         """The same of all types and quarters, by their GPUs."""
-        gpus = numpy.array([machine.gpu_count for machine in self.types])[:, None]
-        mean, peak = (ratio(float((busy * gpus).sum()), float((there * gpus).sum())) for busy, there in self._busy)
+        mean, peak = (ratio(self._gpus(busy), self._gpus(there)) for busy, there in self._busy)
         return mean, peak
+
+    @cached_property
+    def in_use_parts(self) -> dict[str, float]:
+        """The factors of which the mean is the product, by what each is of."""
+        mean, peak = self.in_use_of_all
+        (at_p50, there), planned = self._busy[1], self._busy_at_peak(self.case)
+        filled = self.supply["machines_of_all"][..., self.case]
+        return {
+            DAY: ratio(mean, peak),
+            BAND: ratio(self._gpus(at_p50), self._gpus(planned)),
+            RESERVE: ratio(self._gpus(planned), self._gpus(filled)),
+            SPARE: ratio(self._gpus(filled), self._gpus(there)),
+        }
+
+    def _gpus(self, machines: Array) -> float:
+        """The GPUs of machines by type and quarter."""
+        return float((machines * numpy.array([machine.gpu_count for machine in self.types])[:, None]).sum())
+
+    def _busy_machines(self, z: int) -> tuple[Array, Array]:
+        """By service and quarter the machines that requests keep busy at the peak of a quantile, and by type whether
+        they are of it."""
+        names = ("busy_replicas", "replicas_per_instance")
+        busy = needs.machines(*(self.services[name][..., z] for name in names))
+        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        return busy, is_of
+
+    def _busy_at_peak(self, z: int) -> Array:
+        """By type and quarter the machines that requests keep busy in the busiest hour of all its services."""
+        busy, is_of = self._busy_machines(z)
+        by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1)
+        return numpy.asarray(by_hour.max(axis=-1, initial=0))
 
     @cached_property
     def _busy(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
-        peak."""
-        names = ("busy_replicas", "replicas_per_instance")
-        busy = needs.machines(*(self.services[name][..., CASE["p50"]] for name in names))
+        peak; at p50."""
         owned, committed, gap = (
             self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
         )
-        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
-        by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1).max(axis=-1, initial=0)
+        busy, is_of = self._busy_machines(CASE["p50"])
         mean, there = (is_of * (busy * self.mean_shares)).sum(axis=1), owned + committed
-        return (mean, there + self.rented_on_average), (by_hour, there + gap)
+        return (mean, there + self.rented_on_average), (self._busy_at_peak(CASE["p50"]), there + gap)
 
     @cached_property
     def rented_on_average(self) -> Array:

@@ -426,6 +426,30 @@ ANSWERED = Table(
         parallelism.memory_holds,
     ),
 )
+# The times of an answer with every place of its replicas taken, and when the last of all its people has the first token
+# where they ask at the same moment.
+WAITS = Table(
+    "waits",
+    ("chosen",),
+    (
+        rates.full_batch_requests,
+        ("full_ttft_seconds", certainty.fullest_ttft_seconds.reading(fullest_batch_requests="full_batch_requests")),
+        ("full_tpot_seconds", certainty.fullest_tpot_seconds.reading(fullest_batch_requests="full_batch_requests")),
+        (
+            "queue_of_all_seconds",
+            speed.queue_seconds.reading(
+                concurrent_requests="stated_users",
+                running_requests="served_at_target",
+                service_ttft_seconds="full_ttft_seconds",
+                tpot_seconds="full_tpot_seconds",
+            ),
+        ),
+        (
+            "last_ttft_seconds",
+            speed.ttft_seconds.reading(service_ttft_seconds="full_ttft_seconds", queue_seconds="queue_of_all_seconds"),
+        ),
+    ),
+)
 # The rate whose prompts the chosen hardware reads, and the people of it.
 READ = Table("read", ("chosen",), (rates.replica_prefill_seconds, people.read_per_second))
 PEOPLE_READ = Table(
@@ -465,6 +489,7 @@ ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"),
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
 # What depends on the level of certainty, up to the choice.
 AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
+LOWEST_PRICE: dict[str, str | float] = {"near_tie_fraction": 0.0}  # only offers at the lowest price are chosen among
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
     AXES,
@@ -475,8 +500,9 @@ AGAIN = Program(
         Again("without_loss", {"survive": 0.0}, ("costs", "choice")),
         Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
         Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
-        Again("at_even_chance", {"level_z": 0.0}, AT_LEVEL),
-        Again("at_sure_chance", {"level_z": certainty.SURE_Z}, AT_LEVEL),
+        Again("at_lowest_price", LOWEST_PRICE, ("choice",)),
+        Again("at_even_chance", {"level_z": 0.0, **LOWEST_PRICE}, AT_LEVEL),
+        Again("at_sure_chance", {"level_z": certainty.SURE_Z, **LOWEST_PRICE}, AT_LEVEL),
         Again("at_levels", {}, AT_LEVEL[:-1]),
         Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
         Again(

@@ -214,7 +214,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
 
 def _is_whole(row: Instance) -> bool:
     """True for a whole instance at a list price; False for a GPU's share of one, or an average price."""
-    return row.unit == "instance" and row.offer == "list"
+    return row.is_whole and row.offer == "list"
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class _Asked:
     providers: tuple[str, ...]
     vendors: tuple[str, ...]
     gpus: frozenset[str]
-    instances: frozenset[str]
+    instances: Mapping[str, frozenset[int | None]]  # by row the numbers of GPUs that were named with it, or None
     rows: tuple[Instance, ...]  # of the region asked for, or each in its own
     brought: frozenset[str]  # rows of the user's own catalogs, which take part where no provider is named
     doubted: Mapping[tuple[str, str], str]  # by instance and class an implausible price that takes no part, and why
@@ -238,8 +238,9 @@ class _Asked:
         """Raises ScenarioError for a name that is in no catalog."""
         every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
-        named_instances = frozenset(catalog.instance(name).id for name in filters.instances)
-        rows, doubted = _plausible_rows(catalog, filters.region, named_instances | catalog.brought)
+        found = [catalog.instance_and_gpus(name) for name in filters.instances]
+        named_instances = {row.id: frozenset(n for other, n in found if other.id == row.id) for row, _ in found}
+        rows, doubted = _plausible_rows(catalog, filters.region, catalog.brought.union(named_instances))
         named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
         return cls(
             catalog,
@@ -365,9 +366,9 @@ class _Asked:
                 return "without a data-centre GPU"
             if gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
                 return "with less than 22 GiB a GPU"
-        if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
+        if row.is_whole and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
             return "with a fraction of a GPU"
-        if row.unit != "instance" and not (self.explicit or self.filters.providers or row.id in self.brought):
+        if not row.is_whole and not (self.explicit or self.filters.providers or row.id in self.brought):
             return "priced by the GPU"
         if row.offer != "list" and not self.explicit:
             return "that are marketplaces or averages"
@@ -376,8 +377,10 @@ class _Asked:
     def _offers(self, row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
         """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a
         replica."""
-        assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
-        for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
+        assumed, most = not row.is_whole, gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+        named = self.instances.get(row.id, frozenset({None}))
+        shapes = [t for t in TENSOR_PARALLEL_SIZES if t <= most and not named.isdisjoint((t, None))]
+        for shape in shapes if assumed else (int(row.gpu_count),):
             times = shape if assumed else 1
             yield Candidate(
                 instance=f"{row.id} x{shape}" if assumed else row.id,

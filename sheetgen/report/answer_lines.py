@@ -121,6 +121,7 @@ _WAIT = template(
     paced=is_text(q.pace_target),
     beyond=sentences.is_beyond,
 )
+_FULL = template("With every place taken after {first} s.")
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
     "({layout}), {prices}, {region}[assumed?, assumed shape]"
@@ -317,6 +318,7 @@ class Shown(NamedTuple):
     has_ways_in_full: bool = True  # ways in more than their short form
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
+    has_full: bool = True  # the times of a rate with every place taken
     has_gap: bool = True  # an empty line below the question
     has_rent: bool = True  # the instances that each way rents
     has_known: bool = True  # the basis of people's habits
@@ -328,7 +330,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     measurement, cheapest hosted API."""
     for label, texts in (
         ("sure", _sure(question, cell, shown)),
-        ("serves", _serves(question, cell, shown.has_routing)),
+        ("serves", _serves(question, cell, shown)),
         ("history", _history(question, cell, shown)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
@@ -379,9 +381,9 @@ def _doubt(cell: CellRecord) -> str:
     return f"{OF_LIMIT[limit]} at full load" if cell.is_rate and limit not in (MEMORY, RATE) else OF_LIMIT[limit]
 
 
-def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator[str]:
+def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     answer, workload = cell.answer, question.workload_of(cell.row)
-    settings = question.settings
+    settings, waits, has_routing = question.settings, cell.waits, shown.has_routing
     most = (
         f"{rate_text(answer.served_at_target)} requests a second"
         if cell.is_rate
@@ -414,7 +416,8 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
         needed=answer.n_replicas,
         held=answer.replicas_held,
     )
-    yield f"{capacity} {wait}"
+    full = _FULL.fill(first=f"{waits.ttft_full_seconds:.1f}") if waits and cell.is_rate and shown.has_full else ""
+    yield " ".join(filter(None, (capacity, str(wait), str(full))))
 
 
 def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:

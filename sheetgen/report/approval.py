@@ -119,7 +119,9 @@ _FAILS = template(
     short=q.is_short == 1,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
-_AT_THE_SAME_MOMENT = template("All {users} at the same moment: {usd} a month.")
+_AT_THE_SAME_MOMENT = template(
+    "All {users} at the same moment: [waits?the last waits {last}; without waits ]{usd} a month.", waits=is_text(q.last)
+)
 _QUALITY = template(
     "The compressed model may answer worse: uncompressed[served? {usd} more a month|, nothing serves it].",
     served=is_text(q.usd),
@@ -584,8 +586,12 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
             less=_is_below_margin(question, cell, with_spare),
         )
     if (every := cell.all_at_once) and every.monthly_usd > usd:
+        last = cell.waits.same_moment.last_ttft_seconds if cell.waits and cell.waits.same_moment else None
         yield _AT_THE_SAME_MOMENT.fill(
-            users=wording.whole(every.concurrent_requests), usd=full_money(every.monthly_usd)
+            users=wording.whole(every.concurrent_requests),
+            usd=full_money(every.monthly_usd),
+            last=wording.span(last or 0),
+            waits=last is not None,
         )
     if (published := cell.as_published) and (published.monthly_usd is None or published.monthly_usd > usd):
         more = full_money(published.monthly_usd - usd) if published.monthly_usd else NONE

@@ -81,6 +81,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         instances=notes.instance_rows(record, question, stale_after),
         subject=str(record.of_replica.get("model_name", "")) if prints else "",
         left_out=notes.left_out(question),
+        discounted=notes.discounted(question),
         level=share(question.settings.confidence),
         sources=notes.sources(record, question),
         sources_in_use=notes.sources_in_use(record, question),

@@ -42,6 +42,7 @@ ABSENT: Mapping[str, Template] = {
     "in_use": template("in use already"),
     "at_even": template("the answer has an even chance"),
     "no_less": template("less than {least:percent} is saved"),
+    "costs_more": template("it costs {month} a month, no less than the answer"),
     "no_less_sure": template("less than {least_sure:percent} is saved"),
     "not_clearly": template("nothing there is {clearly:percent} cheaper"),
     "not_held": template("nothing serves this so within the targets"),
@@ -90,15 +91,16 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "{n} at once[average? on average; these machines hold {places:grouped} at once within the targets]",
         average=q.is_average == 1,
     ),
+    "waits": sentences.waits,
+    "same_moment": sentences.same_moment.saying(people="{people:grouped}", places="{places:grouped}"),
     "fast_enough": template("{sure} to be fast enough"),
     "scale": template(
-        "Asked {asked:percent}, the mark; found {found:percent}[shown?, said as {shown}][more?; "
+        "Asked {asked:percent}, the mark; {found}[more?; "
         "[held?{level} costs {month} a month on {rent}|nothing is {level}]].",
-        shown=is_text(q.shown),
         more=is_text(q.level),
         held=is_text(q.month),
     ),
-    "said_as": template("{share:percent}, said as {said}"),
+    "rounded_chance": sentences.rounded_chance,
     "paid_quality": template(
         "{dtype} is compressed and may answer slightly worse: compare. As published, in {published}, "
         "[held?{month} a month on {rent}|nothing serves it within the targets].",
@@ -325,13 +327,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared": template("{model}, {weights}"),
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
-        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices: {lists}[aged?, the oldest {age} "
-        "days old on {day}].] Not in them: tax, storage, network, staff. A month has {hours} hours.",
+        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[aged?, "
+        "the oldest {age} days old on {day}].] Not in them: tax, storage, network, staff. A month has {hours} hours.",
         priced=is_text(q.lists),
         aged=is_text(q.age),
     ),
     "price_list": template(
-        "{place} [dated?of {oldest}[spread? to {newest}]|without a date]",
+        "{provider}[placed? {regions}] [dated?of {oldest}[spread? to {newest}]|without a date]",
+        placed=is_text(q.regions),
         dated=is_text(q.oldest),
         spread=is_text(q.newest),
     ),

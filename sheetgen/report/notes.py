@@ -89,12 +89,16 @@ def left_out(question: Question) -> str:
         parts.append(f"{others:,} for other reasons")
     n, n_out = len(question.candidates), sum(count for _, count in reasons)
     total = f"{n + n_out:,} offers: {n:,} candidates {wording.took_part(question.candidates)}"
-    sentence = f"{total}; {n_out:,} left out: {', '.join(parts)}." if parts else f"{total}; none left out."
+    return f"{total}; {n_out:,} left out: {', '.join(parts)}." if parts else f"{total}; none left out."
+
+
+def discounted(question: Question) -> str:
+    """The discount on the prices of the page; nothing where there is none."""
     if question.discounts:
-        sentence += f" Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
-    elif discount := question.settings.discount_fraction:
-        sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
-    return sentence
+        return f"Prices of instances are as listed; contracts take off {wording.discount_words(question)}."
+    if discount := question.settings.discount_fraction:
+        return f"Prices of instances are as listed; what is paid is {wording.share(discount)} less."
+    return ""
 
 
 def instance_rows(record: Record, question: Question, stale_after_days: float) -> tuple[InstanceRow, ...]:

@@ -464,6 +464,7 @@ class Page:
     instances: tuple[InstanceRow, ...]
     subject: str  # the model whose numbers the fingerprints have
     left_out: str
+    discounted: str  # a discount; a workbook has it in its inputs alone
     level: str  # "70%": how sure every answer is at least
     sources: tuple[Source, ...]
     sources_in_use: tuple[Source, ...]  # those of the models, the engine, and the prices of the machines rented

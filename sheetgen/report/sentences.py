@@ -152,6 +152,22 @@ wait = template(
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
+_WORD = template("[worded?first word|answer]", worded=q.output_tokens > 1)
+waits = template(
+    "Alone a request has its {word} after {alone} s; at worst, with every place taken, after {full} s"
+    "[worded?, then {pace} tokens a second][aimed?, {sure} to keep {first_target} s]"
+    "[known?; {share} of the requests find no place and wait longer].",
+    word=_WORD,
+    worded=q.output_tokens > 1,
+    aimed=is_text(q.first_target),
+    known=is_text(q.share),
+)
+same_moment = template(
+    "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
+    "the last about {last} for its {word}|each has a place].",
+    word=_WORD,
+    waits=is_text(q.last),
+)
 # A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
 # level worked out from itself may lie the last digits below (two decimals).
 how_sure = first_of(
@@ -162,6 +178,18 @@ how_sure = first_of(
     ),
 )
 sure = template("{how_sure} sure", how_sure=how_sure)
+# The same as it was worked out, to a tenth of a percent that it reaches, and how it is rounded.
+worked_out = template(
+    "{tenths:tenths}%",
+    tenths=ratio(
+        round_down(round_nearest(round_nearest(ratio(q.chance, q.chance_step), 2) * q.chance_step * 1000, 1)), 10
+    ),
+)
+rounded_chance = template(
+    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, never as surer than it is",
+    worked_out=worked_out,
+    how_sure=how_sure,
+)
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )

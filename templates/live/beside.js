@@ -33,6 +33,13 @@ function textsWith(asked, changes) {
   return texts;
 }
 
+// The curve is drawn anew where its width is another, so that its texts keep their size.
+let drawCurve = () => {};
+let drawnWidth = 0;
+new ResizeObserver(() => {
+  if ($("curve").clientWidth && $("curve").clientWidth !== drawnWidth) drawCurve();
+}).observe($("curve"));
+
 const SVG = "http://www.w3.org/2000/svg";
 function drawn(name, attributes, text = "") {
   const made = document.createElementNS(SVG, name);
@@ -54,7 +61,9 @@ function showSteps(record) {
     unit: unitOf(kind, upTo ?? points.at(-1).amount),
     next: next ? dollars(next.monthly_usd) : "",
   });
-  $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
+  const draw = () => $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
+  draw();
+  drawCurve = draw;
   if ($("steps_list").open) showStepList(record);
 }
 
@@ -92,6 +101,7 @@ function curveOf(month, amount, points, unit, amountText) {
   const { rate } = FACTS.currency,
     most = points.at(-1).amount,
     width = $("curve").clientWidth; // so that a text has its size on every screen
+  drawnWidth = width;
   const dearest = rate * Math.max(month, ...points.map(({ monthly_usd }) => monthly_usd ?? 0));
   const rule = distanceOfRules(dearest),
     top = Math.ceil(dearest / rule) * rule;
@@ -119,7 +129,8 @@ function curveOf(month, amount, points, unit, amountText) {
 
 function showEngineers({ record, words }) {
   const told = engineerWords(record);
-  for (const place of ["replicas", "start", "start_times", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
+  for (const place of ["replicas", "start_times", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
+  $("start").replaceChildren(...unbrokenOptions(told.start));
   $("start").hidden = $("copy_start").hidden = !told.start;
   $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
   $("loads_words").textContent = say("loads", { model: record.question.model.name });
@@ -132,6 +143,12 @@ function showEngineers({ record, words }) {
   if ($("out_of_memory").open) showDeaths(record);
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
+}
+
+// A command whose lines break between its options alone; its text is the command.
+function unbrokenOptions(command) {
+  const options = command.split(/ (?=--)/).map((text) => element("span", text, { class: "unbroken" }));
+  return options.flatMap((option, i) => (i ? [" ", option] : [option]));
 }
 
 // What can run out, and what each change buys.
@@ -207,7 +224,7 @@ function derivedStep(name, valueOf) {
       line.append(element("code", text));
       return line;
     };
-  box.append(lineOf(`= ${name.endsWith("chance") ? say("said_as", { share, said: sureWords(share).replace(/ sure$/, "") }) : step.measured}`));
+  box.append(lineOf(`= ${name.endsWith("chance") ? roundedWords(share) : step.measured}`));
   if (step.text) {
     const formula = element("details");
     formula.append(element("summary", "The formula"), lineOf(`${name} = ${step.text}`), lineOf(`= ${step.withValues}`));

@@ -24,9 +24,7 @@ const PLACES = [
   "load_words",
   "sure",
   "least_sure",
-  "measure",
   "margin",
-  "never_measured",
   "wait",
   "memory_words",
   "hardware",
@@ -341,12 +339,13 @@ function answerTexts(texts) {
     letTake(true);
     show(words);
     const address = addressOf(texts);
-    $("command").value = commandOf(address);
+    $("command").replaceChildren(...unbrokenOptions(commandOf(address)));
     document.documentElement.dataset.answered = String(performance.now() - start);
     shown = { record, words, texts, ways: [], compared: [], others: [] };
     later = setTimeout(() => {
       const begun = performance.now();
       shown.ways = showWays(record);
+      for (const [place, text] of Object.entries(laterWords(record))) $(place).textContent = text;
       document.documentElement.dataset.ways = String(performance.now() - begun);
       later = setTimeout(() => {
         if (record.chosen) showBeside(shown);

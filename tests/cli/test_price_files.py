@@ -396,11 +396,11 @@ def test_a_workbook(run: Run, here: Path, number_format: str, code: str) -> None
 def test_a_workbook_with_prices_on_two_sheets(run: Run, here: Path) -> None:
     write_book(here / "a.xlsx", "EU", "US")
     asked = ("catalog", "prices", "a.xlsx", "--provider", "haus", "--to", "mine")
-    assert run(*asked).stderr == "a.xlsx: has prices on 2 sheets: EU, US. Name one: --sheet NAME.\n"
-    assert run(*asked, "--sheet", "Asia").stderr == "a.xlsx: has no sheet 'Asia'. It has Notes, EU, US.\n"
+    assert run(*asked).stderr.startswith("a.xlsx: has prices on 2 sheets: EU, US. ")
+    assert run(*asked, "--sheet", "Asia").stderr.startswith("a.xlsx: has no sheet 'Asia'. ")
     assert run(*asked, "--sheet", "eu").exit_code == 0 and priced("mine", "haus/DGX H100")
     (here / "a.csv").write_text("gpu,price\nH100,2\n")
-    assert "a.csv: has no sheets. --sheet names one of" in run("catalog", "prices", "a.csv", "--sheet", "EU").stderr
+    assert "a.csv: has no sheets." in run("catalog", "prices", "a.csv", "--sheet", "EU").stderr
 
 
 def test_formulas_of_a_workbook_are_their_stored_values(run: Run, here: Path) -> None:
@@ -459,8 +459,8 @@ def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, here: P
         "provider,gpu,gpu count,price per hour\nown,RTX 4090,8,4\nown,MI300X,8,16\nown,L4,1,0.6\n"
     )
     said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
-    assert "Asked only with --gpus rtx-4090: own/8x RTX 4090." in said
-    assert "Asked only with --vendors amd: own/8x MI300X." in said and said.count("Asked only") == 2
+    assert "--gpus rtx-4090: own/8x RTX 4090" in said
+    assert "--vendors amd: own/8x MI300X" in said and said.count("Asked only") == 2
 
 
 def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Path) -> None:
@@ -468,8 +468,8 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert run("catalog", "prices", "ours.csv", "--to", "mine").exit_code == 0
     asked = ("recommend", "--model", "70b", "--users", "2000", "--as-of", "2026-11-20", "--catalogs", "mine")
     text = " ".join(run(*asked).stdout.split())
-    assert "1x own/dgx-h100, $10,512 a month" in text
-    assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
+    assert "1x own/dgx-h100, $10,512" in text
+    assert "Frankfurt, Germany, 2026-11-01" in text and "ours.csv" in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
     page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "json")
@@ -482,7 +482,7 @@ def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:
     lines = 'own,H100 SXM,8,16,Frankfurt\nown,L40S,4,4,"Frankfurt, Germany"\n'
     (here / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
     said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
-    assert "such as eu, finds what stands in Frankfurt. Write the country too, as in Frankfurt, Germany." in said
+    assert "as in Frankfurt, Germany." in said
 
 
 COLUMNS = "provider,instance type,gpu,gpu count,region,price"
@@ -520,7 +520,7 @@ def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, here: Pat
     assert Catalog("mine").instance("azure/Standard_NC80adis_H100_v5").prices[0].usd_per_hour == 13.0
     (here / "b.csv").write_text(f"{COLUMNS} per hour\nAWS,p5.48xlarge,H100 SXM,4,us-east-1,28\n")
     told = run("catalog", "prices", "b.csv", *DAY, "--to", "other")
-    assert told.exit_code == 1 and "with 4 GPUs, and aws/p5.48xlarge has 8" in " ".join(told.output.split())
+    assert told.exit_code == 1 and "aws/p5.48xlarge has 8" in " ".join(told.output.split())
 
 
 @pytest.mark.parametrize(
@@ -642,11 +642,11 @@ def test_hidden_sheets_are_not_read_and_said(tmp_path: Path) -> None:
             sheet.append(row)
     book.save(place)
     read = read_prices(str(place))
-    assert read.offers[0].prices == {"on-demand": 12} and "Not read, as hidden: old, older." in " ".join(read.notes)
+    assert read.offers[0].prices == {"on-demand": 12} and "hidden: old, older." in " ".join(read.notes)
     assert read_prices(str(place), Stated(sheet="old")).offers[0].prices == {"on-demand": 16}
     book.active.delete_rows(1, 2)
     book.save(place)
-    with pytest.raises(CatalogError, match=r"Not read, as hidden: old, older\. --sheet NAME reads one."):
+    with pytest.raises(CatalogError, match=r"hidden: old, older\. --sheet NAME"):
         read_prices(str(place))
 
 

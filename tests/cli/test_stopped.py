@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from sheetgen.cli import files, output
-from sheetgen.cli.output import write_files
+from sheetgen.errors import ScenarioError
+from sheetgen.writers import safe_files
+from sheetgen.writers.safe_files import write_files
 
 WRITES = """
 import signal
 import sys
 from pathlib import Path
 from sheetgen.cli import main
-from sheetgen.cli.output import write_files
+from sheetgen.writers.safe_files import write_files
 import click
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # in the background, or by nohup, some are ignored
@@ -96,12 +97,12 @@ def dead_process() -> int:
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
-    mine = files.part_of(tmp_path / "s.xlsx")  # of a process that lives
+    mine = safe_files.part_of(tmp_path / "s.xlsx")  # of a process that lives
     mine.write_text("x")
     for other in (".bashrc", ".s.xlsx.part", f".s.xlsx.00000000-{dead_process()}-abcdefgh.part"):
         (tmp_path / other).write_text("x")
     before = sorted(tmp_path.iterdir())
-    files.sweep(tmp_path)
+    safe_files.sweep(tmp_path)
     assert sorted(tmp_path.iterdir()) == before
     assert mine in before
 
@@ -126,7 +127,7 @@ def test_an_early_interrupt_is_no_traceback(after: float, tmp_path: Path) -> Non
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with files.stops_cleanly():
+        with safe_files.stops_cleanly():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
             assert callable(signal.getsignal(signal.SIGTERM))
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -136,6 +137,6 @@ def test_an_ignored_signal_stays_ignored() -> None:
 
 def test_a_set_that_cannot_be_renamed_leaves_no_parts(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    with pytest.raises(output.ScenarioError):
+    with pytest.raises(ScenarioError):
         write_files({tmp_path / "a": b"1", tmp_path / "b": b"2"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b"]

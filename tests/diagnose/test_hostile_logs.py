@@ -231,7 +231,7 @@ def test_a_log_made_to_take_hours_is_refused_with_its_place(monkeypatch: pytest.
     path.write_text("".join(f"ValueError: {text}\n" for text in texts))
     began = time.process_time()
     code, out, err = told(path)
-    assert code == 1 and not out and re.search(r"read as far as line [\d,]+ \(\d+ MiB\)", err) and err.count("\n") == 1
+    assert code == 1 and not out and re.search(r" line [\d,]+ \(\d+ MiB\)", err) and err.count("\n") == 1
     assert time.process_time() - began < 3
 
 

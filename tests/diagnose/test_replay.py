@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_a_healthy_log_says_who_waits_first(tmp_path: Path) -> None:
     )
     found = told(tmp_path, text, gpu="h100")
     assert found.verdict.cause.label == "healthy" and found.verdict.cause.confidence > 0.8 and found.health is not None
-    assert found.health.first_limit == "user 23 at 16k: the pool of 365,296 tokens holds 22"
+    assert re.search("user 23 .* 365,296 tokens .* 22$", found.health.first_limit)
     assert found.health.compared["kv_tokens"][1] == 365_296
     eight = told(tmp_path, text, gpu="h100", context_tokens="8k").health
     assert eight is not None and eight.first_limit.startswith("user 45 at 8k")
@@ -240,7 +241,7 @@ def test_weights_of_another_model_are_told(tmp_path: Path) -> None:
         "(EngineCore pid=5) INFO 11-20 [gpu_model_runner.py:3905] Model loading took <W> GiB memory and 3.2 seconds\n"
     )
     other = told(tmp_path, text.replace("<W>", "5.40") + NO_BLOCKS, gpu="l4")
-    assert any("measured 5.40 GiB of weights a GPU, the replay takes 14.99" in note for note in other.notes)
+    assert any("5.40 GiB of weights" in note and "14.99" in note for note in other.notes)
     same = told(tmp_path, text.replace("<W>", "14.99") + NO_BLOCKS, gpu="l4")
     assert not any("of weights a GPU" in note for note in same.notes)
 

@@ -176,7 +176,7 @@ def test_a_healthy_run_names_the_death_before_it(tmp_path: Path) -> None:
     death = "ERROR [core.py:396] ValueError: No available memory for the cache blocks. Try increasing it.\n"
     found = told(READY + death + READY + STATS, tmp_path)
     assert found.verdict.cause.label == "healthy"
-    assert "died at line 3: startup_kv_pool_too_small" in found.notes[0]
+    assert "line 3: startup_kv_pool_too_small" in found.notes[0]
 
 
 def test_the_same_error_of_another_program_is_not_judged(tmp_path: Path) -> None:

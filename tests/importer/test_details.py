@@ -247,7 +247,7 @@ def test_a_family_with_an_unknown_rule_is_a_fault_with_its_line(tmp_path: Path) 
     with pytest.raises(CatalogError) as caught:
         Catalog(tmp_path).file(FamilyFile)
     (problem,) = caught.value.problems
-    assert f"families.yaml:{line}: norm is 'l2', but must be one of" in problem
+    assert f"families.yaml:{line}: norm is 'l2'" in problem
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_needed_key_set_to_null_is_refused(name: str, change: dict[str, Any], 
 def test_a_block_with_an_ffn_width_of_its_own_is_refused() -> None:
     config = json.loads((FOLDER / "llama-3_3-nemotron-super-49b-v1.json").read_text())
     config["block_configs"][0]["ffn"]["intermediate_size"] = 1024
-    with pytest.raises(CatalogError, match=r"block_configs\[0\]\.ffn\.intermediate_size is set, which is not counted"):
+    with pytest.raises(CatalogError, match=r"block_configs\[0\]\.ffn\.intermediate_size is set"):
         import_config(config, name="x")
 
 

@@ -55,8 +55,8 @@ def test_eight_by_4096_in_fp8_holds_on_a_spark() -> None:
 def test_128_by_32768_in_fp8_is_refused_by_a_machine_of_128_gb() -> None:
     one = read("max_batch_size=128,max_seq_len=32768,kv_cache_dtype=fp8")
     assert one.budget_bytes == 274_877_906_944 and not one.holds and 40 < one.full_sequences < 50
-    assert one.verdict.startswith("does not hold: 256.00 GiB of each GPU are requested")
-    assert f"{one.full_sequences} full sequences of 32,768 tokens fit" in one.verdict
+    assert not one.holds and " 256.00 GiB " in one.verdict
+    assert f"{one.full_sequences} full sequences" in one.verdict
 
 
 def test_the_bytes_are_the_sizings_own() -> None:
@@ -115,7 +115,7 @@ def test_beams_and_limits_of_tokens() -> None:
     assert limited.budget_tokens == 24_000 and limited.full_sequences == 11 and limited.holds
     assert limited.budget_bytes == 24_000 * 131_072
     short = read("max_batch_size=64,max_seq_len=4096,max_tokens_in_paged_kv_cache=2560")
-    assert not short.holds and "less than one sequence of 4,096 tokens; the engine does not start" in short.verdict
+    assert not short.holds and " 4,096 tokens; " in short.verdict
     lengths = read("NIM_MAX_MODEL_LEN=8192,NIM_NUM_KV_CACHE_SEQ_LENS=3,NIM_MAX_NUM_SEQS=64")
     assert lengths.budget_tokens == 3 * 8192 and lengths.full_sequences == 3
 
@@ -146,7 +146,7 @@ def test_a_share_alone_is_a_pool_to_fill(setting: str) -> None:
 def test_typed_options_win_over_settings() -> None:
     one = read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8", kv_cache_dtype="bf16", engine="vllm")
     assert one.budget_bytes == 8 * 4096 * 131_072 and one.trial.answer["engine"] == "vllm"
-    assert one.settings.notes == ["kv_cache_dtype bf16 was typed, and wins over fp8"]
+    assert [note.split()[:2] for note in one.settings.notes] == [["kv_cache_dtype", "bf16"]]
 
 
 def test_a_built_engine(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_built_engine(tmp_path: Path) -> None:
     assert one.budget_bytes == 2_147_483_648 and one.holds
     assert (answer["tensor_parallel_size"], answer["weight_dtype"], answer["block_size"]) == (2, "fp8", 64)
     assert answer["kv_cache_dtype"] == "fp8" and answer["max_num_batched_tokens"] == 4096
-    with pytest.raises(SheetgenError, match=r"the engine of kv_budget has 32 layers, llama-3.1-70b has 80"):
+    with pytest.raises(SheetgenError, match=r" 32 layers, llama-3.1-70b has 80"):
         read(str(tmp_path / "config.json"), model="70b")
 
 
@@ -172,7 +172,7 @@ def test_files_of_options_and_of_variables(tmp_path: Path) -> None:
     )
     one = read(str(variables))
     assert one.budget_bytes == 2_147_483_648 and one.trial.answer["gpu_memory_utilization"] == 0.8
-    assert one.settings.notes == ["NIM_MAX_MODEL_LENGTH is not read. Did you mean NIM_MAX_MODEL_LEN?"]
+    assert [note.split()[0] for note in one.settings.notes] == ["NIM_MAX_MODEL_LENGTH"]
 
 
 def test_flags_of_tensorrt_llm_are_read_back(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_files_that_are_none(name: str, tmp_path: Path) -> None:
 
 
 def test_a_draft_is_refused() -> None:
-    with pytest.raises(SheetgenError, match="eagle3-deepseek-v3 is a draft of another model"):
+    with pytest.raises(SheetgenError, match="eagle3-deepseek-v3 is a draft"):
         read("max_batch_size=8", model="eagle3-deepseek-v3")
 
 

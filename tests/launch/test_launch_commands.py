@@ -173,9 +173,7 @@ def test_backends_that_ampere_needs(gpu: str, model: str, cache: str, needed: di
 
 def test_eight_bit_integers_came_to_vllm_later() -> None:
     point = {**POINTS["8b"], "kv_cache_dtype": "int8"}
-    assert written(("vllm",), **point, engine_version="0.19.0")[0]["vllm"].checked.verdict.startswith(
-        "does not run: vLLM 0.19.0 keeps no KV cache in int8 on NVIDIA H100 SXM5 80GB, 0.20.0 does."
-    )
+    assert written(("vllm",), **point, engine_version="0.19.0")[0]["vllm"].checked.verdict.endswith(", 0.20.0 does.")
     later = written(("vllm",), **point)[0]["vllm"]
     assert flags_of(words(later))["--kv-cache-dtype"] == "int8_per_token_head" and later.checked.fits
 
@@ -210,7 +208,7 @@ def test_a_draft_in_each_engines_words() -> None:
     trt = flags["tensorrt-llm"].written
     assert trt is not None and trt.settings["speculative_config.speculative_model_dir"] == draft
     assert draft in " ".join(words(flags["nim"]))
-    assert flags["lmdeploy"].checked.verdict == "does not run: LMDeploy takes no draft model."
+    assert "no draft model" in flags["lmdeploy"].checked.verdict
     whole = written(("vllm", "sglang"), model="70b", gpu="h200", tensor_parallel_size=4, draft_model="8b")[0]
     assert speculation(whole["vllm"])["method"] == "draft_model"
     assert flags_of(words(whole["sglang"]))["--speculative-algorithm"] == "STANDALONE"
@@ -294,7 +292,7 @@ def test_words_of_another_engine_are_not_taken_over() -> None:
     assert flags_of(words(flags["vllm"]))["--gpu-memory-utilization"] == "0.7"
     assert flags["vllm"].name == "vLLM 0.19.1"
     assert flags_of(words(flags["sglang"]))["--mem-fraction-static"] == "0.834"
-    assert "gpu_memory_utilization 0.7 was typed for vllm; here it is 0.834" in flags["sglang"].notes
+    assert any(note.startswith("gpu_memory_utilization 0.7 ") and "0.834" in note for note in flags["sglang"].notes)
     everywhere, _ = written(**{k: v for k, v in point.items() if not k.startswith("engine")})
     assert flags_of(words(everywhere["sglang"]))["--mem-fraction-static"] == "0.7"
 

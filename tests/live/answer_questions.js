@@ -1,8 +1,8 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
+const { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
 
 function record(question) {
@@ -13,6 +13,7 @@ function record(question) {
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
     more.fastest = fastestOf(found);
     Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
+    more.waits = found.chosen ? waitsOf(found) : null;
     more.hosted = found.chosen ? hostsTold(found) : [];
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };
     return { ...plain, milliseconds: [first, performance.now() - start] };

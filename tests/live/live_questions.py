@@ -11,7 +11,7 @@ from typing import Any
 
 from node import run
 
-from sheetgen.answer.answer_record import CellRecord
+from sheetgen.answer.answer_record import CellRecord, as_json
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.recording import record_of
 from sheetgen.api import recommended
@@ -114,6 +114,7 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_confidence": [fields_of(one, "confidence", "chance", *rental) for one in cell.by_confidence],
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
+        "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,
         "as_published": fields_of(published, "weight_dtype", *rental),

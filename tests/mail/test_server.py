@@ -39,7 +39,7 @@ def test_hosts_that_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", [f"ann:{SECRET}@smtp.acme.com:587", f"smtps://ann:{SECRET}@x", f"{SECRET}@"])
 def test_a_password_before_the_host_is_not_repeated(text: str) -> None:
-    with pytest.raises(MailError, match=r"holds an @. Write HOST or HOST:PORT alone") as caught:
+    with pytest.raises(MailError, match=r"HOST or HOST:PORT") as caught:
         server(text, None, None, {}, [])
     assert SECRET not in str(caught.value)
 
@@ -100,7 +100,7 @@ def test_a_file_that_is_wrong_is_not_quoted(text: str, tmp_path: Path) -> None:
 
 
 def test_a_password_never_goes_in_clear() -> None:
-    with pytest.raises(MailError, match="it would be sent where all can read it") as caught:
+    with pytest.raises(MailError, match="where all can read it") as caught:
         server("x", "none", None, LOGIN, [])
     assert SECRET not in str(caught.value)
 

@@ -36,7 +36,7 @@ from answers import record_for
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.hosted import hosted_file
 from sheetgen.catalog.stacks import LeverFile, StackFile
-from sheetgen.cli.drawing import draw
+from sheetgen.sheet_files import draw
 from sheetgen.api import answered
 from sheetgen.question.sheet_question import ask
 catalog = Catalog()

@@ -23,6 +23,7 @@ def found() -> dict[str, Any]:
 COMMITTED, OWNED_GPU = "azure/Standard_NC40ads_H100_v5", "nvidia-h100-nvl-94gb"
 N_COMMITTED, LAST_COMMITTED = 7, 1  # machines, and the last quarter in which they are there
 OWNED_GPUS, LAST_OWNED = 16, 4
+LIMITED, QUOTA = "azure/Standard_NC80adis_H100_v5", 20
 
 
 def needed(found: dict[str, Any], quantile: str) -> dict[str, list[int]]:
@@ -78,7 +79,9 @@ def test_supply_and_money(found: dict[str, Any]) -> None:
                 90000 if q <= LAST_OWNED else 0
             )
             for name, many in buys.items():
-                usd += many[q] * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
+                # Of those beyond the quota 15 of the first quarter's 90 days are not there: it is raised on 16 January.
+                late = max(0, many[q] - QUOTA) * 15 / 90 if q == 0 and name == LIMITED else 0
+                usd += (many[q] - late) * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
             assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
     machines = needed(found, "p90")
     quarters = [one["quarter"] for one in found["quarters"]]

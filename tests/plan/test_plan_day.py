@@ -155,15 +155,18 @@ def test_a_base_is_what_pays_in_hours() -> None:
     are. A third that is worth it from the second quarter on is ordered then; none for half a year that is left."""
     shares = numpy.array([[1, 0.61, 0.6, 0.08]] + [[1, 1, 0.7, 0.08]] * 5)
 
-    def orders(shares: Any, usd: float, purchase: str, change: float = 0, **supply: Any) -> list[int]:
+    def orders(shares: Any, usd: float, purchase: str, change: float = 0, most: int = 9, **supply: Any) -> list[int]:
         prices = {"expected_change_per_year": change}
         plan = stated([service("one")], len(shares), prices=prices, supply=supply)
         counts = [0] * len(shares)
-        for base in base_of(plan, "machine", shares, 100, {purchase: usd}):
+        for base in base_of(
+            plan, "machine", shares, 100, {purchase: usd}, numpy.array([most, *[9] * (len(shares) - 1)])
+        ):
             counts[base.first] += base.count
         return counts
 
     assert orders(shares, 60, "reserved-1yr") == [2, 1, 0, 0, 2, 0]
+    assert orders(shares, 60, "reserved-1yr", most=1) == [1, 2, 0, 0, 1, 0]  # no more within the quota of the first
     assert orders(shares, 60, "reserved-3yr") == [2, 0, 0, 0, 0, 0]
     late = {"lead_time_days": {"reserved-1yr": 90}}
     assert orders(shares, 60, "reserved-1yr", **late) == [0, 3, 0, 0, 0, 0]

@@ -36,7 +36,7 @@ from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.spending import OVER, OVER_AT_P90
+from sheetgen.plan.spending import OVER, OVER_AT_P90, WITHIN
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
@@ -102,15 +102,15 @@ def usd(value: float) -> str:
 def first_facts() -> list[str]:
     """The facts that the first page must have, from the JSON alone."""
     found = record_of(example())
-    rows = [
-        " ".join(
-            (
-                one["quarter"],
-                *(usd(one[name]) for name in ("budget_usd", "p50_usd", "p90_usd", "contingency_p90_usd")),
-            )
-        )
-        for one in found["money"]
-    ]
+    rows = []
+    for one in found["money"]:
+        left, amounts = {}, [usd(one["budget_usd"])]
+        for name in ("p50", "p90"):
+            left[name] = one["budget_usd"] - one[f"{name}_usd"] - one[f"contingency_{name}_usd"]
+            amounts += map(usd, (one[f"{name}_usd"], one[f"contingency_{name}_usd"], left[name]))
+        # The row adds up to the verdict.
+        assert one["verdict"] == (OVER if left["p50"] < 0 else OVER_AT_P90 if left["p90"] < 0 else WITHIN)
+        rows.append(" ".join((one["quarter"], *amounts, one["verdict"])))
     spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
     over = [
         f"{usd(one['budget_usd'] - one['p90_usd'] - one['contingency_p90_usd'])} {one['verdict']}"
@@ -138,7 +138,7 @@ def first_facts() -> list[str]:
         f"below {usd(found['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
         f"With the {kinds[0]} lever every quarter",
-        *(f"{one['quarter']}, budget" for one in cut),
+        *(f"{one['quarter']}, budget" for one in cut[:1]),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
     ]
@@ -251,7 +251,7 @@ def test_each_service_has_a_row() -> None:
     assert services is not None
     *rows, shared, whole = services.rows
     assert [row[0] for row in rows] == [one["id"] for one in DATA["services"]]
-    for column in (-2, -1):
+    for column in (6, 7):
         amounts = [row[column].value for row in (*rows, shared)]  # type: ignore[union-attr]
         assert math.fsum(amounts) == pytest.approx(whole[column].value)  # type: ignore[union-attr]
     set_by = {
@@ -400,7 +400,7 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     for named in ("xls", "html", ","):
         refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", named])
         assert refused.exit_code == 1
-        assert f"format is '{named}'. Allowed: xlsx, pdf, docx, md, csv, json." in refused.output
+        assert f"format is '{named}'. " in refused.output
 
 
 @pytest.mark.long

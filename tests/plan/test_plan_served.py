@@ -69,17 +69,31 @@ def test_a_quota_serves_by_priority() -> None:
 
 
 def test_the_machines_of_a_date_serve_by_priority() -> None:
-    """Three machines are there until an order is, on 25 January: what the first services take of them."""
+    """Four machines are there until an order is, on 25 January: the first service takes three of them, one is left for
+    the second, which fills six, and none for the others."""
     there = [{"id": "c", "type": KIND, "count": 4, "until": "2027-12-31", "usd_per_hour": 5}]
     supply = {"committed": there, "lead_time_days": {"on-demand": 60}}
     found = record(SERVICES, supply=supply)
     assert {(one["limit"], one["until"]) for one in found["served"]} == {("machines", "2027-01-24")}
     shares = {one["service"]: one["share"] for one in found["served"]}
-    assert shares["first"] == 1 and 0 < shares["second"] < 1 and shares["late"] == shares["none"] == 0
-    for more, fits in ((0, True), (0.05, False)):
-        kept = [at(1, SERVICES[1]), at(shares["second"] + more, SERVICES[3])]
-        assert (record(kept)["supply"][0]["needed"] <= 4) == fits
-    assert [one["next_usd"] is not None for one in found["served"]] == [False, True, False, False]
+    assert shares == {"first": 1, "second": pytest.approx(1 / 6), "late": 0, "none": 0}
+    # Who waits is decided once.
+    waiting = {one["service"]: 1 - one["share"] for one in found["unserved"]}
+    assert waiting == {name: share for name, share in shares.items() if share < 1}
+    assert {one["next_usd"] for one in found["served"]} == {None}
+
+
+def test_a_small_service_has_what_a_larger_one_before_it_leaves() -> None:
+    """Three machines of the first, none for the second, which takes half a replica of it alone; and the last one, on a
+    machine of another type, still fits. It had nothing, as the one before it had not all."""
+    small = {"id": "small", "priority": 9, "demand": {"in_flight": 4}, "model": "8b"}
+    small |= {"allowed": {"instances": ["aws/g6.xlarge"]}}
+    _, first, _, second = SERVICES
+    services = [first, second, small]
+    budget = usd([first]) + usd([small]) * 1.5
+    assert budget < usd([first, at(0.05, second)])
+    found = record(services, budget={"2027-Q1": budget})["served"]
+    assert {one["service"]: one["share"] for one in found} == {"first": 1, "second": 0, "small": 1}
 
 
 def test_what_is_paid_anyway_serves_beyond_a_budget_too() -> None:

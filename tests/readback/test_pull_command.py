@@ -50,7 +50,7 @@ def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp
     assert sorted(p.name for p in out.iterdir()) == sorted(DRAWN)
     assert (out / "q3.pdf").read_bytes().startswith(b"%PDF")
     assert edited.read_bytes() == before, "the user's own file was touched"
-    assert "Chat (Inputs!B5): 4,096 -> 8,192 tokens (+100 %)" in result.stdout
+    assert "(Inputs!B5): 4,096 -> 8,192 tokens" in result.stdout
     assert "CUDA graphs (Inputs!B" in result.stdout and "the workbook agrees" in result.stdout
     assert f"wrote {out / 'q3.scenario.yaml'}" in result.stdout
 
@@ -79,7 +79,7 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
 def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     before = edited.read_bytes()
     result = run("pull", edited, "--out", edited.parent, "--format", "xlsx")
-    assert result.exit_code == 1 and "is the edited workbook. Choose another --out or --name." in result.stderr
+    assert result.exit_code == 1 and "another --out or --name" in result.stderr
     assert edited.read_bytes() == before
     assert sorted(p.name for p in edited.parent.iterdir()) == ["q3.xlsx"], "something was left behind"
 
@@ -103,9 +103,7 @@ def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypat
     Path("mine.json").write_text(json.dumps(config))
     books.build(tmp_path, "mine", {**LEAN, "models": "./mine.json", "tiers": "64"})
     result = run("pull", "mine.xlsx")
-    assert (
-        result.exit_code == 1 and "was built from the file ./mine.json. Name its models with --models" in result.stderr
-    )
+    assert result.exit_code == 1 and "./mine.json. Name its models with --models" in result.stderr
     result = run("pull", "mine.xlsx", "--models", "./mine.json", "--out", "out")
     assert result.exit_code == 0 and "nothing was changed" in result.stdout
 
@@ -113,4 +111,4 @@ def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypat
 def test_another_model_is_not_pulled_under_its_name(edited: Path) -> None:
     result = run("pull", str(edited), "--models", "405b")
     assert result.exit_code == 1 and not result.stdout
-    assert "and models names llama-3.1-405b. Leave --models out" in result.stderr and result.stderr.count("\n") == 1
+    assert "models names llama-3.1-405b" in result.stderr and result.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Files of a command that is stopped: a set is new or old as a whole.
+"""A set of files is written whole or not at all, even where the process is stopped.
 
 Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
 that are no more are swept by the next run.
@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
+
+from sheetgen.errors import ScenarioError, shown
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
@@ -106,3 +108,45 @@ def _is_dead(machine: str, pid: int) -> bool:
     except (OSError, OverflowError):
         return False
     return False
+
+
+def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
+    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
+
+    Raises ScenarioError with the path and the reason where a target cannot be written.
+    """
+    written: dict[Path, Path] = {}
+    target, swept = Path(), list[Path]()
+    try:
+        for target, data in files.items():
+            target = followed(target)
+            if target.is_dir():
+                raise IsADirectoryError(21, "is a folder")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.parent not in swept:
+                swept.append(target.parent)
+                sweep(target.parent)
+            part = part_of(target)
+            written[part] = target
+            with part.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
+        put_in_place(written)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
+    finally:
+        for part in written:
+            with contextlib.suppress(OSError, ValueError):
+                part.unlink(missing_ok=True)
+
+
+def followed(target: Path) -> Path:
+    """The target of a link, so that the link stays. Raises OSError where it leads nowhere, or to a device."""
+    place = Path(os.path.realpath(target)) if target.is_symlink() else target
+    if place.is_symlink():
+        raise OSError(40, "is a link that leads to itself")
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise OSError(22, "is not a file")
+    return place

@@ -1,0 +1,39 @@
+"""The waits of an answer are those of one of its replicas, sized by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from sheetgen.api import recommend, size
+
+ASKED = {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024, "as_of": "2026-08-01"}
+
+
+def test_waits_are_those_of_a_replica() -> None:
+    """A request alone; every place taken; and half of the people at each of two replicas, of whom the last waits for
+    all others."""
+    [cell] = recommend(**ASKED)["cells"]
+    waits, n_replicas = cell["waits"], cell["n_replicas"]
+    places, rest = divmod(waits["places"], n_replicas)
+    assert rest == 0 and n_replicas == 2
+
+    def sized(requests: int) -> dict[str, float]:
+        names = ("gpu", "weight_dtype", "tensor_parallel_size")
+        lengths = {name: ASKED[name] for name in ("input_tokens", "output_tokens")}
+        return size(
+            model="70b", context_tokens=16_384, concurrent_requests=requests, max_num_seqs=places,
+            **{name: cell[name] for name in names}, **lengths,
+        )  # fmt: skip
+
+    assert waits["ttft_alone_seconds"] == pytest.approx(sized(1)["ttft_seconds"], rel=1e-9)
+    full = sized(places)
+    assert waits["ttft_full_seconds"] == pytest.approx(full["ttft_seconds"], rel=1e-9)
+    assert waits["tpot_full_seconds"] == pytest.approx(full["tpot_seconds"], rel=1e-9)
+    last = sized(ASKED["users"] // n_replicas)["ttft_seconds"]
+    assert waits["same_moment"] == {"people": 640, "last_ttft_seconds": pytest.approx(last, rel=1e-9)}
+    assert waits["ttft_alone_seconds"] < cell["ttft_seconds"] < waits["ttft_full_seconds"] < last
+
+
+def test_nobody_waits_where_there_are_places_for_all() -> None:
+    [cell] = recommend(model="70b", users=10, input_tokens=3072, output_tokens=1024)["cells"]
+    assert cell["waits"]["places"] >= 10 and cell["waits"]["same_moment"]["last_ttft_seconds"] is None
