@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sheetgen.answer.solution import Solution
     from sheetgen.book.sheets import Book
     from sheetgen.question.sheet_question import Question
+    from sheetgen.report.answer_lines import Line
     from sheetgen.report.page import Page
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
@@ -393,23 +394,31 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
 
 
 class Answered(dict[str, Any]):
-    """An answer as `recommend --json` has it, which a notebook shows as the lines of `recommend`."""
+    """An answer as `recommend --json` has it; a notebook shows it, and print() prints it, as `recommend` does."""
 
     def __init__(self, document: Mapping[str, Any], question: Question, record: Record) -> None:
         super().__init__(document)
         self._question, self._cell = question, record.cells[0]
 
-    def _repr_html_(self) -> str:
-        """The question, the answer, and a table of labelled lines, escaped."""
-        from html import escape
-
+    def _lines(self) -> tuple[str, str, list[Line]]:
+        """The question, the answer, and labelled lines."""
         from sheetgen.report.answer_lines import Shown, answer_lines, answer_words, question_words
 
         stated = (self._question, self._cell)
         lines = answer_lines(*stated, Shown()) if self._cell.chosen else ()
+        return question_words(*stated), answer_words(*stated), list(lines)
+
+    def __str__(self) -> str:
+        asked, answer, lines = self._lines()
+        return "\n".join((asked, answer, *(f"{label:10} {text}" for label, text in lines)))
+
+    def _repr_html_(self) -> str:
+        """The same as HTML, escaped."""
+        from html import escape
+
+        asked, answer, lines = self._lines()
         rows = "".join(f"<tr><th>{escape(label)}</th><td>{escape(line)}</td></tr>" for label, line in lines)
-        asked, answer = escape(question_words(*stated)), escape(answer_words(*stated))
-        return f"<p>{asked}</p><p><b>{answer}</b></p><table>{rows}</table>"
+        return f"<p>{escape(asked)}</p><p><b>{escape(answer)}</b></p><table>{rows}</table>"
 
 
 REVERSE = ("budget_usd", "have")

@@ -21,13 +21,17 @@ NAMES = (*SHEET_OPTIONS, *OPTIONS, *OF_ASKED, *SHORT_SPELLINGS, *OF_FILES)
 
 class Built(dict[str, Any]):
     """The record of a sheet, as `build --format json` writes it; `paths` are its files by format, `left_out` a line
-    for each that could not be drawn. A notebook shows the answers, and links to the files."""
+    for each that could not be drawn. A notebook shows the answers, and links to the files; `print` prints them."""
 
     def __init__(self, order: Order, answer: Answer, files: Collection[str], left_out: Sequence[str]) -> None:
         super().__init__(as_json(answer.record))
         self.paths = {ending: order.path(ending) for ending in files}
         self.left_out = tuple(left_out)
         self._question, self._record = answer.question, answer.record
+
+    def __str__(self) -> str:
+        answers = (line for words in _headlines(self._question, self._record) for line in words)
+        return "\n".join((*answers, *map(str, self.paths.values()), *self.left_out))
 
     def _repr_html_(self) -> str:
         """A line for each model's answer at the headline load, and the files, escaped."""

@@ -63,11 +63,30 @@ class Problems(list[str]):
             return None
 
 
+# What engines and other tools call an option.
+ELSEWHERE = {
+    "concurrency": "concurrent_requests",
+    "cloud": "providers",
+    "dp": "data_parallel_size",
+    "dtype": "weight_dtype",
+    "kv_dtype": "kv_cache_dtype",
+    "pp": "pipeline_parallel_size",
+    "precision": "weight_dtype",
+    "qps": "requests_per_second",
+    "quantization": "weight_dtype",
+    "rate": "requests_per_second",
+    "rps": "requests_per_second",
+    "tp": "tensor_parallel_size",
+}
+
+
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
-    """` Did you mean X?` for the nearest of `allowed`, or nothing where none is near."""
+    """` Did you mean X?` for what other tools call so, or the nearest of `allowed`; nothing where none is near."""
     import difflib
 
     spelled = {one.lower(): one for one in allowed}
+    if (meant := ELSEWHERE.get(word.lower(), "")) in spelled:
+        return f" Did you mean {spelled[meant]}?"
     near = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.6)
     return f" Did you mean {spelled[near[0]]}?" if near else ""
 

@@ -532,6 +532,8 @@ def test_a_notebook_shows_the_lines_of_an_answer() -> None:
     answer = sheetgen.recommend(model="70b", users=200)
     shown = answer._repr_html_()  # type: ignore[attr-defined]
     assert f"${answer['monthly_usd']:,.0f} a month" in shown and "<th>sure</th>" in shown
+    assert f"{answer['n_instances']}x {answer['instance']}, ${answer['monthly_usd']:,.0f} a month" in str(answer)
+    assert len(str(answer).splitlines()) < 25
     nothing = sheetgen.recommend(model="kimi-k2", users=20, instances="aws/g6.xlarge", span_machines="never")
     assert nothing["verdict"] in nothing._repr_html_() or "othing" in nothing._repr_html_()  # type: ignore[attr-defined]
     assert {"recommend", "size", "size_frame"} <= set(dir(sheetgen))
@@ -550,6 +552,7 @@ def test_build_writes_the_files_of_the_command_and_returns_their_paths_and_the_r
     assert json.loads(built.paths["json"].read_text("utf-8")) == built
     shown = built._repr_html_()
     assert "a.xlsx" in shown and f"${built['cells'][0]['monthly_usd']:,.0f}" in shown
+    assert str(built).endswith("/a.json") and f"${built['cells'][0]['monthly_usd']:,.0f}" in str(built)
 
 
 @pytest.mark.parametrize(

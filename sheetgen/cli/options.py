@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sheetgen.cli.output import as_called, say
-from sheetgen.errors import CatalogError, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.errors import ELSEWHERE, CatalogError, ScenarioError, did_you_mean, shown, shown_key
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -84,23 +84,6 @@ HEADINGS = {
 SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
-# What engines and other tools call an option.
-ELSEWHERE = {
-    "--batch-size": "--concurrent-requests",
-    "--concurrency": "--concurrent-requests",
-    "--cloud": "--providers",
-    "--dp": "--data-parallel-size",
-    "--dtype": "--weight-dtype",
-    "--kv-dtype": "--kv-cache-dtype",
-    "--output": "--out",
-    "--pp": "--pipeline-parallel-size",
-    "--precision": "--weight-dtype",
-    "--qps": "--requests-per-second",
-    "--quantization": "--weight-dtype",
-    "--rate": "--requests-per-second",
-    "--rps": "--requests-per-second",
-    "--tp": "--tensor-parallel-size",
-}
 
 
 def in_either_number(word: str, names: Iterable[str]) -> str | None:
@@ -126,8 +109,10 @@ class Command(click.Command):
             wrong = error.option_name
             right = in_either_number(wrong.lower().replace("_", "-"), options)
             if right is None:
-                if (elsewhere := ELSEWHERE.get(wrong)) in options:
-                    raise click.NoSuchOption(wrong, possibilities=[elsewhere], ctx=ctx) from None
+                elsewhere = f"--{ELSEWHERE.get(wrong.lstrip('-'), '')}".replace("_", "-")
+                if elsewhere in options:
+                    problem = f"No such option {wrong!r}. Did you mean {elsewhere!r}?"
+                    raise click.NoSuchOption(wrong, problem, ctx=ctx) from None
                 raise
             parts = [argument.partition("=") for argument in args]
             respelled = ["".join((right if name == wrong else name, *value)) for name, *value in parts]
