@@ -176,7 +176,8 @@ def fixes_for(
     replayed: Replay | None,
     version: str | None = None,
 ) -> tuple[Fix, ...]:
-    """The fixes for a verdict that exist in this version of the engine (None: the log's), the cheapest first."""
+    """The fixes for a verdict that exist in this version of the engine (None: the log's), the cheapest first; before
+    them those that by the replay free what was short, and behind them those that free less."""
     label = verdict.cause.label
     fingerprint = next((f for f in guidance.fingerprints if f.label == label), None)
     if fingerprint is None:
@@ -198,6 +199,8 @@ def fixes_for(
     has_core = engine == "vllm" and failure is not None and "EngineCore" in failure.match.text
     card_bytes = verdict.amounts.get("gpu_memory_bytes", 0)
     fixes: list[Fix] = []
+    is_enough: dict[str, bool] = {}  # by flag, where both are known: whether it frees what was short
+    short = verdict.amounts.get("tried_bytes", 0.0) - verdict.amounts.get("free_bytes", math.inf)
     for fix in chosen:
         newest = flag_of(fix, engine, share)
         flag = newest if fix.direction == "free" else in_version(newest, flags, version, arguments)
@@ -215,6 +218,10 @@ def fixes_for(
         ):
             continue
         fixes.append(Fix(flag, fix.direction, value, f"{fix.reason} ({remark})" if remark else fix.reason, fix.cost))
+        if replayed and short > 0 and value == replayed.values.get(name) and name in replayed.freed:
+            is_enough[flag] = replayed.freed[name] >= short
+    ranks = {True: 0, None: 1, False: 2}
+    fixes.sort(key=lambda fix: ranks[is_enough.get(fix.flag)])
     return _with_switch_joined(fixes, flags)
 
 

@@ -52,6 +52,7 @@ class Replay:
     rows: dict[str, Row] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)  # by input: the effect of the suggested value
     values: RawRecord = field(default_factory=dict)  # by input: the suggested value
+    freed: dict[str, int] = field(default_factory=dict)  # by input: the bytes on a GPU that the suggested value frees
     notes: tuple[str, ...] = ()
     not_enough: set[str] = field(default_factory=set)  # inputs of which no value suffices
     contradiction: str | None = None  # the prediction fits where the log reports a failure
@@ -211,7 +212,7 @@ def _suggest_smaller(replayed: Replay, name: str, value: int) -> None:
     if value >= before[name] or (changed := replayed.tried(**{name: value})) is None:
         return
     freed = (before["activation_bytes_per_gpu"] or 0) - (changed["activation_bytes_per_gpu"] or 0)
-    replayed.values[name] = value
+    replayed.values[name], replayed.freed[name] = value, int(freed)
     if freed >= _WORTH:
         replayed.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
 
