@@ -22,7 +22,8 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}", by))))
     yield f"**{plain(page.sentence)}**"
     yield bullets(
-        f"{plain(tile.name)} **{plain(tile.amount)}**: {'; '.join(map(plain, tile.facts))}." for tile in page.tiles
+        f"{plain(tile.name)} **{plain(tile.amount)}**{': ' if tile.facts else ''}{'; '.join(map(plain, tile.facts))}."
+        for tile in page.tiles
     )
     yield from map(plain, page.warnings)
     for section in page.sections:

@@ -413,3 +413,13 @@ def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkey
     made = CliRunner().invoke(main, [*arguments, "pdf,md"])
     assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
     assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]
+
+
+def test_nothing_to_sign_now_is_a_whole_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    head = "plan: {start: 2028-Q1, quarters: 1, as_of: 2026-11-30}\n"
+    file.write_text(f"{head}services: [{{id: a, demand: {{in_flight: 8}}, model: 8b}}]\n")
+    made = CliRunner().invoke(main, ["plan", str(file), "--out", str(tmp_path), "--format", "md"])
+    assert made.exit_code == 0, made.output
+    text = (tmp_path / "capacity-plan.md").read_text()
+    assert "- Of it to sign now **$0**.\n" in text and ": ." not in text
