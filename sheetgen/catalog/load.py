@@ -6,6 +6,7 @@ user add to it or override it, the last one first.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 from collections import defaultdict
@@ -524,7 +525,12 @@ class Catalog:
 
     def _unknown(self, kind: str, name: str, near: str) -> UnknownNameError:
         """The error for a name in no catalog; `near` is a sentence on what it could have meant."""
-        path = " There is no such file or folder either." if kind == "model" and "/" in name else ""
+        path = ""
+        if kind == "model" and "/" in name:
+            is_there = False
+            with contextlib.suppress(OSError):  # a name that is too long for a file
+                is_there = Path(name).exists()
+            path = f" {'The file is no config.json' if is_there else 'There is no such file or folder either'}."
         own = "" if len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
         problem = f"{kind} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {kind}s` has all."
         return UnknownNameError(problem, near)
