@@ -284,7 +284,7 @@ def with_options(*names: str, **defaults: Raw) -> Callable[[Function], Function]
 
 @with_options(**DEFAULTS)
 def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dict[str, Any]:
-    """One deployment, part by part: every input with the defaults used, and every result of INTERFACE.
+    """One deployment, part by part: every input with the defaults used, and every result that `sheetgen explain` lists.
 
     `context` is the short spelling of context_tokens. The load is `users` (the active share of them at once),
     `concurrent_requests`, or a rate, from which the requests at once follow. What does not fit is a verdict, not an

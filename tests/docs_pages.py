@@ -53,7 +53,8 @@ _FILE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(xlsx|json|yaml|csv|log|eml|pdf|gz)")
 
 @dataclass
 class Command:
-    """One command of a page, without its comment. stdin: the file that `cat` gives it. printed: what the page says
+    """One command of a page, without its comment; `words` is what it says to sheetgen, without the file that takes its
+    output. stdin: the file that `cat` gives it. printed: what the page says
     that the last command of a block prints, "" where it says nothing; it stands at `span`. is_named: it
     stands in a sentence, and is only parsed."""
 
@@ -69,6 +70,7 @@ class Command:
         call = self.typed
         if piped := re.match(r"cat (\S+) \| (.*)", call):
             self.stdin, call = piped[1], piped[2]
+        call = re.sub(r" > \S+$", "", call)
         call = next((call.removeprefix(start) for start in CALLS if call.startswith(start)), "")
         self.words = shlex.split(call)
 

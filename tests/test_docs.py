@@ -7,6 +7,7 @@ read what these write, are only parsed, and so are two thirds of the answers who
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -32,7 +33,9 @@ from reference_pages import FOLDER as REFERENCE
 from reference_pages import documents
 
 from sheetgen.cli import main
+from sheetgen.cli.answer_text import _no_hardware
 from sheetgen.question.inputs import BY_OPTION
+from sheetgen.report.answer_lines import answer_lines
 
 REFERENCE_PAGES = documents()
 RENEWED = f"`{RENEW}` writes it anew: read the difference."
@@ -119,6 +122,13 @@ def test_links(page: Path) -> None:
             headings = re.findall(r"^#+ (.*)", found.read_text("utf-8"), re.MULTILINE) if heading else []
             slugs = [re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings]
             assert not heading or heading in slugs, f"{name(page)}: {target}"
+
+
+def test_every_row_of_an_answer_is_explained() -> None:
+    source = inspect.getsource(answer_lines) + inspect.getsource(_no_hardware)
+    rows = {*re.findall(r'\("([a-z ]+)", _', source), *re.findall(r'yield "([a-z ]+)", ', source)}
+    page = (ROOT / "docs/how-to/read-the-answer.md").read_text("utf-8")
+    assert len(rows) > 15 and [row for row in rows if f"`{row}`" not in page] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -26,6 +26,7 @@ from sheetgen.units import DTYPE_ALIASES, DTYPES
 MAX_FILE_BYTES = 1_000_000
 MAX_STRING = 2_000
 MAX_DEPTH = 20
+MOST_FIELDS = 16  # that a message names
 
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
 Problem = tuple[Loc, str]  # the field, and one sentence; those of `Entry.problems` have no full stop
@@ -447,8 +448,9 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
     last = loc[-1] if loc else "the file"
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
     if kind == "extra_forbidden":
-        near = did_you_mean(str(loc[-1]), allowed_fields(schema, fault["loc"][:-1]))
-        return f"unknown field {shown_key(loc[-1])}.{near}"
+        fields = allowed_fields(schema, fault["loc"][:-1])
+        known = f" Known: {', '.join(fields)}." if len(fields) <= MOST_FIELDS else ""
+        return f"unknown field {shown_key(loc[-1])}.{did_you_mean(str(loc[-1]), fields) or known}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted

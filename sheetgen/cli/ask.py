@@ -171,6 +171,7 @@ def recommend(
       sheetgen recommend --model 405b --context 16k --users 128 --disaggregated
       sheetgen recommend --model 70b --context 16k --budget-usd 50000
       sheetgen recommend --model 70b --context 16k --have h100:16
+      sheetgen recommend --model 70b --users 200 --flags compose --quiet > compose.yaml
     """
     one_load(typed)
     options = with_scenario(scenario, typed, also=())
@@ -209,6 +210,9 @@ def recommend(
         from sheetgen.cli.extras import flag_lines, pools
 
         launch = launched.get(0)
+        if quiet and manifests and not (details or show_all or disaggregated or engines):  # files, and nothing else
+            say("\n---\n".join(manifests.values()), verbatim=True)
+            return
         if quiet and not (details or show_all):
             say(headline(question, cell))
         else:

@@ -11,6 +11,7 @@ import pandas
 
 from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
 from sheetgen.catalog import Catalog
+from sheetgen.cli.options import ELSEWHERE, in_either_number
 from sheetgen.cli.output import note, print_json, say
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.question.deployment import DEFAULTS
@@ -88,9 +89,10 @@ def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator
         if len(head) == 1 and any(_plain(part) in columns_read for part in head[0].split(mark)[1:]):
             yield f"the header is {shown(head[0])!r}. Is it separated by {called}? Separate the cells by commas."
             return
-    for name in head:
-        meant = _plain(name)
-        if name not in columns_read and meant in columns_read and meant not in head:
+    for name in (name for name in head if name not in columns_read):
+        elsewhere = ELSEWHERE.get(f"--{_plain(name).replace('_', '-')}", "")
+        meant = in_either_number(_plain(name), columns_read) or _plain(elsewhere.removeprefix("--"))
+        if meant in columns_read and meant not in head:
             yield f"column {shown(name)!r} is not read. Did you mean {meant}?"
 
 

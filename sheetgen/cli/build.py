@@ -57,6 +57,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     \b
     Examples:
       sheetgen build --models 8b,70b,405b
+      sheetgen build --models 70b --users 200 --workloads chat --ask 70b --owner "Ann Lee" --approver "VP Engineering"
       sheetgen build --models 70b --workloads rag --tiers 8,64 --weight-dtype fp8 --kv-cache-dtype fp8
       sheetgen build --scenario fleet.yaml --format xlsx,pdf,json --out sheets --name fleet
     """

@@ -97,6 +97,7 @@ ELSEWHERE = {
     "--precision": "--weight-dtype",
     "--qps": "--requests-per-second",
     "--quantization": "--weight-dtype",
+    "--rate": "--requests-per-second",
     "--rps": "--requests-per-second",
     "--tp": "--tensor-parallel-size",
 }
@@ -246,7 +247,8 @@ model_option = functools.partial(
 flags_option = click.option(
     "--flags",
     metavar="ENGINES",
-    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d.",
+    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d, "
+    "with --quiet the file alone.",
 )
 brand_option = click.option(
     "--brand",

@@ -168,11 +168,11 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
         raise ScenarioError(f"flags is blank. Name an engine: {', '.join(engines)}, or all.")
     if "all" in wanted:
         return tuple(engines)
+    kept = f"{', '.join(engines)}, or all; of recommend also {', '.join(MANIFESTS)}"
     problems = [
         f"flags has {word!r}, which starts all replicas of an answer: ask `sheetgen recommend`."
         if word in MANIFESTS
-        else f"flags has {shown(word)!r}. They are kept for {', '.join(engines)}; or say all."
-        + did_you_mean(word, [*engines, *MANIFESTS])
+        else f"flags has {shown(word)!r}. They are kept for {kept}." + did_you_mean(word, [*engines, *MANIFESTS])
         for word in wanted
         if word not in engines
     ]

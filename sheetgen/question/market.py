@@ -425,6 +425,10 @@ class _Asked:
             without = f"no instance is left{where} with a price for {self.filters.purchase}"
             return f"{without}. Classes with prices: {', '.join(classes)}. Name one with --purchase."
         reasons = "; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters"
+        sellers = dict.fromkeys(row.provider for row, _, why in self._rows(lambda row: True) if why is None)
+        if sellers and not left_out:
+            rent_it = f"Name one that does with --providers: {', '.join(sellers)}"
+            return f"no instance is left to choose from: no provider requested rents it. {rent_it}."
         options = "--providers, --vendors, --gpus, --instances, --region or --purchase"
         return f"no instance is left to choose from: {reasons}. Widen {options}."
 

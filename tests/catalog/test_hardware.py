@@ -90,6 +90,13 @@ def test_what_is_announced_is_listed_and_rented_nowhere(catalog: Catalog, alias:
         ask(catalog, {"models": "8b", "gpus": alias, "vendors": "all", "providers": "all"})
 
 
+def test_who_rents_a_gpu_that_no_provider_requested_has(catalog: Catalog) -> None:
+    with pytest.raises(ScenarioError, match="with --providers: ") as caught:
+        ask(catalog, {"models": "8b", "gpus": "rtx4090"})
+    for provider in str(caught.value).rstrip(".").split("--providers: ")[1].split(", "):
+        assert ask(catalog, {"models": "8b", "gpus": "rtx4090", "providers": provider}).candidates
+
+
 def test_gh200_are_machines_of_one_gpu_beside_a_fast_host(catalog: Catalog) -> None:
     """Whatever joins two of them is not rented: a replica has one GPU, or stages over machines."""
     found = ask(catalog, {"models": "8b", "gpus": "gh200", "providers": "all"}).candidates

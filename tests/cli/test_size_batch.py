@@ -68,6 +68,8 @@ def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
         ("model\tgpu\n8b\th100\n", "Is it separated by tabs?"),
         (" Model ,gpu\n8b,h100\n", "column ' Model ' is not read. Did you mean model?"),
         ("model,Context Tokens\n8b,1k\n", "Did you mean context_tokens?"),
+        ("model,tp\n8b,2\n", "column 'tp' is not read. Did you mean tensor_parallel_size?"),
+        ("models,model,user\n8b,8b,2\n", "column 'user' is not read. Did you mean users?"),
         (b"model\n\xff\xfe\n", "is not UTF-8 text"),
     ],
 )

@@ -37,6 +37,17 @@ def refused(options: str, flags: str) -> str:
     return result.stderr
 
 
+def test_quiet_prints_the_file_alone() -> None:
+    arguments = ["recommend", *ANSWERS["four on a machine"].split(), "--flags", "compose"]
+    quiet = CliRunner().invoke(main, [*arguments, "--quiet"])
+    assert yaml.safe_load(quiet.stdout) == yaml.safe_load(
+        answered(ANSWERS["four on a machine"], "compose")["manifests"]["compose"]
+    )
+    assert CliRunner().invoke(main, arguments).stdout.endswith(f"\n\n{quiet.stdout}")
+    several = CliRunner().invoke(main, [*arguments[:-1], "compose,kserve", "--quiet"]).stdout
+    assert [sorted(document)[0] for document in yaml.safe_load_all(several)] == ["services", "apiVersion"]
+
+
 def validator_of(kind: str) -> jsonschema.Draft7Validator:
     return jsonschema.Draft7Validator(json.loads(gzip.decompress((SCHEMAS / f"{kind}.json.gz").read_bytes())))
 
