@@ -17,7 +17,7 @@ import click
 
 from sheetgen.cli.drawing import PULL_SCHEMA, brand_of, draw, formats_named, place_of, write_drawn
 from sheetgen.cli.options import Group, brand_option, common, text_options
-from sheetgen.cli.output import note, print_json, say, step, table, write_files
+from sheetgen.cli.output import may_be_written, note, print_json, say, step, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
@@ -92,8 +92,6 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
-    if target.exists() and not force:
-        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
     if sheet is None:
         example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
         text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
@@ -106,6 +104,9 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         from sheetgen.plan.from_sheet import plan_text
 
         text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
+    if not (force or may_be_written(target, text)):
+        problem = f"{shown(target, 200)} is there already, and other"
+        raise ScenarioError(f"{problem}. Name another folder with --out, or add --force.")
     write_files({target: text})
     if as_json:
         print_json({"file": str(target)})
