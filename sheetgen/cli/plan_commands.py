@@ -19,7 +19,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import may_be_written, write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -89,8 +89,6 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
-    if target.exists() and not force:
-        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
     if sheet is None:
         example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
         text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
@@ -103,6 +101,9 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         from sheetgen.plan.from_sheet import plan_text
 
         text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
+    if not (force or may_be_written(target, text)):
+        problem = f"{shown(target, 200)} is there already, and other"
+        raise ScenarioError(f"{problem}. Name another folder with --out, or add --force.")
     write_files({target: text})
     if as_json:
         print_json({"file": str(target)})

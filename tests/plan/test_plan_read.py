@@ -285,10 +285,13 @@ def test_quarters_of_a_fiscal_year() -> None:
 def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     run = CliRunner(env={"SOURCE_DATE_EPOCH": "1795737600"})
     assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
-    again = run.invoke(main, ["plan", "init", "--out", str(tmp_path)])
-    assert again.exit_code == 1
-    assert "is there already" in again.output
+    assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
     file = str(tmp_path / "plan.yaml")
+    written = (tmp_path / "plan.yaml").read_text()
+    (tmp_path / "plan.yaml").write_text(f"{written}# mine\n")
+    again = run.invoke(main, ["plan", "init", "--out", str(tmp_path)])
+    assert again.exit_code == 1 and "is there already, and other" in again.output
+    (tmp_path / "plan.yaml").write_text(written)
     assert read_plan(Path(file), Catalog()).as_of == datetime.date(2026, 11, 27)
     checked = run.invoke(main, ["plan", "check", file])
     assert (checked.exit_code, "nothing wrong" in checked.output) == (0, True)
