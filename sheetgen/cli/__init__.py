@@ -21,6 +21,7 @@ from sheetgen.cli.live_command import live
 from sheetgen.cli.mail_command import mail
 from sheetgen.cli.output import progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
+from sheetgen.cli.schema_command import schema
 from sheetgen.errors import SheetgenError, escaped, shown
 from sheetgen.writers.safe_files import FINISHED, Stopped, stops_cleanly
 
@@ -161,5 +162,6 @@ for command in (
     show,
     check,
     catalog,
+    schema,
 ):
     main.add_command(command)

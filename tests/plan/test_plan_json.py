@@ -1,4 +1,4 @@
-"""The plan's JSON is as docs/plan.schema.json says, and its years and owners follow from the rest."""
+"""The plan's JSON is as templates/plan.schema.json says, and its years and owners follow from the rest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sheetgen.writers.plan_text import plan_markdown
 
 ROOT = Path(__file__).parents[2]
 CATALOG = Catalog()
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "plan.schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads((ROOT / "templates" / "plan.schema.json").read_text(encoding="utf-8"))
 DATA: dict[str, Any] = read_document(ROOT / "templates" / "plan.yaml").data
 TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
