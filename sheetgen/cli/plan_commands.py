@@ -1,7 +1,7 @@
 """`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
 
-Plans in files: read as they were built or as they are now, worked out, drawn, with the sizing sheet of each service; a
-workbook carried back by `pull`.
+A plan is read from its YAML, its JSON, or its workbook (as it was built, or with what was typed since), worked
+out, and drawn; on request with the sizing sheet of each service. `pull` carries an edited workbook back.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
 WORKBOOK = ".xlsx"
-OF_SHEET = ("xlsx", "pdf")
+OF_SHEET = ("xlsx", "pdf")  # formats of a service's sizing sheet
 
 
 class Plans(click.Group):
@@ -304,7 +304,7 @@ def summary(record: Json) -> list[str]:
     head = record["inputs"]["plan"]
     sign = sign_of(head.get("currency", DOLLARS))
 
-    def there(usd: float) -> float:
+    def in_its_currency(usd: float) -> float:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
     rows = [
@@ -314,12 +314,12 @@ def summary(record: Json) -> list[str]:
     for quarter in record["money"]:
         budget, spent = quarter["budget_usd"], (quarter["p50_usd"], quarter["p90_usd"], quarter["contingency_p90_usd"])
         left = None if budget is None else budget_left_usd(budget, *spent[1:])
-        amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
+        amounts = ("-" if usd is None else f"{in_its_currency(usd):,.0f}" for usd in (budget, *spent, left))
         rows.append((quarter["quarter"], *amounts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
         saved, way = decision["expected_saving_usd"], decision["or"]
-        amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
+        amount = f"{prefix_of(sign)}{in_its_currency(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = ""
         while way:
@@ -334,7 +334,8 @@ def summary(record: Json) -> list[str]:
     if record["since"]:
         parts = [("since the last plan", "service", f"p50 {sign}")]
         parts += [
-            (step["factor"], step["service"] or "shared", f"{there(step['usd']):+,.2f}") for step in record["bridge"]
+            (step["factor"], step["service"] or "shared", f"{in_its_currency(step['usd']):+,.2f}")
+            for step in record["bridge"]
         ]
         words += ["", table(parts, right=(2,))]
     return words
@@ -410,6 +411,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    """A plan worked out, and compared with the last one where there is one."""
     from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
