@@ -1,4 +1,5 @@
-"""From a solution to the record: the answer as data, after which nobody needs the solution but the workbook."""
+"""Makes the record, the answer as data, from a solution. All outputs read the record; only the workbook reads the
+solution, too."""
 
 from __future__ import annotations
 
@@ -196,6 +197,7 @@ def _cell(
     people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
+    """The record of one load, from what was worked out for all loads together."""
     question, choice, reasons = solved.question, solved.choices[row], why_not(solved, row)
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
@@ -339,8 +341,8 @@ HOURS_OF_A_MEASUREMENT = 24
 
 
 def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer
-    what it would rent, on which the month hangs then."""
+    """The measurement of a day on the machines of one replica. Where an even chance costs less than the answer by more
+    than a near tie, the month's money depends on the cheaper machines: `decider` is a day on those."""
     levels = {level.confidence: level for level in confidences if level}
     months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
@@ -361,8 +363,8 @@ def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtC
 
 
 def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
-    """$ an hour, class and instance of the machine to measure on: what is rented, on demand or spot; where it is sold
-    by the day in neither the cheapest with as many of the same GPUs that is; else what is rented, in its class."""
+    """$ an hour, class and instance of the machine to measure on: the one that is rented, on demand or else spot. Where
+    it is sold in neither, the cheapest with as many of the same GPUs that is; else the rented one, in its class."""
     alike = [
         machine for machine in question.rows if (machine.gpu.id, machine.gpu_count) == (rented.gpu.id, rented.gpu_count)
     ]

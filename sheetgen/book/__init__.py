@@ -20,7 +20,7 @@ from sheetgen.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.book.change_log import SCHEMA, build_log
 from sheetgen.book.checks import build_checks
 from sheetgen.book.constants import build_constants, derive_constants
-from sheetgen.book.contexts_sheet import build_latency
+from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import Choices
 from sheetgen.book.decision_sheet import DecisionSheets
 from sheetgen.book.guide import add_notes, build_guide
@@ -69,7 +69,7 @@ def build_book(
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
     levels = at_even_chance if any(at_even_chance) or choices is not None else ()
-    latency = build_latency(wiring, workloads, at_even_chance=levels)
+    contexts_sheet = build_contexts(wiring, workloads, at_even_chance=levels)
     decision = None if choices is None else DecisionSheets(solved, choices, wiring)
     live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
@@ -100,7 +100,7 @@ def build_book(
         gpus,
         hosts,
         workings,
-        latency,
+        contexts_sheet,
         profiles,
         candidates,
         *levers,

@@ -11,7 +11,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
-from sheetgen.book.contexts_sheet import build_latency
+from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import (
     AS_TYPED,
     BASE,
@@ -135,7 +135,7 @@ class DecisionSheets:
         for sheet in (self.data, self.sheet):
             name_all(self.wiring, sheet.name)
         levels = {"asked": "own_confidence_z", EVEN: "own_even_z", SURE: "own_sure_z"}
-        contexts = build_latency(
+        contexts = build_contexts(
             self.wiring,
             CASES,
             "Decision contexts",

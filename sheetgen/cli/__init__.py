@@ -22,6 +22,7 @@ from sheetgen.cli.mail_command import mail
 from sheetgen.cli.options import Group
 from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
+from sheetgen.cli.schema_command import schema
 from sheetgen.errors import SheetgenError, escaped, shown
 from sheetgen.writers.safe_files import FINISHED, Stopped, stops_cleanly
 
@@ -161,5 +162,6 @@ for command in (
     show,
     check,
     catalog,
+    schema,
 ):
     main.add_command(command)

@@ -1,6 +1,7 @@
 """`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
 
-Plans in files: read as they were built or as they are now, worked out, drawn; a workbook carried back by `pull`.
+A plan is read from its YAML, its JSON, or its workbook (as it was built, or with what was typed since), worked
+out, and drawn. `pull` carries an edited workbook back.
 """
 
 from __future__ import annotations
@@ -293,7 +294,7 @@ def summary(record: Json) -> list[str]:
     head = record["inputs"]["plan"]
     sign = sign_of(head.get("currency", DOLLARS))
 
-    def there(usd: float) -> float:
+    def in_its_currency(usd: float) -> float:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
     rows = [
@@ -305,12 +306,12 @@ def summary(record: Json) -> list[str]:
         for quantile in ("p50", "p90"):
             spent = quarter[f"{quantile}_usd"], quarter[f"contingency_{quantile}_usd"]
             amounts += [sum(spent), None if budget is None else budget_left_usd(budget, *spent)]
-        texts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in amounts)
+        texts = ("-" if usd is None else f"{in_its_currency(usd):,.0f}" for usd in amounts)
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
         saved, way = decision["expected_saving_usd"], decision["or"]
-        amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
+        amount = f"{prefix_of(sign)}{in_its_currency(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = ""
         while way:
@@ -325,7 +326,8 @@ def summary(record: Json) -> list[str]:
     if record["since"]:
         parts = [("since the last plan", "service", f"p50 {sign}")]
         parts += [
-            (step["factor"], step["service"] or "shared", f"{there(step['usd']):+,.2f}") for step in record["bridge"]
+            (step["factor"], step["service"] or "shared", f"{in_its_currency(step['usd']):+,.2f}")
+            for step in record["bridge"]
         ]
         words += ["", table(parts, right=(2,))]
     return words
@@ -401,6 +403,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    """A plan worked out, and compared with the last one where there is one."""
     from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings

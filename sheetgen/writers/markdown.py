@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from sheetgen.report.page import Column, Page, Source, Table, Text, capital, joined, table, words
 from sheetgen.writers.formats import Options
@@ -53,13 +53,6 @@ def write_brief(page: Page, options: Options) -> bytes:
 def document(parts: Iterable[str]) -> bytes:
     """The non-empty parts, each a paragraph, as UTF-8."""
     return ("\n\n".join(filter(None, parts)) + "\n").encode()
-
-
-def tables_text(tables: Iterable[Table]) -> Iterator[str]:
-    """The tables in Markdown, each after its title."""
-    for entry in tables:
-        yield f"{'#' * entry.level} {plain(entry.title)}" if entry.title else ""
-        yield table_text(entry)
 
 
 def table_text(content: Table) -> str:
