@@ -23,6 +23,7 @@ from sheetgen.cli.mail_command import mail
 from sheetgen.cli.output import progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
 from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.writers.formats import gc_paused
 
 _QUIET = f"{__name__}.quiet"
 
@@ -42,7 +43,7 @@ class Commands(click.Group):
         take_any_text()
         FINISHED.clear()
         try:
-            with stops_cleanly():
+            with stops_cleanly(), gc_paused():
                 return super().main(*args, **extra)
         except OSError as error:
             if error.filename is not None:

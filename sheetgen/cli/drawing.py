@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sheetgen.cli.output import say, step, write_files
 from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
-from sheetgen.writers.formats import FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.formats import FORMATS, Archive, Options, write_each
 
 if TYPE_CHECKING:
     from sheetgen.api import Answer
@@ -73,7 +73,6 @@ def archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
     return Archive(f"{name}.xlsx" if attached else "")
 
 
-@gc_paused()
 def draw(
     answer: Answer,
     formats: Sequence[str],

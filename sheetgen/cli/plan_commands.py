@@ -20,7 +20,7 @@ from sheetgen.cli.options import Command, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, step, table, write_files
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.units import count, today
-from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, write_each
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -425,7 +425,6 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
-@gc_paused()
 def draw_plan(
     formats: Sequence[str],
     solved: Solved,
