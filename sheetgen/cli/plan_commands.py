@@ -19,7 +19,7 @@ from sheetgen.cli.output import note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
-from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, write_each
 from sheetgen.writers.safe_files import may_be_written, write_files
 
 if TYPE_CHECKING:
@@ -420,7 +420,6 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
-@gc_paused()
 def draw_plan(
     formats: Sequence[str],
     solved: Solved,

@@ -21,7 +21,6 @@ from markupsafe import Markup, escape
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
 from sheetgen.report.page import Cell, Page, Text, capital
-from sheetgen.report.wording import day_words
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, width_em
 
@@ -120,12 +119,21 @@ def print_environment(templates: Path) -> Environment:
         ),
         "text_ems": lambda text: _grid_ems(text, plain),
         "bold_ems": lambda text: _grid_ems(text, bold),
-        "day": day_words,
+        "day": _day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
         "in_two": lambda text: parted(drawable(str(text))),
     }
     return environment
+
+
+def _day_words(day: str) -> str:
+    """A date in words: 20 July 2026; any other text unchanged."""
+    try:
+        date = datetime.date.fromisoformat(day)
+    except ValueError:
+        return day
+    return f"{date.day} {date:%B %Y}"
 
 
 def _day(as_of: str) -> str | None:
