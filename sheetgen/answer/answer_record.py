@@ -616,6 +616,8 @@ class CellRecord:
     left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
     other_terms: tuple[PayLess, ...]  # commitments that save less than the best, which is in pay_less
+    as_sure: tuple[PayLess, ...]  # as sure as the answer, where the way of the same kind in pay_less is less sure
+    cheapest_same: PayLess | None  # the cheapest with the same answers, as sure, at all hours, of what was requested
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})

@@ -37,7 +37,7 @@ from sheetgen.answer.answer_record import (
     WaitsRecord,
     keys_of,
 )
-from sheetgen.answer.confidences import by_confidence, is_fallback, less_sure, measure_first
+from sheetgen.answer.confidences import by_confidence, is_fallback, is_same_rental, less_sure, measure_first
 from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -45,7 +45,7 @@ from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
-from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, other_terms, ways_to_pay_less
+from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, as_sure_ways, cheapest_same, other_terms, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
@@ -53,6 +53,7 @@ from sheetgen.answer.replica_bills import longest_context, replica_bills, startu
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import were_measured
+from sheetgen.answer.surer_terms import terms_as_sure
 from sheetgen.answer.waits import waits_of
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
@@ -84,10 +85,9 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
     cheaper = less_sure(solved, confidences) if levers else (None,) * len(question.loads)
     few, recommended, waits = fewer_machines(solved), as_recommended(solved), waits_of(solved)
-    parts = zip(
-        *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
-        strict=True,
-    )
+    surer_terms = terms_as_sure(solved) if levers else [{} for _ in question.loads]
+    rented = confidences, cheaper, surer_terms, few, others, providers, published, recommended
+    parts = zip(*rented, *(caches, otherwise, of_levers), strict=True)
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
     cells = [
         _cell(solved, row, chosen.get(row), waits.get(row), with_runs.get(row), lost.get(row), *of_load)
@@ -187,6 +187,7 @@ def _cell(
     history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
+    surer_terms: Mapping[str, RentalRecord],
     few: RentalRecord | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
@@ -231,7 +232,9 @@ def _cell(
         chosen=chosen,
         by_confidence=confidences,
         measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
-        by_purchase={name: answers[row] for name, answers in solved.by_purchase.items()},
+        by_purchase={
+            name: _in_surer_layout(answers[row], surer_terms.get(name)) for name, answers in solved.by_purchase.items()
+        },
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         waits=waits,
@@ -262,6 +265,8 @@ def _cell(
         left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
         other_terms=(),
+        as_sure=(),
+        cheapest_same=None,
         row=row,
     )
     if chosen is None or not levers:
@@ -270,12 +275,19 @@ def _cell(
     judged = {name: reference.assumption(name) for name in JUDGED}
     judged["hours_per_month"] = question.settings.hours_per_month
     ways = ways_to_pay_less(cell, cheaper, model.model.checkpoint_ids, judged)
-    return replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
+    cell = replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
+    cell = replace(cell, as_sure=as_sure_ways(cell, ways, surer_terms, judged))
+    return replace(cell, cheapest_same=cheapest_same(cell))
+
+
+def _in_surer_layout(rental: RentalRecord | None, surer: RentalRecord | None) -> RentalRecord | None:
+    """A rental, or the same machines in a surer layout, where one was looked for."""
+    return surer if rental and surer and is_same_rental(rental, surer) else rental
 
 
 def _as_sure_as(rental: Sure, surer: AtConfidence | None) -> Sure:
     """A rental with the chance of the same machines in a surer layout, where one was looked for."""
-    is_same = surer is not None and (surer.instance, surer.n_instances) == (rental.instance, rental.n_instances)
+    is_same = surer is not None and is_same_rental(rental, surer)
     return replace(rental, chance=max(rental.chance, surer.chance)) if surer is not None and is_same else rental
 
 

@@ -238,6 +238,7 @@ function asMarkdown(record, ways, link, compared = [], others = []) {
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(request.sure_of),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "Answers and certainty", "What we give up"], paid) : "",
+    paid.length ? plainMarkdown(cheapestWords(record, ways)) : "",
     absent.length ? plainMarkdown(say("absent_ways", {})) : "",
     absent.map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(hostedWords(record)),

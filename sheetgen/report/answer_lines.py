@@ -147,9 +147,10 @@ _INTERRUPTED = template(
     "Spot can be taken away any time; that is not counted.[usual? On demand it is {month}.]", usual=is_text(q.month)
 )
 _WAY = template(
-    "{month}: {what}[rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
+    "{month}: {what}[best? (same service)][rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
     cheaper_still=is_text(q.further),
     rented=is_text(q.rent),
+    best=q.is_best == 1,
 )
 _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
@@ -316,6 +317,7 @@ class Shown(NamedTuple):
     has_run: bool = True  # the answer's own machines, where they are measured
     has_target: bool = True  # the target that sets the price
     has_ways_in_full: bool = True  # ways in more than their short form
+    has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
     has_full: bool = True  # the times of a rate with every place taken
@@ -554,7 +556,8 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     is_spot = question.instances[cell.answer.instance].purchase == SPOT
     every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
-    elsewhere = [way for way in cell.pay_less if way.kind == "provider"]
+    elsewhere = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
+    every += [way for way in cell.as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
     ways = [_way(question, cell, way, shown) for way in (*every, *elsewhere) if way in told]
@@ -581,6 +584,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
         further=other_words(further) if further else "",
         further_month=amount(further.monthly_usd) if further else "",
         cheaper_still=further is not None,
+        is_best=int(shown.has_best and way == cell.cheapest_same),
     )
     return str(sentence)
 

@@ -524,10 +524,12 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
 
 
 def _ways(cell: CellRecord) -> Iterator[PayLess]:
-    """The ways to pay less, and beside the best term the others that save, the shortest first."""
+    """The ways to pay less, and beside the best term the others that save, the shortest first; beside a way that is
+    less sure than the answer the one of its kind that is as sure."""
     for way in cell.pay_less:
-        terms = [way, *cell.other_terms] if way.kind == "term" else [way]
-        yield from sorted(terms, key=lambda term: MONTHS.get(term.detail, 0))
+        others = cell.other_terms if way.kind == "term" else ()
+        alike = [way, *others, *(surer for surer in cell.as_sure if surer.kind == way.kind)]
+        yield from sorted(alike, key=lambda term: MONTHS.get(term.detail, 0))
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:

@@ -67,6 +67,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     # A number of months comes as it is shown.
     **{f"gives_up_{kind}": way.gives_up.saying(pays_after_months="{months}") for kind, way in WAYS.items()},
     **{f"request_{name}": sentence for name, sentence in approval.SENTENCES.items()},
+    "cheapest_same": pay_less_words.CHEAPEST_SAME,
     "rented": template("{rent}, {provider}"),
     "year": template(
         "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",

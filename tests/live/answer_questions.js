@@ -1,8 +1,8 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
+const { answer, waitsOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, waitsOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
 
 function record(question) {
@@ -11,6 +11,8 @@ function record(question) {
     const found = answer(question),
       first = performance.now() - start;
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
+    more.as_sure = found.chosen ? asSureWays(found, more.pay_less) : null;
+    more.cheapest_same = found.chosen ? cheapestSame(found, rowsOfWays(found, more.pay_less)) : null;
     more.fastest = fastestOf(found);
     Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
     more.waits = found.chosen ? waitsOf(found) : null;

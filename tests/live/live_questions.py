@@ -114,6 +114,8 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_confidence": [fields_of(one, "confidence", "chance", *rental) for one in cell.by_confidence],
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
+        "as_sure": [fields_of(way, *OF_WAY) for way in cell.as_sure] if cell.chosen else None,
+        "cheapest_same": fields_of(cell.cheapest_same, *OF_WAY),
         "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,

@@ -39,6 +39,9 @@ FEW: list[Question] = [
         "output_tokens": 8,
         "weight_dtype": "bf16",
     },
+    # A way that is less sure than the answer beside one that is as sure: another provider's, and a term.
+    {"model": "70b", "users": 20, "input_tokens": 15_360, "output_tokens": 1024},
+    {"model": "8b", "users": 100, "input_tokens": 15_360, "output_tokens": 1024},
     # The cheapest at another provider is on very many machines, and its near tie is on few.
     {
         "model": "gemma-2-27b",
