@@ -43,7 +43,7 @@ class CandidateRecord:
 class PublishedRecord:
     """Machines rented for the weights as published, and $ a month; None where nothing serves them. is_held: True where
     some memory holds the load, so that only the targets are missed. chance: how sure the machines are to serve the
-    load."""
+    load. served_at_target: as of the answer."""
 
     weight_dtype: str
     instance: str | None
@@ -51,6 +51,7 @@ class PublishedRecord:
     monthly_usd: float | None
     chance: float | None = field(default=None, metadata=UNPRINTED)
     is_held: bool = field(default=True, metadata=UNPRINTED)
+    served_at_target: float | None = field(default=None, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -651,10 +651,13 @@ function inPublished({ solved }) {
   const { question } = solved,
     dtype = question.model.weights;
   if (question.weights === dtype) return null;
-  const rental = inPrecision(solved, { weights: dtype });
-  return rental
-    ? { weight_dtype: dtype, ...rentalOnly(rental) }
-    : { weight_dtype: dtype, instance: null, n_instances: null, monthly_usd: null };
+  const grid = tablesOf({ ...question, weights: dtype }, offersIn(question, question.purchase)),
+    rental = surelyRented(grid, pick(grid));
+  if (!rental) return { weight_dtype: dtype, instance: null, n_instances: null, monthly_usd: null };
+  const chosen = along(grid, pick(grid).position);
+  chosen.workOut(PROGRAMS.answered);
+  const served_at_target = readChosen(chosen, question.isRate ? "served_requests_per_second" : "served_at_target");
+  return { weight_dtype: dtype, ...rentalOnly(rental), chance: rental.chance, served_at_target };
 }
 
 // The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found; where
@@ -1470,12 +1473,30 @@ function qualityWords(record) {
   const published = asPublished(record);
   if (!published) return "";
   const { model } = record.question,
-    isHeld = published.monthly_usd !== null;
+    isHeld = published.monthly_usd !== null,
+    more = published.monthly_usd - record.monthly_usd;
   return say("paid_quality", {
     dtype: weightsName(model, record.weight_dtype),
     published: weightsName(model, published.weight_dtype),
     month: isHeld ? dollars(published.monthly_usd) : "",
     rent: isHeld ? rentWords(published) : "",
+    usd: dollars(Math.abs(more)),
+    is_same: Number(Math.abs(more) < CENT / 2),
+    is_saved: Number(more > 0),
+    gains: isHeld ? gainsWords(record, published) : "",
+  });
+}
+
+// What the answer's weights buy beside the published ones in requests and certainty; "" where nothing.
+function gainsWords({ question, served_at_target, chance }, published) {
+  const [own, other] = [served_at_target, published.served_at_target].map(question.isRate ? rateWords : count),
+    isSurer = isBelow(published.chance, chance);
+  return say("weights_gains", {
+    own: served_at_target > published.served_at_target && own !== other ? own : "",
+    other,
+    is_rate: Number(question.isRate),
+    sure: isSurer ? sureWords(chance) : "",
+    other_sure: sureWords(published.chance),
   });
 }
 

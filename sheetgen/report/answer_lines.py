@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import MORE, committed_usd
-from sheetgen.formula import is_text
+from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
@@ -21,7 +21,7 @@ from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
-from sheetgen.report.precision_words import unknown_checkpoint_words
+from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
@@ -158,11 +158,13 @@ _LONGER = template(
 )
 _PUBLISHED = template(
     f"[served?[same?the same machines in {{dtype}}|{{month}} in {{dtype}}: {{rent}}][surer?, {{sure}}]|in {{dtype}} "
-    f"[held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]].",
+    f"[held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]][told?; {{own}} [gained?{{gains}}|buys nothing here]].",
     served=is_text(q.month),
     same=q.is_same == 1,
     surer=is_text(q.sure),
     held=q.is_held > 0,
+    told=q.is_told == 1,
+    gained=is_text(q.gains),
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
@@ -317,6 +319,7 @@ class Shown(NamedTuple):
     has_run: bool = True  # the answer's own machines, where they are measured
     has_target: bool = True  # the target that sets the price
     has_ways_in_full: bool = True  # ways in more than their short form
+    has_gains: bool = True  # what the recommended weights buy at the same price
     has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
@@ -341,7 +344,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
-        ("published", _published(question, cell)),
+        ("published", _published(question, cell, shown.has_gains)),
         ("if", _other_loads(question, cell, shown.has_known)),
         ("measure", _measure(question, cell, shown.has_run)),
         ("hosted", _hosted(question, cell, shown.has_host_facts) if cell.hosted or shown.has_no_host else ()),
@@ -635,7 +638,7 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other)))
 
 
-def _published(question: Question, cell: CellRecord) -> Iterator[str]:
+def _published(question: Question, cell: CellRecord, has_gains: bool) -> Iterator[str]:
     other, published = cell.as_recommended, cell.as_published
     is_said = other and published and (other.instance, other.n_instances) == (published.instance, published.n_instances)
     if published and not is_said:
@@ -651,6 +654,9 @@ def _published(question: Question, cell: CellRecord) -> Iterator[str]:
             rent=f"{published.n_instances or 0:,}x {published.instance}",
             served=published.instance is not None,
             held=published.is_held,
+            is_told=int(has_gains and same_money(published.monthly_usd or 0, answer.monthly_usd)),
+            own=wording.weights_name(question.model_of(cell.row).model, cell.weight_dtype),
+            gains=weights_gains(cell),
         )
         yield str(sentence)
 

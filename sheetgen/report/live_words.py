@@ -94,6 +94,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "waits": sentences.waits,
     "same_moment": sentences.same_moment.saying(people="{people:grouped}", places="{places:grouped}"),
+    "weights_gains": sentences.weights_gains,
     "fast_enough": template("{sure} to be fast enough"),
     "scale": template(
         "Asked {asked:percent}, the mark; {found}[more?; "
@@ -103,9 +104,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "rounded_chance": sentences.rounded_chance,
     "paid_quality": template(
-        "{dtype} is compressed and may answer slightly worse: compare. As published, in {published}, "
-        "[held?{month} a month on {rent}|nothing serves it within the targets].",
-        held=is_text(q.month),
+        "{weights_reason} {dtype} is compressed and may answer slightly worse: compare.",
+        weights_reason=sentences.weights_reason,
     ),
     "fastest": template("Fastest: {changed}: {rent}, {provider}, {month} a month, {sure}."),
     "slower_tokens": template("{pace} ms a token, not {pace_now}"),

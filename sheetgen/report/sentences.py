@@ -262,6 +262,23 @@ published_words = template(
     served=is_number(q.n_instances),
     held=q.is_held > 0,
 )
+# What weights in a lower precision than the published ones buy.
+weights_gains = template(
+    "[more?serves {own} [rate?requests a second|at once], not {other}][both?, and ][surer?is {sure}, not {other_sure}]",
+    more=is_text(q.own),
+    rate=q.is_rate == 1,
+    both=both(is_text(q.own), is_text(q.sure)),
+    surer=is_text(q.sure),
+)
+weights_reason = template(
+    "[held?[same?{dtype} costs the same as {published}, as published, and [gained?{gains}|buys nothing here]|"
+    "{dtype} [saves?saves {usd} a month|costs {usd} more a month[gained? and {gains}]]: as published, in {published}, "
+    "it is {month} on {rent}]|Nothing serves this in {published}, as published, within the targets].",
+    held=is_text(q.month),
+    same=q.is_same == 1,
+    gained=is_text(q.gains),
+    saves=q.is_saved == 1,
+)
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 
 # What it serves, and how fast ----------------------------------------------------------------------------------

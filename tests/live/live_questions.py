@@ -119,7 +119,7 @@ def _in_python(written: str) -> dict[str, Any]:
         "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,
-        "as_published": fields_of(published, "weight_dtype", *rental),
+        "as_published": fields_of(published, "weight_dtype", "served_at_target", "chance", *rental),
         "declined": cell.declined and {name: cell.declined[name] for name in ("purchase", "reason")},
     }
 
