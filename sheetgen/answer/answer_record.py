@@ -263,7 +263,8 @@ class MeasureRecord:
     """Cost and worth of measuring the answer: the machines of one replica for a day, the commands, and the month's
     money that the measurement decides. The commands are filled in by launch, on request. decider: where the month
     depends on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there
-    is one.
+    is one. is_worth_it: whether it comes before the machines: where a reason to measure first says so, or it decides
+    more money of a month than it costs.
     """
 
     instance: str
@@ -273,8 +274,14 @@ class MeasureRecord:
     serve: str | None
     bench: str | None
     decides_usd: float | None
+    is_worth_it: bool
     n_instances: int
     decider: DeciderRecord | None
+
+    @property
+    def run(self) -> MeasureRecord | DeciderRecord:
+        """The measurement to make: of the hardware on which the month depends."""
+        return self.decider or self
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,7 @@ def _cell(
     confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
     if with_runs is not None:
         with_runs = reduce(_as_sure_as, filter(None, confidences), with_runs)
+    reasons_to_measure = measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row))
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,
@@ -231,7 +232,7 @@ def _cell(
         verdict=choice.verdict,
         chosen=chosen,
         by_confidence=confidences,
-        measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
+        measure_first=reasons_to_measure,
         by_purchase={
             name: _in_surer_layout(answers[row], surer_terms.get(name)) for name, answers in solved.by_purchase.items()
         },
@@ -254,7 +255,9 @@ def _cell(
         in_europe=None,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
-        measure=None if chosen is None or model.model.is_reference_shape else _measure(question, chosen, confidences),
+        measure=None
+        if chosen is None or model.model.is_reference_shape
+        else _measure(question, chosen, confidences, reasons_to_measure),
         runner_up=_runner_up(solved, row),
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
@@ -350,7 +353,9 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 HOURS_OF_A_MEASUREMENT = 24
 
 
-def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
+def _measure(
+    question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None], reasons: Sequence[str]
+) -> MeasureRecord:
     """A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer
     what it would rent, on which the month hangs then."""
     levels = {level.confidence: level for level in confidences if level}
@@ -367,8 +372,18 @@ def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtC
     decider, even = None, levels.get(EVEN)
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
         decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit)
+    is_worth_it = bool(reasons) or (decides_usd or 0) > (decider.usd if decider else usd)
     return MeasureRecord(
-        instance, HOURS_OF_A_MEASUREMENT, usd, purchase, None, None, decides_usd, machines_of_replica, decider
+        instance,
+        HOURS_OF_A_MEASUREMENT,
+        usd,
+        purchase,
+        None,
+        None,
+        decides_usd,
+        is_worth_it,
+        machines_of_replica,
+        decider,
     )
 
 

@@ -170,9 +170,11 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
+    "[worth?yes|no]: {rent} for a day, {usd}[bound? ({sold_as})]: "
+    "[decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
     "unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
     "no money hangs on it].",
+    worth=q.is_worth_it == 1,
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
@@ -711,13 +713,14 @@ def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[st
     of the answer; nothing where that stands beside the certainty. has_run: name the answer's own machines."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
-    run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
+    run, cheaper, margin = measure.run, measure.decider, cell.at_level(MARGIN)
     even = cell.at_level(EVEN)
     amount = amounts_of(question.settings)
     higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
         rent=rented(run) if has_run or run.instance != cell.answer.instance else _of_these(run.n_instances),
         usd=amount(run.usd),
+        is_worth_it=int(measure.is_worth_it),
         sold_as=run.purchase,
         bound=run.purchase != ON_DEMAND,
         decided=cheaper is not None or margin is None or bool(higher),

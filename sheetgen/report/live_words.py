@@ -62,6 +62,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
     "hardware_words": sentences.hardware_words,
+    "measure_worth": sentences.measure_worth,
     **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
     **{f"way_{kind}": way.what for kind, way in WAYS.items()},
     # A number of months comes as it is shown.
@@ -137,10 +138,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared_full": template("At most {most} are compared: remove one first."),
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
-        "[advised?Measure first|Or measure first][impossible?, as nothing is {confidence:percent} sure to serve this]"
-        "[one_each?, as each machine would have one request]: {usd} once on {rent}. {test}"
-        "[passes? It passes if {passed} at the load of the peak.]",
-        advised=q.is_advised == 1,
+        "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
+        "[one_each?, as each machine would have one request]: {usd} once, on {rent}, decides "
+        "[decided?up to {decides} a month|no money]. {test}[passes? It passes if {passed} at the load of the peak.]",
+        worth=q.is_worth_it == 1,
+        decided=is_text(q.decides),
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
         passes=is_text(q.passed),

@@ -193,6 +193,12 @@ rounded_chance = template(
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )
+# Whether a measurement is worth its price; decides: the month's money, "" where none hangs on it.
+measure_worth = template(
+    "[worth?Worth it|Not needed]: it decides [decided?up to {decides} a month|no money].",
+    worth=q.is_worth_it == 1,
+    decided=is_text(q.decides),
+)
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {
