@@ -70,8 +70,10 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure) return;
   const run = measure.decider ?? measure;
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(measure))] };
 }
+
+const worthValues = ({ decides_usd, is_worth_it }) => ({ decides: decides_usd > 0 ? lessOf(decides_usd) : "", is_worth_it: Number(is_worth_it) });
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
@@ -108,7 +110,7 @@ function measureWords(record) {
   const { margin, isSure } = marginOf(record);
   const { first_target, pace_target } = waitValues(record);
   return say("measure", {
-    is_advised: Number(reason !== undefined),
+    ...worthValues(measure),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
@@ -238,6 +240,7 @@ function asMarkdown(record, ways, link, compared = [], others = []) {
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(request.sure_of),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "Answers and certainty", "What we give up"], paid) : "",
+    paid.length ? plainMarkdown(cheapestWords(record, ways)) : "",
     absent.length ? plainMarkdown(say("absent_ways", {})) : "",
     absent.map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(hostedWords(record)),

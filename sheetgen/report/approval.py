@@ -348,7 +348,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         name, reply = "Approve with a margin", "with margin"
         yield _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
     if cell.measure is not None:
-        run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
+        run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
             machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
             requests=_requests(question, cell),
@@ -363,7 +363,11 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         )
         rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
-        yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
+        decides = cell.measure.decides_usd or 0
+        worth = sentences.measure_worth.fill(
+            is_worth_it=int(cell.measure.is_worth_it), decides=_shown(question, decides), decided=decides > 0
+        )
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
 
 
 def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE, is_tested: bool = False) -> Option:
@@ -524,10 +528,12 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
 
 
 def _ways(cell: CellRecord) -> Iterator[PayLess]:
-    """The ways to pay less, and beside the best term the others that save, the shortest first."""
+    """The ways to pay less, and beside the best term the others that save, the shortest first; beside a way that is
+    less sure than the answer the one of its kind that is as sure."""
     for way in cell.pay_less:
-        terms = [way, *cell.other_terms] if way.kind == "term" else [way]
-        yield from sorted(terms, key=lambda term: MONTHS.get(term.detail, 0))
+        others = cell.other_terms if way.kind == "term" else ()
+        alike = [way, *others, *(surer for surer in cell.as_sure if surer.kind == way.kind)]
+        yield from sorted(alike, key=lambda term: MONTHS.get(term.detail, 0))
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:

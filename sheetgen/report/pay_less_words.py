@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
+from sheetgen.answer.confidences import is_below
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
@@ -14,7 +15,7 @@ from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, provider_of, sure
+from sheetgen.report.wording import MARGIN, provider_of, rent, sure
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
@@ -152,6 +153,16 @@ OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give t
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
+# Which way is the best where nothing but the way to pay may change, and that savings do not add up.
+CHEAPEST_SAME = template(
+    "[any?Cheapest with the same answers, as sure, at all hours and where requested: {what}, {month} a month, {rent}; "
+    "gives up {gives_up}|No cheaper way has the same answers, as sure, at all hours and where requested]."
+    "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
+    "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
+    any=is_text(q.what),
+    hours=is_text(q.hours_month),
+    both=q.is_both == 1,
+)
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -159,10 +170,12 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        ways, terms = (
-            tuple(_worded(way, question, cell) for way in part) for part in (cell.pay_less, cell.other_terms)
+        ways, terms, sure_ways = (
+            tuple(_worded(way, question, cell) for way in part)
+            for part in (cell.pay_less, cell.other_terms, cell.as_sure)
         )
-        return replace(cell, pay_less=ways, other_terms=terms)
+        best = cell.cheapest_same and _worded(cell.cheapest_same, question, cell)
+        return replace(cell, pay_less=ways, other_terms=terms, as_sure=sure_ways, cheapest_same=best)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -174,17 +187,28 @@ def other_words(other: NotAskedRecord) -> str:
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
-def is_below(chance: float, other: float) -> bool:
-    """True where a chance is below another one as both are displayed."""
-    return chance < other and str(sure(chance)) != str(sure(other))
-
-
 def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
     """True where the certainty of something cheaper is shown: where it, or the answer's, is below the requested one,
     where it is below the answer's, and where it is surer than the answer for less than the sure answer costs."""
     own, sure_level = cell.answer.chance, cell.at_level(MARGIN)
     is_surer = is_below(own, chance) and (sure_level is None or monthly_usd < sure_level.monthly_usd)
     return is_surer or is_below(own, asked) or is_below(chance, max(asked, own))
+
+
+def cheapest_words(question: Question, cell: CellRecord) -> Cell:
+    """The best way where nothing but the way to pay may change."""
+    best, amount = cell.cheapest_same, amounts_of(question.settings)
+    hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
+    return CHEAPEST_SAME.fill(
+        what=best.what if best else "",
+        gives_up=best.gives_up if best else "",
+        month=amount(best.monthly_usd) if best else "",
+        rent=f"{rent(best.n_instances or 0, best.instance or '')}, {provider_of(best.instance or '')}" if best else "",
+        any=best is not None,
+        hours_month=amount(hours.monthly_usd) if hours else "",
+        hours=hours is not None,
+        both=best is not None and hours is not None,
+    )
 
 
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:

@@ -193,6 +193,12 @@ rounded_chance = template(
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )
+# Whether a measurement is worth its price; decides: the month's money, "" where none hangs on it.
+measure_worth = template(
+    "[worth?Worth it|Not needed]: it decides [decided?up to {decides} a month|no money].",
+    worth=q.is_worth_it == 1,
+    decided=is_text(q.decides),
+)
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {
@@ -261,6 +267,23 @@ published_words = template(
     f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",
     served=is_number(q.n_instances),
     held=q.is_held > 0,
+)
+# What weights in a lower precision than the published ones buy.
+weights_gains = template(
+    "[more?serves {own} [rate?requests a second|at once], not {other}][both?, and ][surer?is {sure}, not {other_sure}]",
+    more=is_text(q.own),
+    rate=q.is_rate == 1,
+    both=both(is_text(q.own), is_text(q.sure)),
+    surer=is_text(q.sure),
+)
+weights_reason = template(
+    "[held?[same?{dtype} costs the same as {published}, as published, and [gained?{gains}|buys nothing here]|"
+    "{dtype} [saves?saves {usd} a month|costs {usd} more a month[gained? and {gains}]]: as published, in {published}, "
+    "it is {month} on {rent}]|Nothing serves this in {published}, as published, within the targets].",
+    held=is_text(q.month),
+    same=q.is_same == 1,
+    gained=is_text(q.gains),
+    saves=q.is_saved == 1,
 )
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 
