@@ -487,14 +487,21 @@ OF_LIKE = ("request", "model", "targets", "engine", "floor_replicas", "redundanc
 
 
 class Owned(Entry):
-    """GPUs of one's own; paid whatever they do."""
+    """GPUs of one's own, in whole machines; paid whatever they do."""
 
     id: Line
     gpu: Line
     count: AboveZero
+    gpus_per_machine: AboveZero | None = None  # else as many as its boards have, or those of the type that it serves as
     starts: Day | None = Field(default=None, alias="from")
     until: Day | None = None
     cost_per_quarter: Amount = 0  # in the plan's currency
+
+    @model_validator(mode="after")
+    def whole_machines(self) -> Self:
+        if self.gpus_per_machine and self.count % self.gpus_per_machine:
+            raise ValueError(f"has {self.count} GPUs, which are no whole machines of {self.gpus_per_machine}")
+        return self
 
 
 class Committed(Entry):
