@@ -517,6 +517,16 @@ class Committed(Entry):
     usd_per_hour: Positive | None = None
 
 
+class Ordered(Entry):
+    """Instances of a class without a term that were ordered by an earlier plan: they need no approval any more, and can
+    be given back."""
+
+    type: Line
+    count: AboveZero
+    purchase: PurchaseId | None = None  # else the plan's class
+    starts: Day | None = Field(default=None, alias="from")  # the day on which they are there
+
+
 class Quota(Entry):
     provider: Line | None = None
     type: Line
@@ -527,6 +537,7 @@ class Quota(Entry):
 class Supply(Entry):
     owned: Many[Owned] = ()
     committed: Many[Committed] = ()
+    ordered: Many[Ordered] = ()
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
     lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)

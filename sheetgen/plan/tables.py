@@ -285,7 +285,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
         if name not in types:
-            way = buying(plan, served, plan.class_of(name), quota_of(plan, name))
+            way = buying(plan, served, plan.class_of(name), quota_of(plan, name), plan.ordered(name))
             types[name] = Type(name, gpu, gpu_count, month_usd, way, served)
 
     for slot in sorted(hardware.placed):
@@ -454,7 +454,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     grid.put(earlier, {"short": numpy.array(ordered).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
     gaps = grid.spread("gap", axes)
-    parts, rented = list[list[Bought]](), list[Rented]()
+    parts, rented = list[list[tuple[Buying, Bought]]](), list[Rented]()
     for t, way in enumerate(buyings):
         there = committed[t, :, 0]
         if way.term is not None or plan.week.is_flat:
@@ -469,8 +469,12 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
     for name, column in columns.items():
         grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    beyond = numpy.array([of_type[-1].late * (len(of_type) > 1) for of_type in parts]).reshape(pooled.shape)
-    grid.put(axes, {"late_beyond_quota": beyond})
+    for name, which in (("late_ordered", "before"), ("late_beyond_quota", "beyond")):
+        late = [
+            sum((part.late for of_part, part in of_type if of_part is getattr(way, which)), numpy.zeros(gaps[0].shape))
+            for way, of_type in zip(buyings, parts, strict=True)
+        ]
+        grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})
     grid.evaluate(others, axes)
     months = grid.spread("quarter_instance_month_usd", axes)
     paid = numpy.array([of_type.machine_months for of_type in of_types]).reshape(
