@@ -268,6 +268,7 @@ SECTIONS: dict[str, tuple[str, str, type[BaseModel]]] = {
     "supply": ("supply", "", schema.Supply),
     "owned": ("Owned", "A list of `supply`.", schema.Owned),
     "committed": ("Committed", "A list of `supply`.", schema.Committed),
+    "ordered": ("Ordered", "A list of `supply`.", schema.Ordered),
     "quota": ("Quota", "A list of `supply`.", schema.Quota),
     "prices": ("prices", "", schema.Prices),
 }  # fmt: skip

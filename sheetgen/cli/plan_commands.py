@@ -6,6 +6,7 @@ out, and drawn. `pull` carries an edited workbook back.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,8 +75,8 @@ def plan() -> None:
     "--from",
     "sheet",
     metavar="SHEET",
-    help="A plan of that sheet's models: its "
-    "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.",
+    help="A plan of that sheet's models: its workbook, or its JSON; or the plan of a plan's workbook, with what was "
+    "typed into it; or of a plan's JSON the next plan, with what that had to sign as commitments and orders.",
 )
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
@@ -86,7 +87,7 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     Example:
       sheetgen plan init --out .
     """
-    from sheetgen.readback.plan_book import is_plan_book
+    from sheetgen.readback.plan_book import is_plan, is_plan_book
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
@@ -98,6 +99,17 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         from sheetgen.readback import pulled_plan as pulled
 
         text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
+    elif is_plan(sheet):
+        from sheetgen.plan.bridge import read_record
+        from sheetgen.plan.next_plan import next_plan
+        from sheetgen.readback.pulled_words import yaml_text
+
+        file = Path(sheet)
+        since = os.path.relpath(file, target.parent)
+        head = (
+            f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
+        )
+        text = (head + yaml_text(next_plan(read_record(file), since, today()))).encode()
     else:
         from sheetgen.plan.from_sheet import plan_text
 

@@ -150,6 +150,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
         ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
         ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
+        ("supply: {owned: [{id: o, gpu: h100, count: 12, gpus_per_machine: 8}]}\n", "no whole machines of 8"),
         ("supply: {quota: [{type: azure/Standard_ND128isr_GB300_v6, limit: 4}]}\n", "has no price in the catalogs"),
         (
             "  - {id: x, demand: {in_flight: 3}, like: chat, request: {input_tokens: 500, output_tokens: 0}}\n",
