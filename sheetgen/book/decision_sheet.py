@@ -548,7 +548,7 @@ class DecisionSheets:
                 _change("hours"),
                 rent,
                 {**self.shown, "instance": self.shown["type"], "monthly_usd": working},
-                _loses("hours"),
+                sentences.hours_give_up,
             ),
             (_change("kv_fp8"), rent, self._of_load(load_of(Context(KV_FP8))), _loses("kv_fp8")),
             (_change("four_bits"), rent, self._of_load(load_of(Context(FOUR_BITS))), _loses("four_bits")),

@@ -40,7 +40,7 @@ from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
 from sheetgen.report import sentences
 from sheetgen.report.page import NOT_SURE_OF, Page
-from sheetgen.report.wording import instance_name
+from sheetgen.report.wording import instance_name, plain
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
@@ -51,10 +51,7 @@ N_COLUMNS = 9  # at least; a load takes two of them
 LABEL_WIDTH, KV_WIDTH, USD_WIDTHS = 18.0, 10.0, (13.0, 20.0)
 ONE_PAGE = 5  # models, up to which the sheet is printed on one
 N_DEATHS = 5
-NOTES = (
-    f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}.",
-    "Prices without tax, storage, network, staff and a spare machine. More than 8 machines: ask the provider first.",
-)
+SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
 
 
 def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[str] = ()) -> Sheet:
@@ -242,11 +239,13 @@ class SizingSheet:
         sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="remark")
         sheet.heights[self.row] = 13
         self.row += 1
-        for line in NOTES:
-            sheet.text(self.row, 0, line, "remark")
-            sheet.heights[self.row] = 13
-            self.row += 1
-        self.row += 1
+        most = plain(self.question.reference.assumption("reservation_above_instances"))
+        reserved = f"More than {most} machines: ask the provider first."
+        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "remark")
+        sheet.heights[self.row] = 13
+        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="remark")
+        sheet.heights[self.row + 1] = 13
+        self.row += 3
 
     def grid(self) -> None:
         """Columns are loads, rows workloads, bands models."""
@@ -392,7 +391,7 @@ class SizingSheet:
             sheet.link(row, left + 3, value, display, "small_value")
             sheet.heights[row] = 13
         self.row += half + 1
-        dates = wiring.tables["instances"].range("date_in_use")
+        dates = self.loads.range("price_date")
         oldest = min((r.value for r in dates.refs if r.value != NONE), default=NONE)
         sheet.link(
             self.row,
@@ -400,7 +399,7 @@ class SizingSheet:
             written(oldest, lambda dates: least_number(dates, otherwise=NONE), dates),
             DATE,
             "computed",
-            label="Oldest of all prices",
+            label="Oldest price in these answers",
         )
         sheet.link(self.row, 4, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(self.row, 5, f"sheetgen {page.version}, catalog {page.catalog}", "small")

@@ -6,6 +6,7 @@ whether a quantity is known.
 
 from __future__ import annotations
 
+from sheetgen.answer.answer_record import not_in_price
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
@@ -25,6 +26,7 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
+from sheetgen.units import listed
 
 OK, CHECK = "OK", "CHECK"
 
@@ -33,6 +35,11 @@ sized_as = template(
     "{model} is sized as {entry}, whose architecture it [listed?has|is taken to have by its name].",
     listed=q.is_listed == 1,
 )
+
+not_in_the_price = template(
+    f"Prices without [alone?{listed(not_in_price(0))}|{listed(not_in_price(1))}].",
+    alone=q.survive == 0,
+).formula("not_in_the_price", "Not in the price")
 
 # Loads -------------------------------------------------------------------------------------------------------
 
@@ -152,6 +159,7 @@ wait = template(
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
+left_to_chance = 1 - round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step  # as it is said
 # A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
 # level worked out from itself may lie the last digits below (two decimals).
 how_sure = first_of(
@@ -481,6 +489,10 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
+hours_lost = template("nights, weekends: {working_hours} of {hours} hours")
+hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
+    "hours_give_up", "What working hours alone give up"
+)
 OWN_LOSES = "cash up front, staff, space"
 own_gives_up = template(f"[priced?{OWN_LOSES}|no price known]", priced=is_number(q.monthly_usd)).formula(
     "own_gives_up", "What owning gives up"
