@@ -226,7 +226,7 @@ def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
     solved = solve(question)
     sheets = {sheet.name: sheet for sheet in book_for(solved, one=decision(solved)).sheets}
     cells = {str(cell.value): place for place, cell in sheets["Sizing sheet"].cells.items()}
-    row, column = cells["Oldest price in these answers"]
+    row, column = cells["Oldest price in use"]
     assert (
         sheets["Sizing sheet"].cells[row, column + 1].value
         == (date.fromisoformat(str(record.oldest_price_as_of)) - EXCEL_EPOCH).days
@@ -234,4 +234,4 @@ def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
     assert any(listed(record.not_in_price) in text for text in cells)
     told = {str(cell.value) for cell in sheets["Decision"].cells.values()}
     hours = [way.loses for way in build_page(record, question).request.ways if way.kind == "hours"]
-    assert hours and told.issuperset(hours) and re.search(r"\d+ of 730 hours", hours[0])
+    assert hours and told.issuperset(hours) and re.search(r"\d+ of 730 h", hours[0])

@@ -71,7 +71,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 _BESIDE = template(
-    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves nothing][other?; another GPU or supplier "
+    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; another GPU or supplier "
     "costs {costs}].",
     lower=is_text(q.usd),
     other=is_text(q.costs),

@@ -68,7 +68,7 @@ def price_banner(question: Question, stale_after_days: float, oldest: str | None
     candidates = question.candidates
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
     prices = f"{question.settings.purchase} prices{_where(question)}{wording.discounted('', question)}"
-    parts = [prices + (f", the oldest in these answers of {oldest}" if oldest else "")]
+    parts = [prices + (f", the oldest in use of {oldest}" if oldest else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
@@ -153,7 +153,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
             if candidate.brought
         }
         lists = (f"of {provider} from {origin}" for provider, origin in own.items())
-        yield "; ".join([f"Prices of every class, terms too, of {', '.join(dates)}", *lists])
+        yield "; ".join([f"Prices, terms too, of {', '.join(dates)}", *lists])
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"

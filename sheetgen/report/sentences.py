@@ -82,8 +82,10 @@ reads_at_most = template("this model reads at most {limit} tokens")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 load_in_title = template(
-    "[stated?{load:grouped} {name}{load:|s} at once|{load_words}][odd?; {asked} is no whole number from 1]",
+    "[stated?{load:grouped} {name}{load:|s} at once|[people?{stated_users:grouped} {stated_users:person's|people's} "
+    "{name}s|{load_words}]][odd?; {asked} is no whole number from 1]",
     stated=is_number(q.load),
+    people=q.stated_users > 0,
     odd=q.asked != q.load,
 )
 finding_words = template(
@@ -92,8 +94,16 @@ finding_words = template(
     served=q.high > 0,
     several=q.low < q.high,
 ).formula("finding_words", "What the load costs")
-tier_words = template("[stated?{tier:grouped} at once|at the {tier}]", stated=is_number(q.tier)).formula(
-    "tier_words", "Load of a column"
+tier_words = template(
+    "[stated?{tier:grouped} at once|[people?{stated_users:grouped} {stated_users:person|people}|at the {tier}]]",
+    stated=is_number(q.tier),
+    people=q.stated_users > 0,
+).formula("tier_words", "Load of a column")
+decision_asks = template(
+    "Here: every model, at the load below. Decision (90% sure, published weights, ways to pay less): {other_title}"
+).formula("decision_asks", "The question of Decision")
+sheet_asks = template("Here: one model, at a load of its own. Sizing sheet: {other_title}").formula(
+    "sheet_asks", "The question of the sizing sheet"
 )
 enough_for = template(
     "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
@@ -489,7 +499,7 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-hours_lost = template("nights, weekends: {working_hours} of {hours} hours")
+hours_lost = template("nights, weekends: {working_hours} of {hours} h")
 hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
     "hours_give_up", "What working hours alone give up"
 )

@@ -175,7 +175,7 @@ def test_prices_are_stale_after_180_days(day: str, stale: bool) -> None:
 @pytest.mark.long
 def test_the_banner_has_the_oldest_date_of_the_answers() -> None:
     drawn = page(THREE, providers="aws")
-    assert drawn.price_banner == "on-demand prices, the oldest in these answers of 2026-07-20"
+    assert drawn.price_banner == "on-demand prices, the oldest in use of 2026-07-20"
     assert page(THREE, providers="aws", as_of="2027-06-01").price_banner.endswith("older than 180 days")
     assert page(THREE).as_of == "2026-11-20"
 
@@ -196,7 +196,7 @@ def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
     candidates = [dataclasses.replace(one, **more) for one, more in zip(first, changed, strict=True)]
     several = dataclasses.replace(solved.question, candidates=(*candidates, candidates[0]))
     assert notes.price_banner(several, 180, "2026-01-02") == (
-        "on-demand prices, the oldest in these answers of 2026-01-02; 2 prices typed in without a date; "
+        "on-demand prices, the oldest in use of 2026-01-02; 2 prices typed in without a date; "
         "one price without a date; 1 of 4 older than 180 days"
     )
     only = dataclasses.replace(solved.question, candidates=tuple(candidates[:1]))
@@ -242,6 +242,6 @@ def test_few_tokens_a_second_show_digits() -> None:
 @pytest.mark.parametrize("region", ["eu", "uk", "frankfurt"])
 def test_the_region_that_was_requested_stands_where_prices_are_named(region: str) -> None:
     drawn = page("8b", region=region)
-    assert drawn.price_banner.startswith(f"on-demand prices in {region}, the oldest in these answers of ")
+    assert drawn.price_banner.startswith(f"on-demand prices in {region}, the oldest in use of ")
     assert any(str(line).startswith(f"Prices on demand in {region}, 730 hours") for line in drawn.assumed)
-    assert page("8b").price_banner.startswith("on-demand prices, the oldest in these answers of ")
+    assert page("8b").price_banner.startswith("on-demand prices, the oldest in use of ")
