@@ -696,12 +696,23 @@ class SourceRecord:
     date: str | None
 
 
+def not_in_price(survive: float) -> tuple[str, ...]:
+    """Costs beside the rent; a spare machine is one where no loss is survived."""
+    return ("tax", "storage", "network", "staff", *(() if survive else ("a spare machine",)))
+
+
 @dataclass(frozen=True)
 class Record:
-    """The whole answer. `fingerprints` are filled in by report, which has their words."""
+    """The whole answer. `fingerprints` are filled in by report, which has their words.
+
+    oldest_price_as_of: the oldest date of the prices in the answers; None where none has a date. not_in_price: costs
+    beside the rent.
+    """
 
     schema_version: int
     as_of: str
+    oldest_price_as_of: str | None
+    not_in_price: tuple[str, ...]
     inputs: Mapping[str, Any]
     candidates: tuple[CandidateRecord, ...]
     cells: tuple[CellRecord, ...]

@@ -37,6 +37,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     WaitsRecord,
     keys_of,
+    not_in_price,
 )
 from sheetgen.answer.confidences import by_confidence, is_fallback, is_same_rental, less_sure, measure_first
 from sheetgen.answer.histories import lost_histories
@@ -105,6 +106,8 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     return Record(
         SCHEMA_VERSION,
         question.as_of.isoformat(),
+        min((cell.chosen.price_as_of for cell in cells if cell.chosen and cell.chosen.price_as_of), default=None),
+        not_in_price(question.settings.survive),
         _inputs(question),
         tuple(_candidates(question)),
         tuple(cells),

@@ -29,10 +29,11 @@ from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, CellValue, Range
-from sheetgen.book.sizing_sheet import build_sizing, headline_cells
+from sheetgen.book.sheets import Book, CellValue, Range, Ref
+from sheetgen.book.sizing_sheet import OTHER_ROW, TITLE_ROW, build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
+from sheetgen.report import sentences
 from sheetgen.report.page import Page
 
 
@@ -83,6 +84,8 @@ def build_book(
     if decision is not None:
         decision.answer()
         first, behind = [decision.sheet], decision.behind
+        sizing.compute(OTHER_ROW, 0, sentences.decision_asks, {"other_title": decision.title()}, role="remark")
+        decision.point_to(sizing.name, Ref(sizing.name, TITLE_ROW, 0, sizing.cells[TITLE_ROW, 0].value))
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)

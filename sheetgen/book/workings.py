@@ -16,6 +16,7 @@ from sheetgen.book.contexts_sheet import HOPS, LEFT, OF_PROFILE, PARTS, put_asks
 from sheetgen.book.decision_choices import case_rate
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF, has_rate
+from sheetgen.book.money_block import entry
 from sheetgen.book.sheets import (
     NONE,
     CellValue,
@@ -39,7 +40,7 @@ from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tri
 from sheetgen.report import sentences
 from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -271,6 +272,10 @@ def _add_choice(
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
         read = _of_own_class(table, reads, prefixes) if is_decision else table.sources_by_row(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
+    if not is_decision:
+        dates = wiring.tables["instances"].range("date_in_use")
+        read_on = (entry(dates, place, is_number) for place in columns["instance_row"])
+        table.looked_up("price_date", "Price date", read_on, DATE)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")

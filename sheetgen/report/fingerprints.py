@@ -21,7 +21,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
-from sheetgen.report.wording import instance_name, named_size
+from sheetgen.report.wording import named_size, provider_of
 from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, GIB, PURCHASES
 
@@ -230,8 +230,8 @@ def _larger_machine(fix: guidance.Fix, question: Question, n: Numbers) -> Iterat
     if larger is None:
         return
     usd, machine = larger
-    name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
-    words = f"{machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
+    price = amounts_of(question.settings)(usd)
+    words = f"{machine.gpu_count}× {machine.gpu.short_name}, {provider_of(machine.instance)}: {price} a month"
     yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
 
 

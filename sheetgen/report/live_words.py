@@ -331,7 +331,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
         "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[aged?, "
-        "the oldest {age} days old on {day}].] Not in them: tax, storage, network, staff. A month has {hours} hours.",
+        "the oldest {age} days old on {day}].] Not in them: {costs}. A month has {hours} hours.",
         priced=is_text(q.lists),
         aged=is_text(q.age),
     ),

@@ -13,7 +13,7 @@ from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF
+from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hours_lost
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, rent, sure
 from sheetgen.sizing import cost
@@ -35,6 +35,7 @@ class Way(NamedTuple):
     loses: Template
     needs: Template = template("")
     only_if: Template = template("")
+    further_if: Template = template("")
 
 
 class PlainWords(NamedTuple):
@@ -45,6 +46,7 @@ class PlainWords(NamedTuple):
     loses: str
     needs: str
     only_if: str
+    further_if: str
 
 
 _SOME_QUALITY = template("quality: test it first")
@@ -84,9 +86,9 @@ WAYS: dict[str, Way] = {
             doubted=is_text(q.sure),
         ),
         template("nights and weekends; every start takes some {start_minutes} minutes"),
-        template(f"working hours{_DOUBTED}", doubted=is_text(q.sure)),
+        template(f"working hours ({{working_hours}} of {{hours}}){_DOUBTED}", doubted=is_text(q.sure)),
         template("working hours alone"),
-        template("nights, weekends"),
+        hours_lost,
     ),
     "term": Way(
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
@@ -94,7 +96,7 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            f"[longer?{{year}} a year; ][elsewhere?{{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
+            f"[longer?{{year}} a year; ][elsewhere?at {{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
             longer=is_text(q.year),
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
@@ -125,11 +127,13 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "if [is_vendor?our software runs on {other}|[is_gpu?we may use {other}|we may buy at {other_provider}]]"
-            "[less_sure?, {few} sure]",
+            "[is_vendor?our software on {other}|[is_gpu?{other}|buying at {other_provider}]][less_sure? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             less_sure=q.is_less_sure == 1,
+        ),
+        template(
+            "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
     "own": Way(
@@ -145,7 +149,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-        only_if=template("if our data may go to {host}"),
+        only_if=template("our data at {host}"),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
@@ -221,10 +225,10 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
     """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
-    *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    *_, change, loses, needs, only_if, further_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
-    return PlainWords(change, loses, needs, only_if)
+    return PlainWords(change, loses, needs, only_if, further_if)
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+MARGIN_X, MARGIN_Y = 30.0, 18.0  # points
 TITLE_SIZES = (13.0, 16.5)  # points
 GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
 GRID_PAD, GRID_TIGHT = 0.71, 0.025  # em: before a cell, and negative letter spacing, as in one_page.css
