@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, gc_paused, write_each
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, write_each
 
 if TYPE_CHECKING:
     from sheetgen.api import Answer
@@ -133,7 +133,6 @@ def launched_answer(answer: Answer, flags: str | None, catalog: Catalog) -> tupl
     return answer._replace(record=with_launches(answer.record, launched)), launched
 
 
-@gc_paused()
 def draw(
     answer: Answer,
     formats: Sequence[str],

@@ -1,5 +1,5 @@
-"""docs/reference/: every command with its options, every input, every quantity with its formula and source, and every
-key of a plan.
+"""docs/reference/: every command with its options, every input, every quantity with its formula and source, every key
+of a plan, and the JSON Schemas of what commands print.
 
 python tests/reference_pages.py     writes them
 """
@@ -31,7 +31,9 @@ from sheetgen.plan import schema
 from sheetgen.plan.profile import SHARES
 from sheetgen.question.inputs import INPUTS, Input
 from sheetgen.question.parse import FLAG, Kind
+from sheetgen.schemas import SCHEMAS
 from sheetgen.units import DTYPES
+from sheetgen.writers.formats import json_text
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 MADE = "Made by `python tests/reference_pages.py`; held to the code by `tests/test_docs.py`."
@@ -266,6 +268,7 @@ SECTIONS: dict[str, tuple[str, str, type[BaseModel]]] = {
     "supply": ("supply", "", schema.Supply),
     "owned": ("Owned", "A list of `supply`.", schema.Owned),
     "committed": ("Committed", "A list of `supply`.", schema.Committed),
+    "ordered": ("Ordered", "A list of `supply`.", schema.Ordered),
     "quota": ("Quota", "A list of `supply`.", schema.Quota),
     "prices": ("prices", "", schema.Prices),
 }  # fmt: skip
@@ -378,12 +381,14 @@ def documents() -> dict[str, str]:
         "inputs.md": inputs_document(catalog),
         "quantities.md": quantities_document(),
         "plan.md": plan_document(),
+        **{f"schemas/{name}.json": json_text(schema()) for name, schema in SCHEMAS.items()},
     }
 
 
 def write() -> None:
     """Write the pages of docs/reference/ anew."""
     for file, text in documents().items():
+        (FOLDER / file).parent.mkdir(exist_ok=True)
         (FOLDER / file).write_text(text, "utf-8")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from approved import FOLDER, OUTPUTS, RENEW, output
@@ -99,6 +100,16 @@ def test_commands(page: Path, here: Path) -> None:
 @pytest.mark.parametrize("page", [one for one in PAGES if any(c.is_run() for c in commands(one))], ids=name)
 def test_commands_that_draw(page: Path, here: Path) -> None:
     assert wrong(page, whole=True) == []
+
+
+def test_the_python_of_the_reference_runs(here: Path) -> None:
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```", (REFERENCE / "python.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["point"]["fits"] and names["answer"]["chance"] > 0.5
+    assert [path.is_file() for path in names["sheet"].paths.values()] == [True, True]
 
 
 def test_a_wrong_command_is_found(here: Path) -> None:

@@ -11,6 +11,8 @@ from sheetgen.formula import (
     Expr,
     at_most,
     both,
+    count_of_places,
+    count_steps,
     either,
     first_where,
     formula,
@@ -313,3 +315,16 @@ def test_a_column_computes_as_its_numbers_do(name, data):
     agree(helper(*columns), [helper(*row) for row in rows])
     one_fixed = helper(columns[0], *rows[0][1:])  # a column beside plain numbers
     agree(one_fixed, [helper(x, *rows[0][1:]) for x, *_ in rows])
+
+
+@given(st.integers(1, 70), st.lists(st.integers(-1, 71), min_size=1, max_size=5), st.booleans())
+def test_steps_are_counted_as_all_places_are(n_places: int, limits: list[int], one: bool) -> None:
+    places = numpy.arange(1.0, n_places + 1)
+    shifts = numpy.tile(numpy.arange(3.0), (n_places, 1))  # a row that differs along another axis
+    limit = float(limits[0]) if one else numpy.array(limits, float)[:, None]
+    rows = (places,) if one else (places, shifts)
+
+    def holds(place: object, shift: object = 0.0) -> object:
+        return place + shift <= limit  # type: ignore[operator]
+
+    assert numpy.array_equal(count_steps(holds, *rows), count_of_places(holds, *rows))

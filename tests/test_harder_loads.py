@@ -66,7 +66,7 @@ def more_confidence(load: Load, pick: random.Random) -> Load:
 
 
 def longer_context(load: Load, pick: random.Random) -> Load:
-    """Of the same answer, under the targets that the shorter one has."""
+    """A longer prompt for the same answer, under the targets that hold at the shorter context."""
     longer = int(load["context_tokens"]) + pick.choice((1, 512, 5000))
     targets = {name: str(ms) for name, ms in targets_of(load).items()}
     return targets | {"context_tokens": str(longer)}

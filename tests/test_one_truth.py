@@ -12,18 +12,21 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
-from answers import record_for
+from answers import book_for, record_for
 
 from sheetgen.answer.answer_record import CellRecord, Record, as_json
 from sheetgen.answer.solve import solve
+from sheetgen.book.decision_choices import decision
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.report.answer_lines import Shown, answer_lines, answer_words
 from sheetgen.report.build_page import build_page
+from sheetgen.units import listed
 from sheetgen.writers.csv import write_loads
 from sheetgen.writers.formats import Options, templates_folder
 from sheetgen.writers.html import render_html
@@ -35,6 +38,7 @@ REQUEST, SHEET, ENGINEERS, MAIL, MARKDOWN, CSV, JSON, TERMINAL = OUTPUTS = (
 )
 ALL = {*OUTPUTS}
 PAPERS = {REQUEST, SHEET, MAIL, MARKDOWN}
+EXCEL_EPOCH = date(1899, 12, 30)
 FACTOR = 1.0371  # which no other figure of the answer is of another
 
 
@@ -186,10 +190,48 @@ def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatc
     told = said_by(("chosen", "chance"), lambda chance: 0.6123)
     assert MAIL not in told
     for before, after in (told[output] for output in (REQUEST, MARKDOWN) if output in told):
-        assert after.replace("surer; ", "") == before.replace("surer; ", "")  # a term beside it, which is compared
+        beside = r"surer; |Too slow \(up to \d+%\)"  # a term, which is compared, and what is left to chance
+        assert re.sub(beside, "", after) == re.sub(beside, "", before)
 
 
 def test_that_no_run_had_such_a_prompt_stands_beside_its_first_word() -> None:
     differs = said_by(("input_tokens",), lambda tokens: 1000)
     told = {name for name, texts in differs.items() if ["unmeasured length" in text for text in texts] == [True, False]}
     assert told == {REQUEST, SHEET, MARKDOWN, TERMINAL}
+
+
+OF_WHOLE: dict[str, tuple[str, Callable[[Any], Any], str, set[str]]] = {  # a key of the whole record, its other value
+    "not in the price": (
+        "not_in_price",
+        lambda costs: (*costs, "a lawyer"),
+        "a lawyer",
+        {REQUEST, SHEET, MAIL, MARKDOWN},
+    ),
+    "the oldest price": ("oldest_price_as_of", lambda _: "2026-10-21", "30 days old|2026-10-21", {SHEET, ENGINEERS}),
+}
+
+
+@pytest.mark.parametrize("name", OF_WHOLE)
+def test_what_holds_of_all_prices_is_one_list_and_one_day(name: str) -> None:
+    key, change, word, speaks = OF_WHOLE[name]
+    record, question = answered()
+    before, after = drawn(record, question), drawn(replace(record, **{key: change(getattr(record, key))}), question)
+    assert {output for output in OUTPUTS if re.search(word, after[output])} == speaks
+    assert {output for output in OUTPUTS if before[output] != after[output]} == speaks
+    assert as_json(record)[key] == as_json(getattr(record, key))
+
+
+def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
+    record, question = answered()
+    solved = solve(question)
+    sheets = {sheet.name: sheet for sheet in book_for(solved, one=decision(solved)).sheets}
+    cells = {str(cell.value): place for place, cell in sheets["Sizing sheet"].cells.items()}
+    row, column = cells["Oldest price in use"]
+    assert (
+        sheets["Sizing sheet"].cells[row, column + 1].value
+        == (date.fromisoformat(str(record.oldest_price_as_of)) - EXCEL_EPOCH).days
+    )
+    assert any(listed(record.not_in_price) in text for text in cells)
+    told = {str(cell.value) for cell in sheets["Decision"].cells.values()}
+    hours = [way.loses for way in build_page(record, question).request.ways if way.kind == "hours"]
+    assert hours and told.issuperset(hours) and re.search(r"\d+ of 730 h", hours[0])

@@ -13,7 +13,7 @@ from answers import document, recommend_text
 import sheetgen
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.recording import record_of
-from sheetgen.api import recommended, size_columns
+from sheetgen.api import recommended, sheet_record, size_columns
 from sheetgen.api import record as point_record
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.engines import load_engine
@@ -23,8 +23,9 @@ from sheetgen.launch.recommended import launches
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.precision import has_deployed, recommended_weights
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.precision_words import weights_reason
 from sheetgen.report.wording import weights_name
-from sheetgen.units import DEFAULT_WEIGHTS
+from sheetgen.units import DEFAULT_WEIGHTS, rate_text
 
 # Models of 16 bits with an FP8 checkpoint, of all families that the catalogs have; and some that have none.
 DEPLOYED = (
@@ -335,3 +336,20 @@ def test_an_fp8_cache_is_no_way_to_pay_less_where_latents_are_not_kept_so() -> N
         for gpu in ("a100", "h100")
     }
     assert "fp8-kv-cache" not in levers["a100"] and "fp8-kv-cache" in levers["h100"]
+
+
+def test_what_the_recommended_weights_buy_at_the_same_price() -> None:
+    """Of the same machines they serve more requests, and more surely, as a question for the published weights says."""
+    asked = {"model": "70b", "users": 20, "input_tokens": 15_360, "output_tokens": 1024, "as_of": "2026-11-30"}
+    solved = recommended(asked, catalog())
+    [cell] = sheet_record(solved).cells
+    published, [as_asked] = (
+        cell.as_published,
+        sheet_record(recommended({**asked, "weight_dtype": "published"}, catalog())).cells,
+    )
+    assert published is not None and published.monthly_usd == as_asked.answer.monthly_usd == cell.answer.monthly_usd
+    assert published.served_at_target == pytest.approx(as_asked.answer.served_at_target, rel=1e-9)
+    assert published.served_at_target < cell.answer.served_at_target
+    reason = weights_reason(solved.question, cell)
+    for served in (cell.answer.served_at_target, published.served_at_target):
+        assert rate_text(served) in reason

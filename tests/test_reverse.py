@@ -1,4 +1,4 @@
-"""The reverse question: what a sum a month or machines of one's own serve, held against the question itself."""
+"""The reverse question (what a budget, or machines of one's own, serve) agrees with the question asked forward."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AS_PREDICTED: dict[str, Any] = {"weight_dtype": "published", "confidence": 0.5}
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: " ".join(map(str, q.values())))
 @pytest.mark.parametrize("usd", [6_000.0, 50_000.0, 400_000.0])
 def test_a_budget_is_the_question_the_other_way_round(question: dict[str, Any], usd: float) -> None:
-    """What it serves costs no more than it at the very cheapest; one request more costs more."""
+    """The load that a budget serves costs no more than the budget at the very cheapest; one request more costs more."""
     catalog = Catalog()
     (most,) = within_budget(question_of(question, catalog), usd).in_flight
 
@@ -86,7 +86,7 @@ def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
     assert not with_machines(apart, "h100:16", catalog).served_at_target
     # Beside eight H200, which hold a replica inside one machine, no replica spans machines.
     beside = with_machines(question_of(question, catalog), "h100:16,h200:8", catalog)
-    assert [one is None for one in beside.in_flight] == [True, False]
+    assert [answer is None for answer in beside.in_flight] == [True, False]
 
 
 def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:

@@ -43,7 +43,7 @@ class CandidateRecord:
 class PublishedRecord:
     """Machines rented for the weights as published, and $ a month; None where nothing serves them. is_held: True where
     some memory holds the load, so that only the targets are missed. chance: how sure the machines are to serve the
-    load."""
+    load. served_at_target: as of the answer."""
 
     weight_dtype: str
     instance: str | None
@@ -51,6 +51,7 @@ class PublishedRecord:
     monthly_usd: float | None
     chance: float | None = field(default=None, metadata=UNPRINTED)
     is_held: bool = field(default=True, metadata=UNPRINTED)
+    served_at_target: float | None = field(default=None, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,8 @@ class MeasureRecord:
     """Cost and worth of measuring the answer: the machines of one replica for a day, the commands, and the month's
     money that the measurement decides. The commands are filled in by launch, on request. decider: where the month
     depends on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there
-    is one.
+    is one. is_worth_it: whether it comes before the machines: where a reason to measure first says so, or it decides
+    more money of a month than it costs.
     """
 
     instance: str
@@ -272,8 +274,14 @@ class MeasureRecord:
     serve: str | None
     bench: str | None
     decides_usd: float | None
+    is_worth_it: bool
     n_instances: int
     decider: DeciderRecord | None
+
+    @property
+    def run(self) -> MeasureRecord | DeciderRecord:
+        """The measurement to make: of the hardware on which the month depends."""
+        return self.decider or self
 
 
 @dataclass(frozen=True)
@@ -616,6 +624,8 @@ class CellRecord:
     left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
     other_terms: tuple[PayLess, ...]  # commitments that save less than the best, which is in pay_less
+    as_sure: tuple[PayLess, ...]  # as sure as the answer, where the way of the same kind in pay_less is less sure
+    cheapest_same: PayLess | None  # the cheapest with the same answers, as sure, at all hours, of what was requested
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
@@ -686,12 +696,23 @@ class SourceRecord:
     date: str | None
 
 
+def not_in_price(survive: float) -> tuple[str, ...]:
+    """Costs beside the rent; a spare machine is one where no loss is survived."""
+    return ("tax", "storage", "network", "staff", *(() if survive else ("a spare machine",)))
+
+
 @dataclass(frozen=True)
 class Record:
-    """The whole answer. `fingerprints` are filled in by report, which has their words."""
+    """The whole answer. `fingerprints` are filled in by report, which has their words.
+
+    oldest_price_as_of: the oldest date of the prices in the answers; None where none has a date. not_in_price: costs
+    beside the rent.
+    """
 
     schema_version: int
     as_of: str
+    oldest_price_as_of: str | None
+    not_in_price: tuple[str, ...]
     inputs: Mapping[str, Any]
     candidates: tuple[CandidateRecord, ...]
     cells: tuple[CellRecord, ...]

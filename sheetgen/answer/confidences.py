@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy
 
@@ -24,6 +25,36 @@ ABOUT = 1 + 1e-9  # rounding: three times as many machines cost no more than thr
 MOST_MACHINES = 8  # with one request each, above which one measures first
 
 
+def said_steps(chance: float) -> int:
+    """The steps of CHANCE_STEP as which a chance is said: those that it reaches, one more where it is over the last."""
+    most = round(1 / CHANCE_STEP)
+    return most if chance > 1 - CHANCE_STEP else min(most - 1, math.floor(round(chance / CHANCE_STEP, 2)))
+
+
+def is_below(chance: float, other: float) -> bool:
+    """True where a chance is said to be less than another one."""
+    return said_steps(chance) < said_steps(other)
+
+
+class Rental(Protocol):
+    """The machines that are rented."""
+
+    @property
+    def instance(self) -> str: ...
+    @property
+    def n_instances(self) -> int: ...
+
+
+def is_same_rental(rental: Rental, other: Rental) -> bool:
+    """True where two answers rent the same machines, if in another layout."""
+    return (rental.instance, rental.n_instances) == (other.instance, other.n_instances)
+
+
+def least_level(chance: float) -> float:
+    """The lowest confidence at which an answer is said to be as sure as one with this chance."""
+    return round(min(said_steps(chance) * CHANCE_STEP, 1 - CHANCE_STEP), 2)
+
+
 def in_force(grid: Grid, confidence: float) -> Grid:
     """The sheet's grid in which contexts that no hardware serves at the confidence asked for are answered at an even
     chance, where hardware serves that."""
@@ -42,10 +73,10 @@ def in_force(grid: Grid, confidence: float) -> Grid:
 
 def at_confidence_asked(grid: Grid) -> Grid:
     """The grid up to the choice, with every context at the confidence asked for."""
-    return _at_z(grid, float(grid.spread("confidence_z", ())))
+    return at_z(grid, float(grid.spread("confidence_z", ())))
 
 
-def _at_z(grid: Grid, level_z: float) -> Grid:
+def at_z(grid: Grid, level_z: float) -> Grid:
     """The grid up to the choice, with every context at this many standard deviations."""
     other = grid.again({})
     other.put(("pace",), {"level_z": numpy.full(grid.sizes["pace"], level_z)})
@@ -100,7 +131,7 @@ def less_sure(
         if not open_rows:
             break
         level = round(step * CHANCE_STEP, 2)
-        grid = _at_z(solved.grid, float(confidence_z(level)))
+        grid = at_z(solved.grid, float(confidence_z(level)))
         grid = grid.read_again(AGAIN.again("at_lowest_price"), AGAIN)
         picks = [pair and pair[0] if row in open_rows else None for row, pair in enumerate(picks_of(grid))]
         for row, level_answer in enumerate(_levels(solved, grid, level, picks)):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy
 
 from sheetgen.answer.answer_record import ChosenRecord, MeasuredHardware, NotAskedRecord, RentalRecord
+from sheetgen.answer.confidences import at_z, is_below, is_same_rental, least_level
 from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import chances_of, tables, were_measured
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import BEYOND
 from sheetgen.sizing import speed
+from sheetgen.sizing.certainty import confidence_z
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -42,7 +44,8 @@ def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
 def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     """By load the best of each group of `beyond` that costs clearly less than the answer, or holds what nothing else
     holds; chosen as the answer is, across machines only where the answer may be, and of very many machines only where
-    the answer is or fewer save nothing."""
+    the answer is or fewer save nothing. Where that is less sure than the answer, the best that is as sure comes after
+    it, or in its place where it rents the same in another layout."""
     question = solved.question
     records: list[list[NotAskedRecord]] = [[] for _ in question.loads]
     candidates = tuple(candidate for group in question.beyond for candidate in group)
@@ -50,8 +53,29 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
         return tuple(map(tuple, records))
     gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}
     others = tables(replace(question, candidates=candidates, gpus=tuple(gpus.values())))
-    may_span = solved.loads["held_inside"][:, None] == 0
-    allowed = may_span | (others.costs["pipeline_stages"] == 1)
+    cheapest = list(_cheaper(solved, others))
+    for row, other in cheapest:
+        records[row].append(other)
+    # Where the cheapest of a group is less sure than the answer, the cheapest that is as sure stands beside it.
+    by_level: dict[float, set[tuple[int, str]]] = {}
+    for row, other in cheapest:
+        choice = solved.choices[row]
+        if choice.offer is not None and is_below(other.chance, choice.chance):
+            by_level.setdefault(least_level(choice.chance), set()).add((row, other.kind))
+    for level, groups in by_level.items():
+        at_level = replace(others, grid=at_z(others.grid, float(confidence_z(level))))
+        for row, other in _cheaper(solved, at_level):
+            if (row, other.kind) in groups and not is_below(other.chance, solved.choices[row].chance):
+                same = [one for one in records[row] if is_same_rental(one, other)]  # in a layout that is less sure
+                records[row] = [*(one for one in records[row] if one not in same), other]
+    return tuple(map(tuple, records))
+
+
+def _cheaper(solved: Solution, others: Solution) -> Iterator[tuple[int, NotAskedRecord]]:
+    """The best of each group of `beyond` for each load for which it costs clearly less than the answer, or holds what
+    nothing else holds, with the load's row."""
+    question = solved.question
+    allowed = (solved.loads["held_inside"][:, None] == 0) | (others.costs["pipeline_stages"] == 1)
     group = numpy.repeat(range(len(question.beyond)), [len(offered) for offered in question.beyond])
     group = group[[offer.candidate for offer in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
@@ -78,7 +102,8 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     sureness = zip(were_measured(others, rows, offers), chances_of(others, rows, offers), strict=True)
     for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
         machine = others.candidate(best.offer)
-        records[row].append(
+        yield (
+            row,
             NotAskedRecord(
                 machine.instance,
                 machine.gpu.vendor,
@@ -88,9 +113,8 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
                 measured,
                 chance,
                 machine.gpu.short_name,
-            )
+            ),
         )
-    return tuple(map(tuple, records))
 
 
 def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, MeasuredHardware]:

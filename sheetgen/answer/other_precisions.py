@@ -11,7 +11,7 @@ from sheetgen.answer.picks import Picks, pick
 from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, chances_of, tables, verdict_without
-from sheetgen.program.sheet_program import CELL_KV, sheet_program
+from sheetgen.program.sheet_program import ANSWERED, CELL_KV, sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.sheet_question import Load, Question, SheetModel
 from sheetgen.sizing.kv_cache import kv_bytes_per_token
@@ -34,14 +34,17 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
     published = _in_other_precisions(question, [model for model in models.values() if model], loads.values())
     others = tables(published)
     picks = pick(others.grid)
-    chances = _chances(others, picks)
+    chances, served = _chances(others, picks), _served(others, picks)
     for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         dtype = question.models[load.model].auto_weight_dtype
         if picked is None:
             records[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
-            records[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chances[again])
+            instance = others.candidate(offer).instance
+            records[row] = PublishedRecord(
+                dtype, instance, n_instances, usd, chances[again], served_at_target=served[again]
+            )
     return tuple(records)
 
 
@@ -79,6 +82,25 @@ def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
     """The chance of what was chosen for each load, by its row."""
     offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
     return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
+
+
+def _served(solved: Solution, picks: Picks) -> dict[int, float]:
+    """The requests at once that what was chosen for each load serves within the targets, of a rate a second, by the
+    load's row."""
+    offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
+    if not offers:
+        return {}
+    chosen = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())})
+    chosen.work_out(ANSWERED)
+    at_once = chosen.spread("served_at_target", OF_CHOSEN).tolist()
+    if not chosen.has("served_requests_per_second", OF_CHOSEN):
+        return dict(zip(offers, at_once, strict=True))
+    a_second = chosen.spread("served_requests_per_second", OF_CHOSEN).tolist()
+    is_rate = [bool(solved.question.loads[row].requests_per_second) for row in offers]
+    return {
+        row: rate if own else requests
+        for row, own, rate, requests in zip(offers, is_rate, a_second, at_once, strict=True)
+    }
 
 
 def _in_other_precisions(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:

@@ -14,6 +14,7 @@ from sheetgen.answer.answer_record import (
     PayLess,
     RentalRecord,
 )
+from sheetgen.answer.confidences import is_below
 from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever, the kind of way that it is; for weights both where the published ones have 16 bits.
@@ -41,9 +42,7 @@ def ways_to_pay_less(
     answer = cell.answer
     ways = list[PayLess]()
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
-    for way in _all_ways(cell, less_sure, checkpoints, judged):
-        if way.kind in SOLD_AS_ANSWER and (binds := committed_usd(answer.purchase, way.monthly_usd)):
-            way = replace(way, commits_usd=binds)
+    for way in (_bound_as(answer, way) for way in _all_ways(cell, less_sure, checkpoints, judged)):
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
         same = _rental(way)
         # The month of an unknown cost is NaN, which is below nothing.
@@ -53,6 +52,12 @@ def ways_to_pay_less(
             taken.add(same)
             ways.append(way)
     return tuple(ways)
+
+
+def _bound_as(answer: ChosenRecord, way: PayLess) -> PayLess:
+    """A way with the money that it binds where it is rented in the answer's class."""
+    binds = committed_usd(answer.purchase, way.monthly_usd) if way.kind in SOLD_AS_ANSWER else 0
+    return replace(way, commits_usd=binds) if binds else way
 
 
 def _rental(way: PayLess) -> Rented:
@@ -93,11 +98,15 @@ def _on_demand(cell: CellRecord) -> ChosenRecord | RentalRecord | None:
 def _terms(cell: CellRecord) -> Iterator[PayLess]:
     """The load in every class that commits for months, the shortest first: the commitment, and how many months on
     demand cost as much."""
-    usual = _on_demand(cell) or cell.answer
     for purchase in MONTHS:
         if rental := cell.by_purchase.get(purchase):
-            commits_usd = committed_usd(purchase, rental.monthly_usd)
-            yield _rented("term", rental, commits_usd, commits_usd / usual.monthly_usd, detail=purchase)
+            yield _term(cell, purchase, rental)
+
+
+def _term(cell: CellRecord, purchase: str, rental: RentalRecord) -> PayLess:
+    usual = _on_demand(cell) or cell.answer
+    commits_usd = committed_usd(purchase, rental.monthly_usd)
+    return _rented("term", rental, commits_usd, commits_usd / usual.monthly_usd, detail=purchase)
 
 
 def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str, float]) -> tuple[PayLess, ...]:
@@ -105,6 +114,42 @@ def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str
     most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
     best = [way.detail for way in ways if way.kind == "term"]
     return tuple(term for term in _terms(cell) if best and term.detail not in best and term.monthly_usd <= most)
+
+
+def as_sure_ways(
+    cell: CellRecord,
+    ways: Collection[PayLess],
+    terms: Mapping[str, RentalRecord],
+    judged: Mapping[str, float],
+) -> tuple[PayLess, ...]:
+    """For the term and for what nobody asked for, where no way of that kind is as sure as the answer, the cheapest that
+    is.
+
+    terms: by class that commits for months, the rental that is as sure, where the class's own is not.
+    """
+    most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
+    own, sure_ways = cell.answer.chance, list[PayLess]()
+
+    def is_as_sure(chance: float | None) -> bool:
+        return chance is not None and not is_below(chance, own)
+
+    of_terms = [way for way in (*ways, *cell.other_terms) if way.kind == "term"]
+    if of_terms and not any(is_as_sure(way.chance) for way in of_terms):
+        surer = [_term(cell, purchase, rental) for purchase, rental in terms.items() if rental.monthly_usd <= most]
+        sure_ways += [min(surer, key=lambda term: term.monthly_usd)] if surer else []
+    for way in ways:
+        if way.kind == "provider" and not any(is_as_sure(one.chance) for one in (way.other, way.further) if one):
+            surer_others = [other for other in cell.not_asked if is_as_sure(other.chance)]
+            sure_ways += [_bound_as(cell.answer, _from_others(surer_others))] if surer_others else []
+    return tuple(sure_ways)
+
+
+def cheapest_same(cell: CellRecord) -> PayLess | None:
+    """The cheapest way with the same answers, as sure, at all hours, on machines that are kept and that were requested:
+    a commitment; None where none is."""
+    every = (*cell.pay_less, *cell.other_terms, *cell.as_sure)
+    same = [way for way in every if way.kind == "term" and not is_below(way.chance or 0, cell.answer.chance)]
+    return min(same, key=lambda way: way.monthly_usd, default=None)
 
 
 def committed_usd(purchase: str, monthly_usd: float) -> float:

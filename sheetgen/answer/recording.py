@@ -1,4 +1,5 @@
-"""From a solution to the record: the answer as data, after which nobody needs the solution but the workbook."""
+"""Makes the record, the answer as data, from a solution. All outputs read the record; only the workbook reads the
+solution, too."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     WaitsRecord,
     keys_of,
+    not_in_price,
 )
-from sheetgen.answer.confidences import by_confidence, is_fallback, less_sure, measure_first
+from sheetgen.answer.confidences import by_confidence, is_fallback, is_same_rental, less_sure, measure_first
 from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -45,7 +47,7 @@ from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
-from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, other_terms, ways_to_pay_less
+from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, as_sure_ways, cheapest_same, other_terms, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
@@ -53,6 +55,7 @@ from sheetgen.answer.replica_bills import longest_context, replica_bills, startu
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import were_measured
+from sheetgen.answer.surer_terms import terms_as_sure
 from sheetgen.answer.waits import waits_of
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
@@ -84,10 +87,9 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
     cheaper = less_sure(solved, confidences) if levers else (None,) * len(question.loads)
     few, recommended, waits = fewer_machines(solved), as_recommended(solved), waits_of(solved)
-    parts = zip(
-        *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
-        strict=True,
-    )
+    surer_terms = terms_as_sure(solved) if levers else [{} for _ in question.loads]
+    rented = confidences, cheaper, surer_terms, few, others, providers, published, recommended
+    parts = zip(*rented, *(caches, otherwise, of_levers), strict=True)
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
     cells = [
         _cell(solved, row, chosen.get(row), waits.get(row), with_runs.get(row), lost.get(row), *of_load)
@@ -104,6 +106,8 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     return Record(
         SCHEMA_VERSION,
         question.as_of.isoformat(),
+        min((cell.chosen.price_as_of for cell in cells if cell.chosen and cell.chosen.price_as_of), default=None),
+        not_in_price(question.settings.survive),
         _inputs(question),
         tuple(_candidates(question)),
         tuple(cells),
@@ -187,6 +191,7 @@ def _cell(
     history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
+    surer_terms: Mapping[str, RentalRecord],
     few: RentalRecord | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
@@ -196,12 +201,14 @@ def _cell(
     people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
+    """The record of one load, from what was worked out for all loads together."""
     question, choice, reasons = solved.question, solved.choices[row], why_not(solved, row)
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
     confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
     if with_runs is not None:
         with_runs = reduce(_as_sure_as, filter(None, confidences), with_runs)
+    reasons_to_measure = measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row))
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,
@@ -230,8 +237,10 @@ def _cell(
         verdict=choice.verdict,
         chosen=chosen,
         by_confidence=confidences,
-        measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
-        by_purchase={name: answers[row] for name, answers in solved.by_purchase.items()},
+        measure_first=reasons_to_measure,
+        by_purchase={
+            name: _in_surer_layout(answers[row], surer_terms.get(name)) for name, answers in solved.by_purchase.items()
+        },
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         waits=waits,
@@ -251,7 +260,9 @@ def _cell(
         in_europe=None,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
-        measure=None if chosen is None or model.model.is_reference_shape else _measure(question, chosen, confidences),
+        measure=None
+        if chosen is None or model.model.is_reference_shape
+        else _measure(question, chosen, confidences, reasons_to_measure),
         runner_up=_runner_up(solved, row),
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
@@ -262,6 +273,8 @@ def _cell(
         left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
         other_terms=(),
+        as_sure=(),
+        cheapest_same=None,
         row=row,
     )
     if chosen is None or not levers:
@@ -270,12 +283,19 @@ def _cell(
     judged = {name: reference.assumption(name) for name in JUDGED}
     judged["hours_per_month"] = question.settings.hours_per_month
     ways = ways_to_pay_less(cell, cheaper, model.model.checkpoint_ids, judged)
-    return replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
+    cell = replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
+    cell = replace(cell, as_sure=as_sure_ways(cell, ways, surer_terms, judged))
+    return replace(cell, cheapest_same=cheapest_same(cell))
+
+
+def _in_surer_layout(rental: RentalRecord | None, surer: RentalRecord | None) -> RentalRecord | None:
+    """A rental, or the same machines in a surer layout, where one was looked for."""
+    return surer if rental and surer and is_same_rental(rental, surer) else rental
 
 
 def _as_sure_as(rental: Sure, surer: AtConfidence | None) -> Sure:
     """A rental with the chance of the same machines in a surer layout, where one was looked for."""
-    is_same = surer is not None and (surer.instance, surer.n_instances) == (rental.instance, rental.n_instances)
+    is_same = surer is not None and is_same_rental(rental, surer)
     return replace(rental, chance=max(rental.chance, surer.chance)) if surer is not None and is_same else rental
 
 
@@ -338,9 +358,11 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 HOURS_OF_A_MEASUREMENT = 24
 
 
-def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer
-    what it would rent, on which the month hangs then."""
+def _measure(
+    question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None], reasons: Sequence[str]
+) -> MeasureRecord:
+    """The measurement of a day on the machines of one replica. Where an even chance costs less than the answer by more
+    than a near tie, the month's money depends on the cheaper machines: `decider` is a day on those."""
     levels = {level.confidence: level for level in confidences if level}
     months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
@@ -355,14 +377,24 @@ def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtC
     decider, even = None, levels.get(EVEN)
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
         decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit)
+    is_worth_it = bool(reasons) or (decides_usd or 0) > (decider.usd if decider else usd)
     return MeasureRecord(
-        instance, HOURS_OF_A_MEASUREMENT, usd, purchase, None, None, decides_usd, machines_of_replica, decider
+        instance,
+        HOURS_OF_A_MEASUREMENT,
+        usd,
+        purchase,
+        None,
+        None,
+        decides_usd,
+        is_worth_it,
+        machines_of_replica,
+        decider,
     )
 
 
 def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
-    """$ an hour, class and instance of the machine to measure on: what is rented, on demand or spot; where it is sold
-    by the day in neither the cheapest with as many of the same GPUs that is; else what is rented, in its class."""
+    """$ an hour, class and instance of the machine to measure on: the one that is rented, on demand or else spot. Where
+    it is sold in neither, the cheapest with as many of the same GPUs that is; else the rented one, in its class."""
     alike = [
         machine for machine in question.rows if (machine.gpu.id, machine.gpu_count) == (rented.gpu.id, rented.gpu_count)
     ]

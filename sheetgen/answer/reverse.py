@@ -18,7 +18,7 @@ import numpy
 from sheetgen.answer.answer_record import Json, RentalRecord, as_json
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN, tables
-from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.hardware import GPUS_OF_A_MACHINE, Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.formula import Formula
@@ -30,7 +30,6 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import Layout, count
 
-GPUS_OF_A_MACHINE = 8  # where only a number of GPUs is stated
 MOST_GPUS = 100_000
 _HAVE = re.compile(r"(?P<gpu>[^:]+):(?:(?P<machines>\d{1,6})x)?(?P<gpus>\d{1,6})")
 EXAMPLE = "Write GPU:NUMBER, such as h100:16, or GPU:MACHINESxGPUS, such as l40s:8x4; several by commas."

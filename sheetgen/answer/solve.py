@@ -235,12 +235,7 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
     """For each purchase class, the answer by load from the same rule over the candidates with a price in that class.
     Classes that commit money are answered at the confidence asked for or not at all; other classes at the confidence of
     the load's own answer."""
-    question = solved.question
-    elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
-    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # the question's own GPUs have the typed values
-    # A class may have GPUs for which the class shown has no price.
-    answered = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
-    gpu_index = {gpu.id: i for i, gpu in enumerate(answered.question.gpus)}
+    question, answered = solved.question, on_gpus_of_classes(solved)
     asked = answered.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(answered.grid)
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
@@ -256,18 +251,32 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
                     },
                 ),
             )
-            continue
-        candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
-        if not candidates:
-            yield purchase, [None] * len(question.loads)
-            continue
-        offers = _offers_of(candidates, answered.profiles, gpu_index)
-        grid = with_offers(asked if paid.binds else answered.grid, question, candidates, offers)
-        grid.put((), {"is_committed": float(paid.committed)})
-        grid = grid.read_again(AGAIN.again("at_other_prices"), AGAIN)
-        of_loads = enumerate(zip(question.loads, picks_of(grid), strict=True))
-        chosen = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
-        yield purchase, _rented(replace(answered, grid=grid, offers=offers), candidates, chosen)
+        else:
+            yield purchase, rented_in(answered, asked if paid.binds else answered.grid, purchase)
+
+
+def on_gpus_of_classes(solved: Solution) -> Solution:
+    """The solution with the GPUs of every purchase class, as a class may have some for which the class shown has no
+    price."""
+    question = solved.question
+    elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # the question's own GPUs have the typed values
+    return solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
+
+
+def rented_in(answered: Solution, grid: Grid, purchase: str) -> list[RentalRecord | None]:
+    """By load, the answer in a purchase class at the levels of a grid. answered: from `on_gpus_of_classes`."""
+    question = answered.question
+    candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
+    if not candidates:
+        return [None] * len(question.loads)
+    offers = _offers_of(candidates, answered.profiles, {gpu.id: i for i, gpu in enumerate(question.gpus)})
+    priced = with_offers(grid, question, candidates, offers)
+    priced.put((), {"is_committed": float(PURCHASES[purchase].committed)})
+    priced = priced.read_again(AGAIN.again("at_other_prices"), AGAIN)
+    of_loads = enumerate(zip(question.loads, picks_of(priced), strict=True))
+    chosen = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
+    return _rented(replace(answered, grid=priced, offers=offers), candidates, chosen)
 
 
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:

@@ -20,7 +20,7 @@ from sheetgen.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.book.change_log import SCHEMA, build_log
 from sheetgen.book.checks import build_checks
 from sheetgen.book.constants import build_constants, derive_constants
-from sheetgen.book.contexts_sheet import build_latency
+from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import Choices
 from sheetgen.book.decision_sheet import DecisionSheets
 from sheetgen.book.guide import add_notes, build_guide
@@ -29,10 +29,11 @@ from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, CellValue, Range
-from sheetgen.book.sizing_sheet import build_sizing, headline_cells
+from sheetgen.book.sheets import Book, CellValue, Range, Ref
+from sheetgen.book.sizing_sheet import OTHER_ROW, TITLE_ROW, build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
+from sheetgen.report import sentences
 from sheetgen.report.page import Page
 
 
@@ -69,7 +70,7 @@ def build_book(
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
     levels = at_even_chance if any(at_even_chance) or choices is not None else ()
-    latency = build_latency(wiring, workloads, at_even_chance=levels)
+    contexts_sheet = build_contexts(wiring, workloads, at_even_chance=levels)
     decision = None if choices is None else DecisionSheets(solved, choices, wiring)
     live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
@@ -83,6 +84,8 @@ def build_book(
     if decision is not None:
         decision.answer()
         first, behind = [decision.sheet], decision.behind
+        sizing.compute(OTHER_ROW, 0, sentences.decision_asks, {"other_title": decision.title()}, role="remark")
+        decision.point_to(sizing.name, Ref(sizing.name, TITLE_ROW, 0, sizing.cells[TITLE_ROW, 0].value))
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)
@@ -100,7 +103,7 @@ def build_book(
         gpus,
         hosts,
         workings,
-        latency,
+        contexts_sheet,
         profiles,
         candidates,
         *levers,

@@ -1,4 +1,5 @@
-"""Contexts: the work of each model for a workload, and the batches that are tried."""
+"""The sheet Contexts: for each model and workload the tokens, the times allowed and the work of a prompt; to the right,
+the batches that are tried against the targets."""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ LEFT = ("tpot_residual", "ttft_residual")  # of a model, or its prompt, on a pro
 
 
 @formula("Requests of the strides")
-def stride_requests(one: Quantity, requests_per_stride: Quantity) -> Quantity:
+def stride_requests(n_strides: Quantity, requests_per_stride: Quantity) -> Quantity:
     """Requests of so many strides.
 
     Source: definition.
     """
-    return one * requests_per_stride
+    return n_strides * requests_per_stride
 
 
 @formula("Level in force", FACTOR)
@@ -53,7 +54,7 @@ def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Value:
     return where(is_even == 1, 0, confidence_z)
 
 
-def build_latency(
+def build_contexts(
     wiring: Wiring,
     workloads: Sequence[str],
     name: str = "Contexts",
@@ -127,12 +128,12 @@ def put_rate(table: Table) -> None:
     table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
 
 
-def _tried(latency: Table) -> None:
-    """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
-    experts that they leave alone, which no precision changes; of a model without experts for one rank alone."""
-    wiring, models = latency.wiring, latency.wiring.tables["models"].columns
+def _tried(contexts: Table) -> None:
+    """To the right, the batches that are tried: 1 to 64 requests, and 1 to 64 strides, each with the share of a model's
+    experts that it leaves unread. No precision changes that share; a model without experts has it for one rank."""
+    wiring, models = contexts.wiring, contexts.wiring.tables["models"].columns
     missed = models["expert_miss_fraction"][: 1 if wiring.prefix else None]
-    tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
+    tried = Table(wiring, contexts.sheet, STRIDE, "tried", left=contexts.next_column + 1)
     tried.given(
         "steps",
         "Tried",
@@ -145,7 +146,7 @@ def _tried(latency: Table) -> None:
     batches: dict[str, tuple[Read, str]] = {
         "untouched_by_request": (steps, "requests"),
         "untouched_by_stride": (
-            [worked_out(stride_requests, {"one": step, "requests_per_stride": size}) for step in steps],
+            [worked_out(stride_requests, {"n_strides": step, "requests_per_stride": size}) for step in steps],
             "strides",
         ),
     }

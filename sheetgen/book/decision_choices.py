@@ -20,11 +20,11 @@ from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
 AUTO, ANY, AS_TYPED = "auto", "any", "as typed"
-BASE, LOW, HIGH = range(3)  # cases of the context, and the first loads by their number of requests
+BASE, LOW, HIGH = range(3)  # cases: of the context, and of the size of the load
 CASES = ("base", "low", "high")
 ASKED, EVEN, SURE = "asked", "even", "sure"  # levels of confidence
 AS_ASKED, PUBLISHED, KV_FP8, FOUR_BITS = range(4)  # precisions in which the model is answered: rows of its table
-OUTER = (0.25, 4)  # of the load, on the chart before and behind its ends
+OUTER = (0.25, 4)  # further sizes of the load on the chart, beyond its low and its high end
 FACTORS = {"users": (0.5, 2), "context": (0.5, 2), "price": (0.8, 1.25)}
 ENDS = ("low", "high")
 
@@ -37,7 +37,7 @@ class Context(NamedTuple):
     level: str = ASKED
 
 
-# The first of them are shown with their speed and their chance, the others with instances and cost alone.
+# Contexts that the page shows with speed and chance; of the others it shows machines and cost alone.
 SHOWN = (Context(), Context(level=EVEN), Context(KV_FP8), Context(FOUR_BITS))
 CONTEXTS = (*SHOWN, Context(level=SURE), Context(PUBLISHED), Context(case=LOW), Context(case=HIGH))
 # Every load that is answered: its context, and its place among the sizes of the load (base, low, high, the outer ones).
@@ -122,8 +122,9 @@ def case_rate(requests_per_second: Quantity, case_factor: Quantity) -> Value:
 
 @dataclass(frozen=True)
 class Choices:
-    """picked: the page's choices by name; factors: of the ends of users, context and price; models: what the dropdown
-    offers beside the workbook's own; follows: the targets that nobody states, which follow the tokens."""
+    """The choices that Decision is built with. picked: by name, what the page asks for; factors: of users, context and
+    price, those of the low and the high end; models: what the dropdown offers beside the workbook's own; follows: the
+    targets that nobody stated, which follow the tokens."""
 
     picked: Mapping[str, Raw]
     factors: Mapping[str, tuple[float, ...]]
@@ -200,23 +201,23 @@ def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[s
 
 
 def providers(question: Question) -> list[str]:
-    """The providers of Prices and hardware, as typed."""
+    """The providers of the sheet Prices and hardware, as they were typed."""
     return list(dict.fromkeys(name.partition("/")[0] for name, _ in instances(question)))
 
 
 def regions(question: Question) -> list[str]:
-    """The regions of Prices and hardware, as typed."""
+    """The regions of the sheet Prices and hardware, as they were typed."""
     rows = ((question.overrides.instances.get(candidate.instance, {}), candidate.region) for candidate in question.rows)
     typed = [row.get("region", region) for row, region in rows]
     typed += [row.get("region") for row in question.overrides.own_instances if row.get("type")]
     return list(dict.fromkeys(region for region in typed if region))
 
 
-def room_for(used: Iterable[str], as_built: Iterable[str]) -> int:
-    """The number of rows of a table of providers or regions: the catalog's and spare ones, which typed entries fill
-    first; more where these do not suffice."""
-    of_rows = {name for name in as_built if name}
-    return max(len(of_rows) + SPARE_INSTANCES, len(of_rows.union(used)))
+def n_table_rows(used: Iterable[str], as_built: Iterable[str]) -> int:
+    """The number of rows of a table of providers or regions: those of the catalog and spare ones for what is typed;
+    more where more names are used."""
+    built = {name for name in as_built if name}
+    return max(len(built) + SPARE_INSTANCES, len(built.union(used)))
 
 
 def instances(question: Question) -> list[tuple[str, str | None]]:

@@ -9,7 +9,17 @@ import numpy
 from sheetgen.answer.solution import Solution
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
-from sheetgen.book.decision_choices import ANY, AS_TYPED, AUTO, CHOICES, NO_MODEL, Choices, providers, regions, room_for
+from sheetgen.book.decision_choices import (
+    ANY,
+    AS_TYPED,
+    AUTO,
+    CHOICES,
+    NO_MODEL,
+    Choices,
+    n_table_rows,
+    providers,
+    regions,
+)
 from sheetgen.book.inputs_sheet import CLASSES
 from sheetgen.book.lookups import constant, position_in, written
 from sheetgen.book.sheets import (
@@ -84,7 +94,7 @@ def build_lists(solved: Solution, choices: Choices, wiring: Wiring) -> Sheet:
     wiring.names["list_decision_model"] = wiring.names["tbl_every_model_model"]
     question = solved.question
     for name, used in (("provider", providers(question)), ("region", regions(question))):
-        n_rows = room_for(used, (getattr(candidate, name) for candidate in question.rows))
+        n_rows = n_table_rows(used, (getattr(candidate, name) for candidate in question.rows))
         _list(sheet, wiring, name, ANY, wiring.tables["instances"].range(f"{name}_in_order").refs[:n_rows])
     _list(sheet, wiring, "workload", AS_TYPED, wiring.area("list_workload").refs)
     return sheet

@@ -11,7 +11,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
-from sheetgen.book.contexts_sheet import build_latency
+from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import (
     AS_TYPED,
     BASE,
@@ -135,7 +135,7 @@ class DecisionSheets:
         for sheet in (self.data, self.sheet):
             name_all(self.wiring, sheet.name)
         levels = {"asked": "own_confidence_z", EVEN: "own_even_z", SURE: "own_sure_z"}
-        contexts = build_latency(
+        contexts = build_contexts(
             self.wiring,
             CASES,
             "Decision contexts",
@@ -371,6 +371,15 @@ class DecisionSheets:
             for cell in sheet.cells.values():
                 cell.note = ""  # the same as on the workbook's own sheets
 
+    def title(self) -> Ref:
+        """The cell that says what is asked here, and its month."""
+        return Ref(self.sheet.name, 0, 0, self.sheet.cells[0, 0].value)
+
+    def point_to(self, other: str, other_title: Ref) -> None:
+        """Say below the title what another sheet asks, with a link to it."""
+        self.sheet.compute(2, 0, sentences.sheet_asks, {"other_title": other_title}, role="remark")
+        self.sheet.text(1, N_COLUMNS - 1, f"to {other}", "link_text", url=f"internal:'{other}'!A1")
+
     def _in_force(self, name: str) -> Lookup:
         """A column of the answer: at the confidence asked for, or at an even chance where no hardware is so sure."""
         asked, even = self.rows[load_of()], self.rows[load_of(Context(level=EVEN))]
@@ -548,7 +557,7 @@ class DecisionSheets:
                 _change("hours"),
                 rent,
                 {**self.shown, "instance": self.shown["type"], "monthly_usd": working},
-                _loses("hours"),
+                sentences.hours_give_up,
             ),
             (_change("kv_fp8"), rent, self._of_load(load_of(Context(KV_FP8))), _loses("kv_fp8")),
             (_change("four_bits"), rent, self._of_load(load_of(Context(FOUR_BITS))), _loses("four_bits")),

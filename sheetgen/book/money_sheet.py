@@ -12,7 +12,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
 from sheetgen.book.catalogs import of_class_in_use, price_mark
-from sheetgen.book.decision_choices import room_for
+from sheetgen.book.decision_choices import n_table_rows
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
@@ -87,7 +87,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     block = _chosen(solved, wiring, sheet)
-    n_providers = room_for(
+    n_providers = n_table_rows(
         (candidate.provider for candidate in question.candidates), (candidate.provider for candidate in question.rows)
     )
     on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))

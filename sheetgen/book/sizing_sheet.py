@@ -40,21 +40,19 @@ from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
 from sheetgen.report import sentences
 from sheetgen.report.page import NOT_SURE_OF, Page
-from sheetgen.report.wording import instance_name
+from sheetgen.report.wording import instance_name, plain
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 NAME = "Sizing sheet"
-QUESTION_ROW, ANSWERS_ROW = 3, 5  # of the yellow cells, and of the heads of the first table
+TITLE_ROW, QUESTION_ROW, OTHER_ROW, ANSWERS_ROW = 2, 3, 4, 5  # the title, the yellow cells, the question of Decision,
+# and the heads of the first table
 USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the first table
 N_COLUMNS = 9  # at least; a load takes two of them
 LABEL_WIDTH, KV_WIDTH, USD_WIDTHS = 18.0, 10.0, (13.0, 20.0)
 ONE_PAGE = 5  # models, up to which the sheet is printed on one
 N_DEATHS = 5
-NOTES = (
-    f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}.",
-    "Prices without tax, storage, network, staff and a spare machine. More than 8 machines: ask the provider first.",
-)
+SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
 
 
 def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[str] = ()) -> Sheet:
@@ -158,10 +156,11 @@ class SizingSheet:
             "load_words": self._of("load_words", 0),
             "name": lookup(names, wiring.ref("calc_headline_workload")),
             "asked": cells["tier"],
+            "stated_users": self._of("stated_users", 0) if "stated_users" in self.loads.columns else ZERO,
             "low": least(months),
             "high": greatest(months),
         }
-        sheet.compute(2, 0, sentences.finding_words, env, role="title")
+        sheet.compute(TITLE_ROW, 0, sentences.finding_words, env, role="title")
         choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
         kind = Kind("whole", 1, MOST_TYPED) if question.rate is None else Kind("text")
         told = "Any number from 1." if question.rate is None else f"Any number from 1, or {RATE}."
@@ -172,7 +171,7 @@ class SizingSheet:
         put_light(wiring, sheet, row, 5, "Checks")
         for column, name in zip(range(6, self.hidden), others, strict=False):
             sheet.text(row, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
-        sheet.heights |= {0: 15, 1: 15, 2: 30, row: 20}
+        sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 30, row: 20}
 
     def _put_load_in_use(self) -> None:
         """Hidden: the load as built, which stands where a yellow cell says none, and the one in use."""
@@ -242,21 +241,24 @@ class SizingSheet:
         sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="remark")
         sheet.heights[self.row] = 13
         self.row += 1
-        for line in NOTES:
-            sheet.text(self.row, 0, line, "remark")
-            sheet.heights[self.row] = 13
-            self.row += 1
-        self.row += 1
+        most = plain(self.question.reference.assumption("reservation_above_instances"))
+        reserved = f"More than {most} machines: ask the provider first."
+        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "remark")
+        sheet.heights[self.row] = 13
+        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="remark")
+        sheet.heights[self.row + 1] = 13
+        self.row += 3
 
     def grid(self) -> None:
         """Columns are loads, rows workloads, bands models."""
-        sheet, question = self.sheet, self.question
+        sheet, question, wiring = self.sheet, self.question, self.wiring
         self._bar(f"Cost by workload and load: $ a month, what to rent, {self.unit} of KV cache")
         columns = [1 + 2 * t for t in range(len(question.tiers))]
         self.listed = self.wiring.area("list_workload").refs
         self.groups = list(zip(columns, *self._tiers_in_order(), strict=True))
         for left, tier, _ in self.groups:
-            sheet.compute(self.row, left, sentences.tier_words, {"tier": tier}, role="bold")
+            of_load = {"tier": tier, "stated_users": wiring.inputs.get("stated_users", ZERO)}
+            sheet.compute(self.row, left, sentences.tier_words, of_load, role="bold")
         self.row += 1
         for w in range(len(question.workloads)):
             self._people(w)
@@ -392,7 +394,7 @@ class SizingSheet:
             sheet.link(row, left + 3, value, display, "small_value")
             sheet.heights[row] = 13
         self.row += half + 1
-        dates = wiring.tables["instances"].range("date_in_use")
+        dates = self.loads.range("price_date")
         oldest = min((r.value for r in dates.refs if r.value != NONE), default=NONE)
         sheet.link(
             self.row,
@@ -400,7 +402,7 @@ class SizingSheet:
             written(oldest, lambda dates: least_number(dates, otherwise=NONE), dates),
             DATE,
             "computed",
-            label="Oldest of all prices",
+            label="Oldest price in use",
         )
         sheet.link(self.row, 4, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(self.row, 5, f"sheetgen {page.version}, catalog {page.catalog}", "small")

@@ -16,6 +16,7 @@ from sheetgen.book.contexts_sheet import HOPS, LEFT, OF_PROFILE, PARTS, put_asks
 from sheetgen.book.decision_choices import case_rate
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF, has_rate
+from sheetgen.book.money_block import entry
 from sheetgen.book.sheets import (
     NONE,
     CellValue,
@@ -39,7 +40,7 @@ from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tri
 from sheetgen.report import sentences
 from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -63,9 +64,9 @@ def build_loads(
 ) -> Sheet:
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand.
 
-    loads: model, workload and tier of each, from 0. names: what each is called, where not by its workload.
-    headline: the cells of the first sheet that say one more load of each model, which stand below the others. paces:
-    the rows on Contexts, from 0, where these are not every model and workload once.
+    loads: model, workload and tier of each, from 0. names: their names, where these are not those of the workloads.
+    headline: cells of the first sheet that state one further load of each model, whose rows stand below the others.
+    paces: the row of each load on Contexts, from 0, where Contexts has not every model and workload once.
     """
     sheet = titled(
         name,
@@ -169,7 +170,7 @@ def _put_requests(table: Table, name: str, label: str, display: Display, cells: 
 
 
 def _add_chance(loads: Table) -> None:
-    """Below the loads the allowance for chance, a step of Newton's method a row; the last is what all rates read."""
+    """Below the loads, the allowance for chance: a row for each step of Newton's method; rates read the last."""
     wiring, sheet, top = loads.wiring, loads.sheet, loads.top + loads.n_rows + 3
     column = loads.columns["workload_row"][0].column
     sheet.text(top, column - 1, rates.next_z.label, "head", note=rates.next_z.documentation)
@@ -201,7 +202,7 @@ def chosen_hourly_usd(n_instances: Quantity, hourly_price: Value) -> Value:
 
 
 def chosen(quantity: Formula, otherwise: CellValue = "-") -> Formula:
-    """The same formula for a load that has hardware; `otherwise`, by default none, for one that has not."""
+    """The formula for a load that has hardware; for a load that has none it gives `otherwise`, by default no value."""
 
     @functools.wraps(quantity.function)
     def read(n_instances: Quantity, *values: Quantity) -> Value:
@@ -260,7 +261,7 @@ def _add_choice(
     """The choice of each row of a table of loads, and what users get of it. rows: what the steps of the choice read.
     prefixes: by row, of the rows of Candidates that have its prices."""
     wiring, columns = table.wiring, table.columns
-    alone = bool(wiring.prefix)
+    is_decision = bool(wiring.prefix)
     _add_steps(table, rows, _CALLED, takes_cheapest=takes_cheapest)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
@@ -269,8 +270,12 @@ def _add_choice(
         if k == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        read = _of_own_class(table, reads, prefixes) if alone else table.sources_by_row(reads)
+        read = _of_own_class(table, reads, prefixes) if is_decision else table.sources_by_row(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
+    if not is_decision:
+        dates = wiring.tables["instances"].range("date_in_use")
+        read_on = (entry(dates, place, is_number) for place in columns["instance_row"])
+        table.looked_up("price_date", "Price date", read_on, DATE)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
@@ -313,11 +318,11 @@ def _add_choice(
     columns["low_z"] = columns["level_z"]
     _add_program(table, CHANCES, OF_CHANCES)
     table.computed(sentences.fit_word)
-    if not alone:
+    if not is_decision:
         table.computed(figures.headroom)
         _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
-    if not alone:
+    if not is_decision:
         _add_kv(table)
         for quantity in UNIT_COSTS:
             table.computed(quantity, {} if is_rate else {"requests_per_second": ZERO}, width=14)
@@ -459,7 +464,8 @@ WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_CO
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:
-    """By load its model's values for each batch that is tried, at the data-parallel ranks of the chosen hardware."""
+    """For each load the values of its model for every batch that is tried, at the data-parallel ranks of the chosen
+    hardware."""
     columns, tried = table.columns, table.wiring.tried[name]
     sources: list[Source] = []
     for model, place in zip(columns["model_row"][: table.n_rows], columns["rank_position"], strict=True):

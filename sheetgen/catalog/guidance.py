@@ -37,8 +37,8 @@ class EngineFlag(Entry):
         if release is None:
             return self.instead is None
         since, until = (release_of(f"{version}.0") if version else None for version in (self.since, self.until))
-        parts = self.until.count(".") + 1 if self.until else 0  # 0.12 has all of 0.12.x
-        return (since is None or since <= release) and (until is None or release[:parts] <= until)
+        n_parts = self.until.count(".") + 1 if self.until else 0  # 0.12 includes every 0.12.x
+        return (since is None or since <= release) and (until is None or release[:n_parts] <= until)
 
 
 Direction = Literal["raise", "lower", "set", "unset", "free"]
@@ -86,6 +86,8 @@ class Fix(Entry):
 
 
 class Source(Entry):
+    """Where a fingerprint was seen: in words, and the address."""
+
     text: Label
     url: Text
 
@@ -184,6 +186,7 @@ def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
 
 
 def _form(fingerprint: Fingerprint, case: str) -> Form:
+    """The form of a failure as a row, with its own words and only its own fixes."""
     words = fingerprint.cases[case]
     return Form(
         label=fingerprint.label,
@@ -199,6 +202,7 @@ def _form(fingerprint: Fingerprint, case: str) -> Form:
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:
+    """Every judgement of assumptions.yaml, by its id."""
     return {assumption.id: assumption for assumption in catalog.file(AssumptionFile).assumptions}
 
 

@@ -71,6 +71,9 @@ class Mig(Entry):
 MIG = "-mig-"  # between a GPU's id and a profile: the id of a slice
 
 
+GPUS_OF_A_MACHINE = 8  # as most are built
+
+
 class Gpu(Entry):
     """One accelerator: memory, speed, and the precisions that it runs.
 
@@ -136,6 +139,11 @@ class Gpu(Entry):
         boards = {"SXM4": 4, "SXM5": 4, "SXM6": 8, "OAM": 8}
         of_a_board = next((size for name, size in boards.items() if form.startswith(name)), 1)
         return 72 if "rack" in form and of_a_board == 1 else of_a_board
+
+    @property
+    def of_a_machine(self) -> int | None:
+        """The GPUs of one machine: all of its boards; none of cards and racks, of which machines have any number."""
+        return GPUS_OF_A_MACHINE if 1 < self.sold_together <= GPUS_OF_A_MACHINE else self.most_of_a_machine
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
         """The dense peak in operations per second for multiplying weights of this precision; None where unknown.

@@ -22,7 +22,9 @@ from sheetgen.cli.mail_command import mail
 from sheetgen.cli.options import Group
 from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
+from sheetgen.cli.schema_command import schema
 from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.writers.formats import gc_paused
 from sheetgen.writers.safe_files import FINISHED, Stopped, stops_cleanly
 
 _QUIET = f"{__name__}.quiet"
@@ -40,7 +42,7 @@ class Commands(Group):
         take_any_text()
         FINISHED.clear()
         try:
-            with stops_cleanly():
+            with stops_cleanly(), gc_paused():
                 return super().main(*args, **extra)
         except OSError as error:
             if error.filename is not None:
@@ -161,5 +163,6 @@ for command in (
     show,
     check,
     catalog,
+    schema,
 ):
     main.add_command(command)

@@ -14,8 +14,14 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
-from sheetgen.report.pay_less_words import other_words
-from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
+from sheetgen.report.pay_less_words import cheapest_words, other_words
+from sheetgen.report.precision_words import (
+    checkpoint_words,
+    is_passed_over,
+    published_words,
+    sized_as_words,
+    weights_reason,
+)
 from sheetgen.report.sentences import not_deployed, rounded_chance, worked_out
 from sheetgen.report.wait_words import wait_words
 from sheetgen.report.wording import (
@@ -44,6 +50,8 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_near_tie": True},
     {"has_run": True},
     {"has_ways_in_full": True},
+    {"has_best": True},
+    {"has_gains": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 3)),
     {"has_host_facts": True},
     {"has_routing": True},
@@ -211,6 +219,7 @@ def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
     if (published := cell.as_published) is not None:
         yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
         yield f"as published in {weights_name(model, published.weight_dtype)}: {as_published_words(cell)}"
+        yield weights_reason(question, cell)
     elif is_passed_over(question, cell):
         yield f"{weights_name(model, cell.weight_dtype)} as published: {not_deployed.fill()}"
 
@@ -258,7 +267,9 @@ def _details(
                 *_memory(question, cell),
             ),
         )
-        yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
+        every = (*cell.pay_less, *cell.other_terms, *cell.as_sure)
+        best = (str(cheapest_words(question, cell)),) if every else ()
+        yield "EVERY WAY TO PAY LESS", (*(way_words(question, cell, way) for way in every), *best)
         yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)

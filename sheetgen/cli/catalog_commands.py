@@ -13,7 +13,7 @@ from sheetgen.cli.options import Group, common
 from sheetgen.cli.output import note, print_json, say, table
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import may_be_written, write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -210,8 +210,8 @@ def import_model(
     if model.id in catalog.ids("models"):
         note(f"{model.id} is in the catalogs already. In a folder of --catalogs this entry takes its place.", quiet)
     if target is not None:
-        if target.exists() and not force:
-            raise CatalogError(f"{shown(target, 200)}: is there already. Overwrite it with --force.")
+        if not (force or may_be_written(target, text.encode())):
+            raise CatalogError(f"{shown(target, 200)}: is there already, and other. Overwrite it with --force.")
         write_files({target: text.encode()})
     if as_json:
         print_json(model.model_dump(mode="json"))

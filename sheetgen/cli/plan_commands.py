@@ -1,10 +1,12 @@
 """`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
 
-Plans in files: read as they were built or as they are now, worked out, drawn; a workbook carried back by `pull`.
+A plan is read from its YAML, its JSON, or its workbook (as it was built, or with what was typed since), worked
+out, and drawn. `pull` carries an edited workbook back.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +20,8 @@ from sheetgen.cli.output import note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
-from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, write_each
+from sheetgen.writers.safe_files import may_be_written, write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -73,8 +75,8 @@ def plan() -> None:
     "--from",
     "sheet",
     metavar="SHEET",
-    help="A plan of that sheet's models: its "
-    "workbook, or its JSON; or the plan of a plan's workbook, with what was typed into it.",
+    help="A plan of that sheet's models: its workbook, or its JSON; or the plan of a plan's workbook, with what was "
+    "typed into it; or of a plan's JSON the next plan, with what that had to sign as commitments and orders.",
 )
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
@@ -85,12 +87,10 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     Example:
       sheetgen plan init --out .
     """
-    from sheetgen.readback.plan_book import is_plan_book
+    from sheetgen.readback.plan_book import is_plan, is_plan_book
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
-    if target.exists() and not force:
-        raise ScenarioError(f"{shown(target, 200)} is there already. Name another folder with --out, or add --force.")
     if sheet is None:
         example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
         text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
@@ -99,10 +99,24 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         from sheetgen.readback import pulled_plan as pulled
 
         text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
+    elif is_plan(sheet):
+        from sheetgen.plan.bridge import read_record
+        from sheetgen.plan.next_plan import next_plan
+        from sheetgen.readback.pulled_words import yaml_text
+
+        file = Path(sheet)
+        since = os.path.relpath(file, target.parent)
+        head = (
+            f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
+        )
+        text = (head + yaml_text(next_plan(read_record(file), since, today()))).encode()
     else:
         from sheetgen.plan.from_sheet import plan_text
 
         text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
+    if not (force or may_be_written(target, text)):
+        problem = f"{shown(target, 200)} is there already, and other"
+        raise ScenarioError(f"{problem}. Name another folder with --out, or add --force.")
     write_files({target: text})
     if as_json:
         print_json({"file": str(target)})
@@ -292,7 +306,7 @@ def summary(record: Json) -> list[str]:
     head = record["inputs"]["plan"]
     sign = sign_of(head.get("currency", DOLLARS))
 
-    def there(usd: float) -> float:
+    def in_its_currency(usd: float) -> float:
         return float(in_currency(usd, head.get("fx_rate", 1)))
 
     rows = [
@@ -304,12 +318,12 @@ def summary(record: Json) -> list[str]:
         for quantile in ("p50", "p90"):
             spent = quarter[f"{quantile}_usd"], quarter[f"contingency_{quantile}_usd"]
             amounts += [sum(spent), None if budget is None else budget_left_usd(budget, *spent)]
-        texts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in amounts)
+        texts = ("-" if usd is None else f"{in_its_currency(usd):,.0f}" for usd in amounts)
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
         saved, way = decision["expected_saving_usd"], decision["or"]
-        amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
+        amount = f"{prefix_of(sign)}{in_its_currency(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = ""
         while way:
@@ -324,7 +338,8 @@ def summary(record: Json) -> list[str]:
     if record["since"]:
         parts = [("since the last plan", "service", f"p50 {sign}")]
         parts += [
-            (step["factor"], step["service"] or "shared", f"{there(step['usd']):+,.2f}") for step in record["bridge"]
+            (step["factor"], step["service"] or "shared", f"{in_its_currency(step['usd']):+,.2f}")
+            for step in record["bridge"]
         ]
         words += ["", table(parts, right=(2,))]
     return words
@@ -400,6 +415,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    """A plan worked out, and compared with the last one where there is one."""
     from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
@@ -416,7 +432,6 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 
 
-@gc_paused()
 def draw_plan(
     formats: Sequence[str],
     solved: Solved,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import TypedDict
 
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
@@ -80,6 +81,40 @@ class Health:
     not_compared_because: tuple[str, ...] = ()
 
 
+class ReplayRecord(TypedDict):
+    """The sized configuration of the log: what it has to be, memory of one GPU by part, what each change would do."""
+
+    contradiction: str | None
+    inputs: RawRecord
+    verdict: str
+    fits: bool
+    bills: list[RawRecord]
+    changes: dict[str, str]
+
+
+class DiagnosisRecord(TypedDict):
+    """The diagnosis of one log, as JSON has it."""
+
+    label: str
+    confidence: float
+    bill: str | None
+    phase: str
+    engine: str | None
+    engine_version: str | None
+    evidence: list[RawRecord]
+    numbers: dict[str, float | int]
+    fixes: list[RawRecord]
+    also_possible: list[str]
+    missing: list[str]
+    case: str | None
+    shortfall: RawRecord | None
+    notes: list[str]
+    replay: ReplayRecord | None
+    not_replayed_because: list[str]
+    health: RawRecord | None
+    queue: RawRecord | None
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """The diagnosis of one log."""
@@ -97,8 +132,8 @@ class Diagnosis:
     not_replayed_because: tuple[str, ...]
     health: Health | None
 
-    def record(self) -> RawRecord:
-        """The diagnosis as JSON, as INTERFACE.md has it."""
+    def record(self) -> DiagnosisRecord:
+        """The diagnosis as JSON has it."""
         cause, replayed = self.verdict.cause, self.replayed
         names = ("bill", "needed_bytes", "there_bytes", "short_by_bytes")
         return {

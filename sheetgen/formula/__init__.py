@@ -8,6 +8,7 @@ of its operations, which is printed as an Excel formula (in the Excel 2007 vocab
 from sheetgen.formula.operations import (
     at_most,
     both,
+    count_of_places,
     count_steps,
     count_where,
     either,
@@ -58,6 +59,7 @@ __all__ = [
     "Value",
     "at_most",
     "both",
+    "count_of_places",
     "count_steps",
     "count_where",
     "either",

@@ -18,6 +18,7 @@ LABELLED = ("aws", "azure", "gcp")  # providers whose Kubernetes nodes carry the
 INSTANCE_LABEL = "node.kubernetes.io/instance-type"
 SECRET = {"name": "huggingface", "key": "HF_TOKEN"}  # of Kubernetes, to be there before
 GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
+OF_AMD = {"devices": ["/dev/kfd", "/dev/dri"], "group_add": ["video"]}  # of a container: all GPUs, by their devices
 MODEL_LOADS_SECONDS = 3600  # until a replica that has not answered is started anew
 PROBE_SECONDS = 10
 SHARED_MEMORY = {"name": "shared-memory", "mountPath": "/dev/shm"}  # ranks of tensor parallelism talk through it
@@ -66,7 +67,7 @@ def compose(deployment: Deployment) -> dict[str, object]:
     """A Compose file for one machine: its replicas, each on its own GPUs and port."""
     started, n_gpus = deployment.started, deployment.started.chosen.gpus_per_replica
     entrypoint, *words = (word.replace("$", "$$") for word in deployment.words)  # `$` would be a variable
-    services = {}
+    is_amd, services = started.candidate.gpu.vendor == "amd", {}
     for replica in range(started.on_one):
         gpus = [str(gpu) for gpu in range(replica * n_gpus, (replica + 1) * n_gpus)]
         services[f"replica-{replica}"] = {
@@ -75,21 +76,17 @@ def compose(deployment: Deployment) -> dict[str, object]:
             "command": words,
             "ports": [f"{FIRST_PORT + replica}:{FIRST_PORT}"],
             "ipc": "host",
-            "environment": {"HF_TOKEN": "${HF_TOKEN:-}"},
+            "environment": {"HF_TOKEN": "${HF_TOKEN:-}", **({"HIP_VISIBLE_DEVICES": ",".join(gpus)} if is_amd else {})},
             "volumes": ["huggingface:/root/.cache/huggingface"],
             "restart": "unless-stopped",
-            **_compose_gpus(started.candidate.gpu.vendor, gpus),
+            **(OF_AMD if is_amd else {"deploy": {"resources": {"reservations": {"devices": [_nvidia(gpus)]}}}}),
         }
     return {"services": services, "volumes": {"huggingface": {}}}
 
 
-def _compose_gpus(vendor: str, gpus: list[str]) -> dict[str, object]:
-    """How a service takes these GPUs of its machine, by their numbers."""
-    if vendor == "amd":
-        shown = {"HF_TOKEN": "${HF_TOKEN:-}", "HIP_VISIBLE_DEVICES": ",".join(gpus)}
-        return {"devices": ["/dev/kfd", "/dev/dri"], "group_add": ["video"], "environment": shown}
-    device = {"driver": "nvidia", "device_ids": gpus, "capabilities": ["gpu"]}
-    return {"deploy": {"resources": {"reservations": {"devices": [device]}}}}
+def _nvidia(gpus: list[str]) -> dict[str, object]:
+    """These GPUs of a machine, by their numbers, as NVIDIA's driver gives them to a container."""
+    return {"driver": "nvidia", "device_ids": gpus, "capabilities": ["gpu"]}
 
 
 def kserve(deployment: Deployment) -> dict[str, object]:

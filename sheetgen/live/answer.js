@@ -402,28 +402,33 @@ function withTimesOf(grid, axes, name, value) {
 }
 
 // By purchase class what would be rented by the same rule: what binds money at the confidence asked for, or not at all.
-function heldByPurchase({ question, grid, best }) {
-  const byClass = Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]);
-  const offers = byClass.flatMap(([, offers]) => offers);
-  // A class may have GPUs that the class shown has no price for.
-  const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
-  const known = isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
+function heldByPurchase(solved) {
+  const { question, grid, best } = solved,
+    known = onGpusOfClasses(solved);
   const asked = grid.isEven ? atLevel(known, levelZ(question.confidence)) : known;
   return Object.fromEntries(
-    byClass.map(([purchase, others]) => {
-      if (purchase === question.purchase) return [purchase, surelyRented(grid, best)];
-      if (!others.length) return [purchase, null];
-      const priced = withOffers(
-        (FACTS.purchases[purchase].binds ? asked : known).again(),
-        known.gpus,
-        known.layouts,
-        others,
-      );
-      priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
-      const there = readAgain(priced, "at_other_prices");
-      return [purchase, surelyRented(there, picked(there))];
-    }),
+    Object.entries(FACTS.purchases).map(([purchase, { binds }]) => [
+      purchase,
+      purchase === question.purchase ? surelyRented(grid, best) : rentedIn(question, binds ? asked : known, purchase),
+    ]),
   );
+}
+
+// The grid with the GPUs of every purchase class: one may have GPUs that the class shown has no price for.
+function onGpusOfClasses({ question, grid }) {
+  const offers = Object.keys(FACTS.purchases).flatMap((purchase) => offersIn(question, purchase));
+  const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
+  return isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
+}
+
+// What is rented in a purchase class at the level of a grid; null where nothing is.
+function rentedIn(question, grid, purchase) {
+  const offers = offersIn(question, purchase);
+  if (!offers.length) return null;
+  const priced = withOffers(grid.again(), grid.gpus, grid.layouts, offers);
+  priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
+  const there = readAgain(priced, "at_other_prices");
+  return surelyRented(there, picked(there));
 }
 
 // The same without the commitments that save nothing on demand at the same confidence.
@@ -435,6 +440,7 @@ function byPurchase(solved, rented = heldByPurchase(solved)) {
   return Object.fromEntries(Object.entries(rented).map((one) => [one[0], isIdle(one) ? null : one[1]]));
 }
 
+const isSameRental = (one, other) => one.instance === other.instance && one.n_instances === other.n_instances;
 const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, instance, n_instances, monthly_usd });
 
 // The answer in the class that was requested; or, where that class is no answer, on demand.
@@ -463,6 +469,15 @@ function reasonToDecline({ question, grid }, rented, onDemand) {
   if (grid.isEven) return FACTS.purchases[question.purchase].binds ? "even_chance" : costsNoMore(solve(onDemand).best);
   return usual && own.monthly_usd >= usual.monthly_usd ? "no_saving" : null;
 }
+
+// The steps as which a chance is said, of which one more is over the last; whether a chance is said to be less; and the
+// lowest confidence at which an answer is said to be as sure as one with this chance.
+function saidSteps(chance) {
+  const most = Math.round(1 / FACTS.chance_step);
+  return chance > 1 - FACTS.chance_step ? most : Math.min(most - 1, Math.floor(Math.round((chance / FACTS.chance_step) * 100) / 100));
+}
+const isBelow = (chance, other) => saidSteps(chance) < saidSteps(other);
+const leastLevel = (chance) => stepped(Math.min(saidSteps(chance), Math.round(1 / FACTS.chance_step) - 1));
 
 const stepped = (step) => Math.round(step * FACTS.chance_step * 100) / 100;
 const levelZ = (confidence) => workOutCase(PROGRAMS.level, { confidence })("confidence_z");
@@ -522,8 +537,7 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
 
 // What is rented with the chance of the same machines in a surer layout, where one was looked for.
 function asSureAs(level, surer) {
-  const isSame = surer?.instance === level.instance && surer.n_instances === level.n_instances;
-  return isSame ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
+  return surer && isSameRental(surer, level) ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
 }
 
 function verdictWithout({ grid }) {
@@ -636,24 +650,37 @@ function inPublished({ solved }) {
   const { question } = solved,
     dtype = question.model.weights;
   if (question.weights === dtype) return null;
-  const rental = inPrecision(solved, { weights: dtype });
-  return rental
-    ? { weight_dtype: dtype, ...rentalOnly(rental) }
-    : { weight_dtype: dtype, instance: null, n_instances: null, monthly_usd: null };
+  const grid = tablesOf({ ...question, weights: dtype }, offersIn(question, question.purchase)),
+    rental = surelyRented(grid, pick(grid));
+  if (!rental) return { weight_dtype: dtype, instance: null, n_instances: null, monthly_usd: null };
+  const chosen = along(grid, pick(grid).position);
+  chosen.workOut(PROGRAMS.answered);
+  const served_at_target = readChosen(chosen, question.isRate ? "served_requests_per_second" : "served_at_target");
+  return { weight_dtype: dtype, ...rentalOnly(rental), chance: rental.chance, served_at_target };
 }
 
-// The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found.
+// The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found; where
+// that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
 function notAsked(record) {
-  const { solved, monthly_usd } = record,
-    { question, grid } = solved,
+  const { solved, chance } = record,
+    { question } = solved,
     groups = offersBeyond(question);
   const offers = Object.values(groups).flat();
   if (!offers.length) return [];
-  const others = tablesOf(question, offers);
+  const others = tablesOf(question, offers),
+    cheapest = cheaperAmong(record, others, groups);
+  const kinds = cheapest.filter((other) => isBelow(other.chance, chance)).map(({ kind }) => kind);
+  if (!kinds.length) return cheapest;
+  const surer = cheaperAmong(record, atLevel(others, levelZ(leastLevel(chance))), groups)
+    .filter((other) => kinds.includes(other.kind) && !isBelow(other.chance, chance));
+  return [...cheapest.filter((one) => !surer.some((other) => isSameRental(one, other))), ...surer]; // the same in another layout
+}
+
+function cheaperAmong({ solved: { grid }, monthly_usd, n_instances }, others, groups) {
   const maySpan = grid.values("held_inside", ["load"])[0] === 0;
   const stages = others.values("pipeline_stages", ["load", "offer"]);
   const counts = others.values("n_instances", ["load", "offer"]);
-  const most = Math.max(FACTS.judged.many_instances, record.n_instances ?? 0);
+  const most = Math.max(FACTS.judged.many_instances, n_instances ?? 0);
   const starts = Object.values(groups).map((group) => group.length);
   const firsts = starts.map((_, i) => starts.slice(0, i).reduce((sum, n) => sum + n, 0));
   return Object.keys(groups).flatMap((kind, i) => {
@@ -767,7 +794,24 @@ function* lowerPrecisions(record) {
 // What is rented in the other purchase classes, found once for a record: in all that hold the load, and in those that
 // save.
 const heldOf = (record) => (record.held ??= heldByPurchase(record.solved));
-const classesOf = (record) => (record.classes ??= byPurchase(record.solved, heldOf(record)));
+const classesOf = (record) => (record.classes ??= inSurerLayouts(record, byPurchase(record.solved, heldOf(record))));
+
+// The same where a commitment that is less sure than the answer rents the same machines in a surer layout; surerTerms,
+// of the record: by such a class what is rented there that is as sure.
+function inSurerLayouts(record, classes) {
+  const { question } = record.solved,
+    { chance } = record,
+    doubted = Object.keys(classes).filter((name) => FACTS.purchases[name].months && classes[name] && isBelow(classes[name].chance, chance));
+  record.surerTerms = {};
+  if (!doubted.length) return classes;
+  const level = atLevel(onGpusOfClasses(record.solved), levelZ(leastLevel(chance)));
+  for (const name of doubted) {
+    const rental = rentedIn(question, level, name);
+    if (rental && !isBelow(rental.chance, chance)) record.surerTerms[name] = rental;
+  }
+  const surely = ([name, rental]) => (record.surerTerms[name] && isSameRental(rental, record.surerTerms[name]) ? record.surerTerms[name] : rental);
+  return Object.fromEntries(Object.entries(classes).map((one) => [one[0], surely(one)]));
+}
 
 // Every way to pay less for the same load, the mildest first.
 function* everyWay(record) {
@@ -792,23 +836,8 @@ function* everyWay(record) {
   const [term] = Object.entries(classes)
     .filter(([name, rental]) => rental && purchases[name].months)
     .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
-  if (term) {
-    const [name, rental] = term,
-      commits_usd = purchases[name].months * rental.monthly_usd;
-    yield { kind: "term", ...rental, commits_usd, pays_after_months: commits_usd / (usual ?? record).monthly_usd, detail: name };
-  }
-  const elsewhere = [...notAsked(record)].sort((one, other) => one.monthly_usd - other.monthly_usd);
-  if (elsewhere.length) {
-    const [least] = elsewhere,
-      other = elsewhere.find(({ kind }) => FACTS.near.includes(kind)) ?? least;
-    yield {
-      ...other,
-      kind: "provider",
-      detail: other.kind,
-      other,
-      further: other === least ? null : least,
-    };
-  }
+  if (term) yield termOf(record, ...term);
+  if (elsewhereOf(record).length) yield fromOthers(elsewhereOf(record));
   const own = owned(record);
   yield {
     kind: "own",
@@ -820,15 +849,35 @@ function* everyWay(record) {
   if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
 }
 
+// A commitment: what it binds, and how many months on demand cost as much.
+function termOf(record, name, rental) {
+  const commits_usd = FACTS.purchases[name].months * rental.monthly_usd,
+    usual = record.purchase === ON_DEMAND ? record : (classesOf(record)[ON_DEMAND] ?? record);
+  return { kind: "term", ...rental, commits_usd, pays_after_months: commits_usd / usual.monthly_usd, detail: name };
+}
+
+// What nobody asked for, found once for a record; and the way that it is: the cheapest near what was asked for, and
+// what is cheaper still.
+const elsewhereOf = (record) => (record.elsewhere ??= notAsked(record));
+function fromOthers(others) {
+  const [least, ...more] = [...others].sort((one, other) => one.monthly_usd - other.monthly_usd),
+    other = [least, ...more].find(({ kind }) => FACTS.near.includes(kind)) ?? least;
+  return { ...other, kind: "provider", detail: other.kind, other, further: other === least ? null : least };
+}
+
+// The money that a way binds where it is rented in the answer's class.
+function boundAs(record, way) {
+  const { months } = FACTS.purchases[record.purchase];
+  return months && FACTS.sold_as_answer.includes(way.kind) ? { ...way, commits_usd: months * way.monthly_usd } : way;
+}
+
 // Those that save, none that rents the same as another; tried, of the record: by kind that was worked out why it is none.
 function waysToPayLess(record) {
   record.tried = new Map();
   const rentalKey = ({ instance, n_instances, monthly_usd }) => `${instance} ${n_instances} ${monthly_usd.toFixed(2)}`;
   const ways = [],
     taken = new Set([rentalKey(record)]);
-  const { months } = FACTS.purchases[record.purchase];
-  for (const way of everyWay(record)) {
-    if (months && FACTS.sold_as_answer.includes(way.kind)) way.commits_usd = months * way.monthly_usd;
+  for (const way of [...everyWay(record)].map((one) => boundAs(record, one))) {
     const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
     const key = rentalKey(way),
       isSaving = way.monthly_usd <= (1 - least) * record.monthly_usd;
@@ -852,22 +901,41 @@ function otherClasses(record, ways) {
   const { purchases, judged } = FACTS,
     most = (1 - judged.least_saving_fraction) * record.monthly_usd,
     classes = classesOf(record),
-    usual = record.purchase === ON_DEMAND ? record : classes[ON_DEMAND];
-  const best = ways.find(({ kind }) => kind === "term");
+    best = ways.find(({ kind }) => kind === "term");
   return Object.entries(classes)
     .filter(([name, rental]) => rental && name !== record.purchase && name !== best?.detail && rental.monthly_usd <= most)
     .filter(([name]) => name === SPOT || (purchases[name].months && best))
-    .map(([name, rental]) => {
-      const { months } = purchases[name],
-        commits_usd = months * rental.monthly_usd;
-      const term = { commits_usd, pays_after_months: commits_usd / (usual ?? record).monthly_usd };
-      return { kind: name === SPOT ? SPOT : "term", ...rental, ...(months ? term : {}), detail: name };
-    });
+    .map(([name, rental]) => (name === SPOT ? { kind: SPOT, ...rental, detail: name } : termOf(record, name, rental)));
+}
+
+// For the term and for what nobody asked for, where no way of that kind is as sure as the answer, the cheapest that is.
+function asSureWays(record, ways) {
+  const most = (1 - FACTS.judged.least_saving_fraction) * record.monthly_usd,
+    isAsSure = (one) => !isBelow(one.chance, record.chance),
+    terms = [...ways, ...otherClasses(record, ways)].filter(({ kind }) => kind === "term"),
+    surer = [];
+  if (terms.length && !terms.some(isAsSure)) {
+    const [term] = Object.entries(record.surerTerms)
+      .filter(([, rental]) => rental.monthly_usd <= most)
+      .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
+    if (term) surer.push(termOf(record, ...term));
+  }
+  const way = ways.find(({ kind }) => kind === "provider"),
+    others = elsewhereOf(record).filter(isAsSure);
+  if (way && others.length && ![way.other, way.further].some((one) => one && isAsSure(one))) surer.push(boundAs(record, fromOthers(others)));
+  return surer;
+}
+
+// The cheapest way with the same answers, as sure, at all hours, on machines that are kept and that were requested: a
+// commitment; null where none is. rows: of the table.
+function cheapestSame(record, rows) {
+  const same = rows.filter(({ kind, chance }) => kind === "term" && !isBelow(chance, record.chance));
+  return same.sort((one, other) => one.monthly_usd - other.monthly_usd)[0] ?? null;
 }
 
 // Every way to pay less as a table has them, the cheapest first: with the other terms, and spot.
 const rowsOfWays = (record, ways) =>
-  [...ways, ...otherClasses(record, ways)].sort((one, other) => one.monthly_usd - other.monthly_usd);
+  [...ways, ...otherClasses(record, ways), ...asSureWays(record, ways)].sort((one, other) => one.monthly_usd - other.monthly_usd);
 
 // The ways that are no rows, with the reason why: their kinds, or purchase classes; rental: of a class what is rented
 // there for no less.
@@ -931,7 +999,6 @@ const areaWords = (region) => FACTS.areas[region || FACTS.default_area] ?? regio
 function keepsWords(way, record) {
   const { kind, chance } = way,
     { model, weights } = record.question,
-    isBelow = (one, other) => one < other && sureWords(one) !== sureWords(other),
     own = record.chance;
   return say("keeps", {
     changed: FACTS.changed_by[kind] ?? "",
@@ -1095,11 +1162,23 @@ const weightsName = (model, dtype) => model.weights_names[dtype] ?? dtype.toUppe
 const otherWords = ({ kind, vendor, gpu_name, instance }) =>
   say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
 
+// Which way is the best where nothing but the way to pay may change. rows: of the table.
+function cheapestWords(record, rows) {
+  const best = cheapestSame(record, rows),
+    hours = rows.find(({ kind }) => kind === "hours");
+  return say("cheapest_same", {
+    ...(best ? wayWords(best, record) : { what: "", gives_up: "" }),
+    month: best ? dollars(best.monthly_usd) : "",
+    rent: best ? placeWords(best) : "",
+    hours_month: hours ? dollars(hours.monthly_usd) : "",
+    is_both: Number(Boolean(best && hours)),
+  });
+}
+
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
-  const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
   const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
   // Its certainty where it, or the answer's, is below what was requested, where it is below the answer's, and where it
   // is surer than the answer for less than what is sure costs.
@@ -1393,12 +1472,30 @@ function qualityWords(record) {
   const published = asPublished(record);
   if (!published) return "";
   const { model } = record.question,
-    isHeld = published.monthly_usd !== null;
+    isHeld = published.monthly_usd !== null,
+    more = published.monthly_usd - record.monthly_usd;
   return say("paid_quality", {
     dtype: weightsName(model, record.weight_dtype),
     published: weightsName(model, published.weight_dtype),
     month: isHeld ? dollars(published.monthly_usd) : "",
     rent: isHeld ? rentWords(published) : "",
+    usd: dollars(Math.abs(more)),
+    is_same: Number(Math.abs(more) < CENT / 2),
+    is_saved: Number(more > 0),
+    gains: isHeld ? gainsWords(record, published) : "",
+  });
+}
+
+// What the answer's weights buy beside the published ones in requests and certainty; "" where nothing.
+function gainsWords({ question, served_at_target, chance }, published) {
+  const [own, other] = [served_at_target, published.served_at_target].map(question.isRate ? rateWords : count),
+    isSurer = isBelow(published.chance, chance);
+  return say("weights_gains", {
+    own: served_at_target > published.served_at_target && own !== other ? own : "",
+    other,
+    is_rate: Number(question.isRate),
+    sure: isSurer ? sureWords(chance) : "",
+    other_sure: sureWords(published.chance),
   });
 }
 

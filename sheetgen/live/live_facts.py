@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from sheetgen.answer.answer_record import OF_SEARCH
+from sheetgen.answer.answer_record import OF_SEARCH, not_in_price
 from sheetgen.answer.confidences import ABOUT, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE
 from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.levers.changes import FP4, FP8
@@ -69,7 +69,7 @@ from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
-from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE
+from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
@@ -232,6 +232,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "changed_by": CHANGED_BY,
         "tried_targets": _tried_targets(catalog),
         "chance_step": CHANCE_STEP,
+        "not_in_price": listed(not_in_price(settings.survive)),
         "reserved_above": reference.assumption("reservation_above_instances"),
         "most_at_once": MOST_AT_ONCE,
         "of_search": OF_SEARCH,

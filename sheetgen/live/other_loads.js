@@ -210,20 +210,23 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
 }
 
 // A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what
-// it would rent. Nothing of a shape of which no checkpoint exists.
-function measureOf({ question, chosen, gpus_per_replica, monthly_usd, by_confidence }) {
+// it would rent; the month's money that it decides, and whether it comes before the machines. Nothing of a shape of which
+// no checkpoint exists.
+function measureOf(record) {
+  const { question, chosen, gpus_per_replica, monthly_usd, by_confidence } = record;
   if (question.model.is_reference) return null;
-  const even = by_confidence.find((level) => level?.confidence === FACTS.levels.even);
+  const monthAt = (confidence) => by_confidence.find((level) => level?.confidence === confidence)?.monthly_usd;
+  const even = evenOf(record),
+    decides_usd = even ? (monthAt(FACTS.levels.sure) ?? monthly_usd) - even.monthly_usd : null;
   const aDayOn = (rental, n_gpus) => {
     const { usd, instance } = byTheDay(question, rental.offer);
     const n_instances = Math.ceil(n_gpus / machineOf(rental.offer)[GPU_COUNT]);
     return { instance, n_instances, usd: FACTS.measured_hours * n_instances * usd };
   };
   const isCheaper = even && even.monthly_usd * (1 + CONSTANTS.near_tie_fraction) < monthly_usd;
-  return {
-    ...aDayOn(chosen, gpus_per_replica),
-    decider: isCheaper ? { ...aDayOn(even, even.gpus_per_replica), monthly_usd: even.monthly_usd } : null,
-  };
+  const own = aDayOn(chosen, gpus_per_replica),
+    decider = isCheaper ? { ...aDayOn(even, even.gpus_per_replica), monthly_usd: even.monthly_usd } : null;
+  return { ...own, decider, decides_usd, is_worth_it: measureFirst(record).length > 0 || (decides_usd ?? 0) > (decider ?? own).usd };
 }
 
 const SPOT = "spot";

@@ -25,19 +25,21 @@ function workWords(record) {
   return say("request_work", { users, name: requests, measure: stated ? "" : measure });
 }
 
-// A box to tick: its name, $ a month, what is rented, and what is said of it. higher: what follows where it is too slow.
-function optionOf(record, name, rental, { isShort, higher = "", alone = "", isSame = false, isTested = false }) {
+const SIZED = "Approve as sized";
+
+// A box to tick: its name, $ a month, what is rented, and what is said of it.
+function optionOf(record, name, rental, { isShort, alone = "", isSame = false, isTested = false }) {
   const { purchase } = record,
     month = rental.monthly_usd;
   const year = say("request_year", {
     year: dollars(12 * month),
-    purchase,
+    purchase: name === SIZED ? purchase : "",
     term: FACTS.terms[purchase] ?? "",
-    binds: lessOf(FACTS.purchases[purchase].months * month),
+    binds: FACTS.purchases[purchase].months > 12 ? lessOf(FACTS.purchases[purchase].months * month) : "",
     contingency: "",
     rent: "",
   });
-  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), higher, is_tested: Number(isTested) }));
+  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), is_tested: Number(isTested) }));
   const rent = isSame ? `${count(rental.n_instances)} of the same` : placeWords(rental);
   return { name, price: `${dollars(month)} a month`, rent, facts: [year, alone, sure].filter(Boolean) };
 }
@@ -57,11 +59,12 @@ function evenWords(record) {
   return isTold && even && even.monthly_usd < record.monthly_usd ? lessOf(even.monthly_usd) : "";
 }
 
+// Whether an answer that is not sure is least sure of its memory, and not of a time.
+const isShort = (record) => record.limit === "memory" && record.chance < FACTS.levels.sure;
+
 function* optionsOf(record, margin, isSure, measure) {
-  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? lessOf(margin.monthly_usd) : "";
-  const sized = { ...record.chosen, chance: record.chance },
-    isShort = record.limit === "memory" && record.chance < FACTS.levels.sure;
-  yield optionOf(record, "Approve as sized", sized, { isShort, higher, isTested: isTestedAtFirst(record, measure) });
+  const sized = { ...record.chosen, chance: record.chance };
+  yield optionOf(record, SIZED, sized, { isShort: isShort(record), isTested: isTestedAtFirst(record, measure) });
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) {
     const alone = margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "";
@@ -70,8 +73,10 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure) return;
   const run = measure.decider ?? measure;
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(measure))] };
 }
+
+const worthValues = ({ decides_usd, is_worth_it }) => ({ decides: decides_usd > 0 ? lessOf(decides_usd) : "", is_worth_it: Number(is_worth_it) });
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
@@ -108,7 +113,7 @@ function measureWords(record) {
   const { margin, isSure } = marginOf(record);
   const { first_target, pace_target } = waitValues(record);
   return say("measure", {
-    is_advised: Number(reason !== undefined),
+    ...worthValues(measure),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
@@ -170,6 +175,9 @@ function* reserveWords({ n_instances }) {
 // What could go wrong, each with what it costs.
 function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
+  const { margin, isSure } = marginOf(record);
+  if (margin && !isSure && !FACTS.terms[purchase])
+    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(margin.monthly_usd - usd), is_short: Number(isShort(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
@@ -185,7 +193,7 @@ function* risksOf(record) {
   const months = FACTS.purchases[purchase].months;
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
   yield* reserveWords(record);
-  yield say("request_excluded", {});
+  yield say("request_excluded", { costs: FACTS.not_in_price });
 }
 
 // The request for approval of an answer: texts by its parts.
@@ -238,6 +246,7 @@ function asMarkdown(record, ways, link, compared = [], others = []) {
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(request.sure_of),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "Answers and certainty", "What we give up"], paid) : "",
+    paid.length ? plainMarkdown(cheapestWords(record, ways)) : "",
     absent.length ? plainMarkdown(say("absent_ways", {})) : "",
     absent.map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(hostedWords(record)),
@@ -284,6 +293,7 @@ function aboutWords(record, ways) {
     day: FACTS.as_of,
     lists,
     age: oldest && String(daysOld(oldest)),
+    costs: FACTS.not_in_price,
     hours: String(CONSTANTS.hours_per_month),
   });
 }

@@ -223,13 +223,17 @@ function poolWords(record) {
   });
 }
 
+// The number of replicas on one machine.
+const replicasOfMachine = ({ offer, gpus_per_replica, replicas_held }) =>
+  Math.max(1, Math.min(Math.floor(machineOf(offer)[GPU_COUNT] / gpus_per_replica), replicas_held));
+
 // For engineers in words: texts by the names of their places.
 function engineerWords(record) {
   const log = logOf(record),
     gib = (bytes, decimals) => fixed(bytes / FACTS.gib, decimals);
   const command = startCommand(record);
-  const { replicas_held, n_instances, gpus_per_replica } = record,
-    on_one = Math.max(1, Math.min(Math.floor(machineOf(record.offer)[GPU_COUNT] / gpus_per_replica), replicas_held));
+  const { replicas_held, n_instances } = record,
+    on_one = replicasOfMachine(record);
   return {
     replicas: say("replicas", {
       n: replicas_held,

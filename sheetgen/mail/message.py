@@ -183,11 +183,11 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     ways = joined(
         " ", [words("{}.", joined("; ", [_way(way) for way in shown]))] * bool(shown) + _told(asked.less_only)
     )
-    excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
     points = (
         ("To pay less", ways),
+        ("Models", asked.reasons[-1] if asked.reasons else NONE),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
-        ("Not in the price", excluded if asked.options else NONE),
+        ("Not in the price", words("{}.", asked.excluded) if asked.options else NONE),
         ("Sure", _sure_means(page) if asked.options else NONE),
         ("Attached", _attached(name, attached, page.has_request)),
     )
@@ -233,7 +233,7 @@ def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
     """The attached files, each with its purpose."""
     about = {
         "pdf": "page 1 is the request" if is_asked else "page 1 is all you need",
-        "xlsx": "change a yellow cell of Decision: it follows",
+        "xlsx": "Decision answers any load",
         "docx": "to edit or comment",
     }
     return "; ".join(f"{name}.{ending} ({about[ending]})" for ending in attached) + "."

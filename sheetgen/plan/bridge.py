@@ -128,6 +128,17 @@ class _ServiceRow(_Part):
     monthly_owned_usd: float = 0
 
 
+class _Decision(_Part):
+    what: str
+    kind: str
+    instance: str
+    n_instances: float
+    purchase: str | None
+    needed_from: str
+    there_on: str | None
+    binds_usd: float
+
+
 class _Policy(_Part):
     buy: str = ON_DEMAND
 
@@ -146,6 +157,7 @@ class PlanRecord(_Part):
     prices: dict[str, dict[str, float]]
     money: list[_QuarterMoney]
     services: list[_ServiceRow]
+    decisions: list[_Decision] = []
 
 
 def checked_record(record: object) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from sheetgen.units import USD
 
 @dataclass(frozen=True)
 class Machines:
-    """GPUs by quarter: needed at p50 by kind, needed at p90, there without buying, and those that the budget pays for;
-    NaN where it says nothing."""
+    """GPUs by quarter: needed at p50 by kind (kinds), needed at p90, owned or committed already (supply), and paid for
+    by the budget; NaN in a quarter without a budget."""
 
     quarters: tuple[str, ...]
     kinds: tuple[tuple[str, tuple[float, ...]], ...]
@@ -65,7 +65,7 @@ def _unpaid_share(answer: Answer, q: int) -> float:
 
 
 def waterfall(findings: Findings) -> Waterfall | None:
-    """None without a last plan, or where nothing changed."""
+    """The bridge from the last plan to this one; None without a last plan, or where nothing changed."""
     bridge = findings.bridge
     if bridge is None or not bridge.parts:
         return None

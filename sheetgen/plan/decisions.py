@@ -213,14 +213,22 @@ def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, 
     them, and how many are short."""
     buying, plan = answer.types[t].buying, answer.plan
     first, end = _needed_from(plan, q), plan.last_day(plan.quarters[q])
-    late, beyond = (float(answer.supply[name][t, q, answer.case]) for name in ("late_instances", "late_beyond_quota"))
-    for limit, way, short in ((MACHINES, buying, late), (QUOTA, buying.beyond, beyond)):
-        if way is not None and short and way.unserved[q]:
-            cover = way.covers[q]
-            last = min((cover.until_then if cover else way.there_on) - _DAY, end)
-            if first <= last:
-                yield limit, first, last, short
-                first = last + _DAY
+    ordered, whole, beyond = (
+        float(answer.supply[name][t, q, answer.case])
+        for name in ("late_ordered", "late_instances", "late_beyond_quota")
+    )
+    parts = ((buying.before, ordered), (buying, whole - ordered - beyond), (buying.beyond, beyond))
+    waits = [
+        (min((way.covers[q] or way).there_on - _DAY, end), short, QUOTA if way is buying.beyond else MACHINES)
+        for way, short in parts
+        if way is not None and short and way.unserved[q]
+    ]
+    for last in sorted({last for last, *_ in waits}):
+        left = [(short, limit) for until, short, limit in waits if until >= last]
+        if first <= last:
+            limits = {limit for _, limit in left}
+            yield MACHINES if MACHINES in limits else QUOTA, first, last, sum(short for short, _ in left)
+            first = last + _DAY
 
 
 def _lacking(answer: Answer) -> Iterator[Unserved]:
@@ -250,7 +258,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
         allowed = machine.buying.allowed(answer.supply["committed_instances"][t, :, answer.case])
         first_late = True
         for q in range(len(plan.quarters)):
-            before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
+            before, now = float(gaps[q - 1]) if q else machine.buying.n_ordered, float(gaps[q])
             more = float(ordered[q]) if machine.buying.term else now - before
             if more > 0:
                 at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
@@ -324,10 +332,12 @@ def _paid_months(
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
             break
-        position, beyond = numpy.arange(int(low), int(low + left)), machine.buying.beyond
-        missing = numpy.full(position.shape, machine.buying.missing[q])
-        if beyond is not None:
-            missing[position >= allowed[q]] = beyond.missing[q]
+        position, way = numpy.arange(int(low), int(low + left)), machine.buying
+        missing = numpy.full(position.shape, way.missing[q])
+        if way.beyond is not None:
+            missing[position >= allowed[q]] = way.beyond.missing[q]
+        if way.before is not None:
+            missing[position < way.n_ordered] = way.before.missing[q]
         paid[q] = float((shares[q, position] * (1 - missing)).sum()) * MONTHS_IN_A_QUARTER
     return paid
 

@@ -168,6 +168,7 @@ def needed_instances(
     halves: Quantity,
     largest_replica: Quantity,
     zone_share: Quantity,
+    lost_instances: Quantity,
 ) -> Any:
     """Whole instances of a type for all services that share them. After the loss of a replica, of a machine or of a
     zone, what is left holds the load of all services that are to survive it: what is lost is spared once for all of
@@ -175,11 +176,13 @@ def needed_instances(
     parts into which the largest replica goes.
 
     In:     halves, half_machines of those services; largest_replica, the instances that the largest replica of those
-            that survive takes; zone_share, over all zones but one.
+            that survive takes; zone_share, over all zones but one; lost_instances, those that are lost with one
+            machine: more than one where an owned machine serves as several.
     Source: n_replicas, of a pool. Check: three services that fill 0.4 of a machine each and survive the loss of one
-            take 2 + 1; by themselves each would take 2.
+            take 2 + 1; by themselves each would take 2. On machines of eight GPUs that serve as instances of one, 6
+            instances and the loss of a machine take 6 + 8.
     """
-    unit = largest(1, largest_replica)
+    unit = largest(lost_instances, largest_replica)
     replica = where(safe_of_replicas > 0, safe_of_replicas + largest_replica, 0)
     machine = where(safe_of_machines > 0, round_up(safe_of_machines) + unit, 0)
     zone = round_up(safe_of_zones) + unit * round_up(round_up(safe_of_zones) / unit * zone_share)

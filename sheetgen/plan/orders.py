@@ -37,18 +37,21 @@ class Cover:
     purchase: str
     month_usd: float  # of one, at today's price
     missing: float  # share of the quarter that is over before this is there, too
-    until_then: datetime.date  # the day on which it is there
+    there_on: datetime.date
 
 
 @dataclass(frozen=True)
 class Buying:
     """How machines of a type are bought. missing: by quarter the share of it that is over before what is ordered today
-    is there; covers: by quarter, where that is not 0; beyond: how those are bought that a quota does not allow yet."""
+    is there; covers: by quarter, where that is not 0; ordered: how the first so many are bought that were ordered
+    before; beyond: how those are bought that a quota does not allow yet."""
 
     purchase: str
     there_on: datetime.date  # what is ordered today
     missing: tuple[float, ...]
     covers: tuple[Cover | None, ...]
+    n_ordered: float = 0
+    before: Buying | None = None  # those
     quota: float = math.inf  # of today, committed machines too
     beyond: Buying | None = None
 
@@ -100,8 +103,9 @@ class Buying:
         return max(p, self.first_there)
 
     def allowed(self, committed: Array | float) -> Array:
-        """By quarter the machines that the quota of today allows to be rented beside those that are committed."""
-        return numpy.asarray(numpy.maximum(0.0, self.quota - committed))
+        """By quarter the machines that the quota of today allows to be rented beside those that are committed; those
+        that were ordered before are within it."""
+        return numpy.asarray(numpy.maximum(self.n_ordered, self.quota - committed))
 
     def most(self, committed: Array | float) -> Array:
         """By quarter the machines that may be there from its first day on beside those that are committed."""
@@ -109,10 +113,13 @@ class Buying:
         return numpy.where(late > 0, self.allowed(committed), math.inf)
 
     def parts(self, counts: Array, committed: Array) -> Iterator[tuple[Buying, Array]]:
-        """Machines by quarter, the first side, as they are bought: those within the quota, and those beyond it.
-        committed: by quarter."""
+        """Machines by quarter, the first side, as they are bought: those that were ordered before, those within the
+        quota, and those beyond it. committed: by quarter."""
         within = numpy.minimum(counts, self.allowed(committed).reshape(-1, *[1] * (counts.ndim - 1)))
-        yield self, within
+        ordered = numpy.minimum(counts, self.n_ordered)
+        if self.before is not None:
+            yield self.before, ordered
+        yield self, within - ordered
         if self.beyond is not None:
             yield self.beyond, counts - within
 
@@ -262,9 +269,19 @@ def raised_on(plan: Plan, quota: Quota) -> datetime.date:
     return there_after(plan, quota.request_lead_days)
 
 
-def buying(plan: Plan, candidate: Candidate | None, purchase: str, quota: Quota | None = None) -> Buying:
-    """How machines of a type are bought in a class, within a quota and beyond it."""
+def buying(
+    plan: Plan,
+    candidate: Candidate | None,
+    purchase: str,
+    quota: Quota | None = None,
+    ordered: tuple[int, datetime.date] | None = None,
+) -> Buying:
+    """How machines of a type are bought in a class: those that were ordered before, within a quota and beyond it."""
     whole = _buying(plan, candidate, purchase, plan.as_of)
+    if ordered is not None:
+        n_ordered, day = ordered
+        before = Buying(purchase, day, missing_until(plan, max(day, plan.as_of)), (None,) * len(plan.quarters))
+        whole = replace(whole, n_ordered=float(n_ordered), before=before)
     if quota is None or not any(missing_until(plan, day := raised_on(plan, quota))):
         return whole
     return replace(whole, quota=float(quota.limit), beyond=_buying(plan, candidate, purchase, day))
@@ -315,8 +332,8 @@ def wanted(way: Buying, short: Array, committed: Array) -> Array:
 
 def bought(
     way: Buying, short: Array, kept_gap: Array, committed: Array, price_factor: Array, weights: Array | None = None
-) -> list[Bought]:
-    """Purchases of a type within a quota, and beyond it where there is one. short, and what is bought without a term:
+) -> list[tuple[Buying, Bought]]:
+    """Purchases of a type in its parts. short, and what is bought without a term:
     by quarter and case; of a type that is rented for the hours in which something needs it by hour too, whose weights
     are given. committed: by quarter."""
     parts, gaps = [*way.parts(short, committed)], [gap for _, gap in way.parts(kept_gap, committed)]
@@ -326,7 +343,7 @@ def bought(
         orders = [way.ordered(wants)] if way.beyond is None else way.ordered_beyond(wants, committed)
         gaps = [numpy.tensordot(part.running.T, orders[i], axes=(1, 0)) for i, (part, _) in enumerate(parts)]
     return [
-        _bought(part, counts, gap, ordered, price_factor, weights)
+        (part, _bought(part, counts, gap, ordered, price_factor, weights))
         for (part, counts), gap, ordered in zip(parts, gaps, orders, strict=True)
     ]
 
@@ -343,9 +360,9 @@ def _bought(
     return Bought(ordered, most, months, late * is_late, way.cover_usd(on_average * is_late, price_factor))
 
 
-def added(parts: Sequence[Bought]) -> Bought:
+def added(parts: Sequence[tuple[Buying, Bought]]) -> Bought:
     """Purchases of a type together."""
-    return Bought(*(sum(getattr(part, of.name) for part in parts) for of in fields(Bought)))
+    return Bought(*(sum(getattr(part, of.name) for _, part in parts) for of in fields(Bought)))
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

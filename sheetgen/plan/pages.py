@@ -266,7 +266,7 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     there = f": there on {decision.there_on}" if decision.there_on else ""
     late = f"late by {(answer.plan.as_of - decision.order_by).days} days{there}" if decision.late else ""
     cover = decision.cover
-    until = f", from {cover.until_then} on" if cover and cover.until_then > decision.needed_from else ""
+    until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     stuck = "no more can be had without it" if decision.what == "raise quota" else ""
     remarks: list[Text] = [late, decision.about, _worth(decision), stuck, covered, *_shed(answer, decision)]

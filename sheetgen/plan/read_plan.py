@@ -114,7 +114,7 @@ class _Reading:
             supply = _of_currency(head, services.values(), supply)
         as_of = (head and head.as_of) or as_of_date(None)
         past = [*_past(head, as_of)]
-        self.problems += _classes(services, policy, supply)
+        self.problems += (*_classes(services, policy, supply), *_ordered(policy, supply))
         self.problems += past or _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
@@ -126,10 +126,13 @@ class _Reading:
         # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
         supply = supply.model_copy(
             update={
+                "ordered": tuple(
+                    order.model_copy(update={"purchase": order.purchase or policy.purchase}) for order in supply.ordered
+                ),
                 "owned": tuple(
                     pool.model_copy(update={"cost_per_quarter": pool.cost_per_quarter / head.fx_rate})
                     for pool in supply.owned
-                )
+                ),
             }
         )
         budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
@@ -254,6 +257,8 @@ class _Reading:
                 )
                 self.problems.append(((*place, "type"), text))
             self.problems += _term_faults(part, place)
+        for i, order in enumerate(supply.ordered if supply else ()):
+            types[order.type] = self._found(("supply", "ordered", i, "type"), self._instance, order.type, region)
         for i, quota in enumerate(supply.quota if supply else ()):
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
             place = "supply", "quota", i, "type"
@@ -434,6 +439,14 @@ def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Sup
             )
         elif supply and service.buy in supply.allowed.exclude:
             yield place, f"{service.buy} is excluded in supply.allowed. Take it out there, or buy another class."
+
+
+def _ordered(policy: Policy | None, supply: Supply | None) -> Iterator[Problem]:
+    """Orders of an earlier plan in a class with a term, which are commitments."""
+    for i, order in enumerate(supply.ordered if supply else ()):
+        purchase = order.purchase or (policy.purchase if policy else ON_DEMAND)
+        if PURCHASES[purchase].committed:
+            yield ("supply", "ordered", i), f"{purchase} has a term. Write it in supply.committed, with its end."
 
 
 def _span(head: Head) -> str:

@@ -215,7 +215,7 @@ def _decision(answer: Answer, decision: Decision) -> Record:
         and {
             "purchase": decision.cover.purchase,
             "monthly_usd": decision.cover.month_usd,
-            "there_on": decision.cover.until_then.isoformat(),
+            "there_on": decision.cover.there_on.isoformat(),
         },
         "shed": [_unserved(answer, gap) for gap in decision.shed],
         "or": decision.other and _decision(answer, decision.other),

@@ -487,14 +487,21 @@ OF_LIKE = ("request", "model", "targets", "engine", "floor_replicas", "redundanc
 
 
 class Owned(Entry):
-    """GPUs of one's own; paid whatever they do."""
+    """GPUs of one's own, in whole machines; paid whatever they do."""
 
     id: Line
     gpu: Line
     count: AboveZero
+    gpus_per_machine: AboveZero | None = None  # else as many as its boards have, or those of the type that it serves as
     starts: Day | None = Field(default=None, alias="from")
     until: Day | None = None
     cost_per_quarter: Amount = 0  # in the plan's currency
+
+    @model_validator(mode="after")
+    def whole_machines(self) -> Self:
+        if self.gpus_per_machine and self.count % self.gpus_per_machine:
+            raise ValueError(f"has {self.count} GPUs, which are no whole machines of {self.gpus_per_machine}")
+        return self
 
 
 class Committed(Entry):
@@ -510,6 +517,16 @@ class Committed(Entry):
     usd_per_hour: Positive | None = None
 
 
+class Ordered(Entry):
+    """Instances of a class without a term that were ordered by an earlier plan: they need no approval any more, and can
+    be given back."""
+
+    type: Line
+    count: AboveZero
+    purchase: PurchaseId | None = None  # else the plan's class
+    starts: Day | None = Field(default=None, alias="from")  # the day on which they are there
+
+
 class Quota(Entry):
     provider: Line | None = None
     type: Line
@@ -520,6 +537,7 @@ class Quota(Entry):
 class Supply(Entry):
     owned: Many[Owned] = ()
     committed: Many[Committed] = ()
+    ordered: Many[Ordered] = ()
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
     lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)

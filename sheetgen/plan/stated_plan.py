@@ -108,6 +108,16 @@ class Plan:
         row = self.types[name]
         return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
 
+    def ordered(self, instance: str) -> tuple[int, datetime.date] | None:
+        """The machines of a type that were ordered before, and the day on which the last of them is there."""
+        mine = [
+            order
+            for order in self.supply.ordered
+            if order.purchase and in_class(self.machine(order.type), order.purchase, self.policy.purchase) == instance
+        ]
+        days = [order.starts or datetime.date.min for order in mine]
+        return (sum(order.count for order in mine), max(days)) if mine else None
+
     @property
     def region(self) -> str:
         """The region of all machines; empty where none is named."""

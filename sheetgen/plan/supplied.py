@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -20,11 +21,27 @@ class Supplied:
 
     committed: Mapping[str, Array]
     gpus: Mapping[str, Array]
+    machines: Mapping[str, Sequence[tuple[int | None, Array]]]  # of each kind of GPU the sizes, and the GPUs in those
 
     def has(self, place: Placed, quarter: int) -> bool:
         """True where there is some of it in a quarter."""
         counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
         return any(count is not None and count[quarter] > 0 for count in counts)
+
+    def usable_gpus(self, gpu: str, gpu_count: int) -> Array | float:
+        """By quarter the owned GPUs whose machines can serve as machines of so many."""
+        parts = [gpus * (1.0 if size is None else size // gpu_count * gpu_count / size) for size, gpus in self._of(gpu)]
+        return sum(parts, 0.0)
+
+    def lost_instances(self, gpu: str, gpu_count: int) -> Array | float:
+        """By quarter the machines of so many GPUs that go with one owned machine: at least one."""
+        most: Array | float = 1.0
+        for size, gpus in self._of(gpu):
+            most = numpy.maximum(most, (gpus > 0) * ((size or 0) // gpu_count))
+        return most
+
+    def _of(self, gpu: str) -> Sequence[tuple[int | None, Array]]:
+        return self.machines.get(gpu, ())
 
     @property
     def is_any(self) -> bool:
@@ -51,6 +68,7 @@ def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
 def supplied(plan: Plan) -> Supplied:
     """The supply that serves all of each quarter."""
     committed, gpus = dict[str, Array](), dict[str, Array]()
+    machines = defaultdict[str, list[tuple[int | None, Array]]](list)
     for part in plan.supply.committed:
         name = plan.machine(part.type)
         committed[name] = committed.get(name, 0) + numpy.array([part.count * on for on, _ in live(plan, part)], float)
@@ -58,6 +76,11 @@ def supplied(plan: Plan) -> Supplied:
         counts = committed[base.instance] = numpy.array(committed.get(base.instance, numpy.zeros(len(plan.quarters))))
         counts[base.runs(len(counts))] += base.count
     for pool in plan.supply.owned:
-        gpu = plan.gpus[pool.id].id
-        gpus[gpu] = gpus.get(gpu, 0) + numpy.array([pool.count * on for on, _ in live(plan, pool)], float)
-    return Supplied(committed, gpus)
+        gpu = plan.gpus[pool.id]
+        serves = numpy.array([on for on, _ in live(plan, pool)], float)
+        gpus[gpu.id] = gpus.get(gpu.id, 0) + pool.count * serves
+        size = pool.gpus_per_machine or gpu.of_a_machine
+        whole = pool.count // size * size if size else pool.count
+        parts = ((size, whole), (pool.count - whole, pool.count - whole))
+        machines[gpu.id] += ((of_machine, count * serves) for of_machine, count in parts if count)
+    return Supplied(committed, gpus, machines)

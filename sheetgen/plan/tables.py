@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from sheetgen.catalog.hardware import GPUS_OF_A_MACHINE
 from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
@@ -39,7 +40,6 @@ CONSTANTS = {
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
-GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
 
 _TABLES = (
     Table("demand", ("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
@@ -285,7 +285,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
         if name not in types:
-            way = buying(plan, served, plan.class_of(name), quota_of(plan, name))
+            way = buying(plan, served, plan.class_of(name), quota_of(plan, name), plan.ordered(name))
             types[name] = Type(name, gpu, gpu_count, month_usd, way, served)
 
     for slot in sorted(hardware.placed):
@@ -299,7 +299,8 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(machine.gpu != gpu for machine in types.values()):
-            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count))
+            size = pool.gpus_per_machine or plan.gpus[pool.id].of_a_machine or GPUS_OF_A_MACHINE
+            add(f"owned {gpu}", gpu, min(size, pool.count))
     return tuple(types.values())
 
 
@@ -381,6 +382,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
             owned_usd[q] += pool.cost_per_quarter * share
             of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
     a_gpu = [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, numpy.zeros(n_quarters))) for machine in types]
+    lost = [supply.lost_instances(machine.gpu, machine.gpu_count) + numpy.zeros(n_quarters) for machine in types]
+    grid.put(("type", "quarter"), {"lost_instances": numpy.array(lost).reshape(-1, n_quarters)})
     paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
     grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
     base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
@@ -451,7 +454,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     grid.put(earlier, {"short": numpy.array(ordered).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
     gaps = grid.spread("gap", axes)
-    parts, rented = list[list[Bought]](), list[Rented]()
+    parts, rented = list[list[tuple[Buying, Bought]]](), list[Rented]()
     for t, way in enumerate(buyings):
         there = committed[t, :, 0]
         if way.term is not None or plan.week.is_flat:
@@ -466,8 +469,12 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
     for name, column in columns.items():
         grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    beyond = numpy.array([of_type[-1].late * (len(of_type) > 1) for of_type in parts]).reshape(pooled.shape)
-    grid.put(axes, {"late_beyond_quota": beyond})
+    for name, which in (("late_ordered", "before"), ("late_beyond_quota", "beyond")):
+        late = [
+            sum((part.late for of_part, part in of_type if of_part is getattr(way, which)), numpy.zeros(gaps[0].shape))
+            for way, of_type in zip(buyings, parts, strict=True)
+        ]
+        grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})
     grid.evaluate(others, axes)
     months = grid.spread("quarter_instance_month_usd", axes)
     paid = numpy.array([of_type.machine_months for of_type in of_types]).reshape(
@@ -572,10 +579,12 @@ def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     axes: Axes = ("type", "quarter", "case")
     kept, free = grid.spread("kept_instances", axes), dict[str, Any]()
     out = numpy.zeros(kept.shape)
-    gpus = supplied(plan).gpus
+    supply = supplied(plan)
     last = {machine.gpu: t for t, machine in enumerate(types)}
     for t, machine in enumerate(types):
-        left = free.get(machine.gpu, gpus.get(machine.gpu, numpy.zeros(kept.shape[1]))[:, None])
-        out[t] = needs.owned_instances(left, machine.gpu_count, kept[t], float(last[machine.gpu] == t))
+        left = free.get(machine.gpu, supply.gpus.get(machine.gpu, numpy.zeros(kept.shape[1]))[:, None])
+        usable = supply.usable_gpus(machine.gpu, machine.gpu_count) + numpy.zeros(kept.shape[1])
+        able = numpy.minimum(left, usable[:, None])
+        out[t] = needs.owned_instances(able, machine.gpu_count, kept[t], float(last[machine.gpu] == t))
         free[machine.gpu] = left - out[t] * machine.gpu_count
     grid.put(axes, {"owned_instances": out})

@@ -1,9 +1,9 @@
-"""Terms: the machines that are worth a price paid in every hour of a term, and what a mix orders for its base.
+"""Terms: which machines are worth a commitment, and what a mix (`buy: mix`) orders as its base.
 
-The machine that is needed in the most hours is the first, and so on. One is worth its term where the hours in which it
-is needed cost more as they are bought otherwise than the term does: at the quantile that is bought for the base of a
-mix, over all draws of the demand for a commitment. After the plan's end demand is as in its last quarter, and prices go
-on as they are expected to; a term of which more than half lies there is not looked at.
+Machines are ranked by the hours in which they are needed, the busiest first. A machine is worth a commitment where
+buying only those hours would cost more than the whole term. A mix judges that at the quantile of demand for which it
+buys, a commitment over all draws of demand. Beyond the plan's last quarter demand stays as it is there, and prices go
+on as expected; a term that lies more than half beyond the plan is not considered.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ from sheetgen.plan.stated_plan import Base, Plan
 
 
 def quarters_of_term(purchase: str, first: int, n_quarters: int) -> range:
-    """The quarters of a term by position, on past the plan's end; none where more than half of them lie there."""
+    """The positions of a term's quarters, also those after the plan's end; none where these are more than half."""
     term = QUARTERS_OF_TERM[purchase]
     return range(first, first + term if 2 * (n_quarters - first) >= term else first)
 
 
 def in_plan(ahead: range, n_quarters: int) -> Array:
-    """The quarters of the plan whose demand those of a term have."""
+    """For each quarter of a term the quarter of the plan whose demand it has: its own, or the last one."""
     return numpy.minimum(ahead, n_quarters - 1)
 
 
 def quarters_usd(plan: Plan, month_usd: float, quarters: range) -> Array:
-    """The cost of a machine in each of some quarters, on past the plan's end, where all hours are paid."""
+    """The cost of a machine in each of these quarters, also after the plan's end, where every hour is paid for."""
     return month_usd * numpy.array(plan.months_ahead(quarters))
 
 
 def worth_a_term(shares: Array, bought_usd: Array, term_usd: float) -> Array:
-    """By machine whether its term costs less than the hours in which it is needed. shares: by quarter of the term and
-    machine, of those hours; bought_usd: by quarter what all its hours cost otherwise; term_usd: a quarter of the
-    term."""
+    """By machine, True where its term costs less than buying the hours in which it is needed. shares: of all hours
+    those, by quarter of the term and machine; bought_usd: by quarter, what all its hours cost when bought; term_usd:
+    what a quarter of the term costs."""
     return numpy.asarray((shares * bought_usd[:, None]).sum(axis=0) > term_usd * len(shares))
 
 
 def wanted_for_terms(
     plan: Plan, purchase: str, shares: Array, bought_usd: Array, term_usd: Array, most: Array
 ) -> Array:
-    """By quarter the machines that are worth a term from then on, in its first quarter and over the whole of it; none
-    before a quarter in which something that is ordered today is there from the first day on. bought_usd, term_usd: by
-    quarter what one costs, the first on past the plan's end; most: by quarter those that a quota allows."""
+    """By quarter, the number of machines that are worth a term which begins there, both in its first quarter and over
+    its whole length; 0 for quarters whose first day comes before an order of today is delivered. bought_usd, term_usd:
+    what a machine costs in each quarter, bought_usd also after the plan's end; most: those that a quota allows in each
+    quarter."""
     wanted, day, n = numpy.zeros(len(shares)), there_on(plan, purchase), len(shares)
     for q, quarter in enumerate(plan.quarters):
         ahead = quarters_of_term(purchase, q, n)
@@ -60,9 +61,10 @@ def wanted_for_terms(
 def base_of(
     plan: Plan, instance: str, shares: Array, month_usd: float, months: Mapping[str, float], most: Array
 ) -> tuple[Base, ...]:
-    """The orders of a type for its base: in the class with a term in which the plan costs least, of those with the
-    same the shortest. shares: by quarter and machine, of the hours in which it is needed; month_usd: of one on demand;
-    months: by class what a month of one costs; most: by quarter those that a quota allows."""
+    """The orders of one instance type for the base of a mix, in the class whose term makes the plan cheapest; of equal
+    ones the shortest term. shares: of all hours those in which a machine is needed, by quarter and machine; month_usd:
+    a machine's month on demand; months: by class, its month in that class; most: those that a quota allows in each
+    quarter."""
     n = len(shares)
     bought = quarters_usd(plan, month_usd, range(n + max(QUARTERS_OF_TERM.values())))
     ways: list[tuple[Base, ...]] = [()]

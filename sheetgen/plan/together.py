@@ -165,12 +165,10 @@ class _Search:
         none = numpy.zeros(len(months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
         self.owned = supply.gpus
-        # The types of which some GPUs are owned: place, kind, GPUs of a machine.
-        self.gpus = [
-            (i, candidate.gpu.id, candidate.gpu_count)
-            for i, candidate in enumerate(place.candidate for place in types.values())
-            if candidate.gpu.id in supply.gpus
-        ]
+        # The types of which some GPUs are owned: place, kind, GPUs of a machine, GPUs that can serve as such.
+        candidates = [(i, place.candidate.gpu.id, place.candidate.gpu_count) for i, place in enumerate(types.values())]
+        self.gpus = [(i, gpu, n, supply.usable_gpus(gpu, n)) for i, gpu, n in candidates if gpu in supply.gpus]
+        self.lost = numpy.array([supply.lost_instances(gpu, n) + none for _, gpu, n in candidates])
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
@@ -311,13 +309,14 @@ class _Search:
         # Sums of parts that are taken off again leave a trace that is no machine.
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
         largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
-        needed = needs.needed_instances(*filled, *largest)
+        needed = needs.needed_instances(*filled, *largest, self.lost[used])
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, free = numpy.zeros(kept.shape), dict(self.owned)
-        for i, gpu, count in self.gpus:
+        for i, gpu, count, usable in self.gpus:
             if used[i]:
-                owned[..., place[i], :] = needs.owned_instances(free[gpu], count, kept[..., place[i], :], 0)
+                able = numpy.minimum(free[gpu], usable)
+                owned[..., place[i], :] = needs.owned_instances(able, count, kept[..., place[i], :], 0)
                 free[gpu] = free[gpu] - owned[..., place[i], :] * count
         committed = self.committed[used]
         short = needs.short_instances(needed, owned, committed)

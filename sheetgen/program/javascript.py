@@ -73,18 +73,13 @@ def print_function(formula: Formula) -> str:
     return f"({','.join(_inputs(formula))})=>{print_tree(formula.tree, formula.rows)}"
 
 
-def print_functions(formulas: Iterable[Formula]) -> str:
-    """A JavaScript array of formulas: the inputs of each, which inputs are rows, whether it gives text, and the
-    function."""
-    return "[\n" + ",\n".join(map(_print_entry, formulas)) + "\n]"
-
-
 def _inputs(formula: Formula) -> tuple[str, ...]:
     """The quantities that a formula reads, each once: `reading` may put one quantity in place of two."""
     return tuple(dict.fromkeys(formula.inputs))
 
 
-def _print_entry(formula: Formula) -> str:
+def print_entry(formula: Formula) -> str:
+    """A formula as a JavaScript object: its inputs, which of them are rows, whether it gives text, and the function."""
     return (
         f"{{inputs:{_json(_inputs(formula))},rows:{_json(formula.rows)},"
         f"isText:{_json(formula.display is TEXT)},value:{print_function(formula)}}}"
@@ -101,7 +96,7 @@ def print_programs(programs: Mapping[str, Program]) -> str:
 
     def columns(quantities: Iterable[Named]) -> str:
         entries = (
-            (name, functions.setdefault(_print_entry(formula), len(functions))) for name, formula in by_name(quantities)
+            (name, functions.setdefault(print_entry(formula), len(functions))) for name, formula in by_name(quantities)
         )
         return "[" + ",".join(f"[{_json(name)},FUNCTIONS[{place}]]" for name, place in entries) + "]"
 

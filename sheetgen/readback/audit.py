@@ -30,6 +30,7 @@ _TOKEN = re.compile(rf"""("(?:[^"]|"")*"|(?<![\w.$])(?:{_SHEET})?\$?[A-Z]{{1,3}}
 _CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
 _LOGICAL = re.compile(r"\b(true|false)\(\)")  # as LibreOffice writes TRUE and FALSE
+_NEWER = re.compile(r"(?:_xlfn\.)?\bnorm\.(s\.inv|dist)\(")  # as Gnumeric writes NORMSINV and NORMDIST
 # The load of the first sheet as built, which stands where a yellow cell names none.
 AS_BUILT = re.compile(r"calc_built_\w+", re.IGNORECASE)
 Numbers: TypeAlias = numpy.typing.NDArray[numpy.int64]
@@ -90,6 +91,12 @@ def _without_braces(text: str) -> str:
     return text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
 
 
+def _as_built(text: str) -> str:
+    """A piece of a formula without what other programs spell otherwise: blanks, capital letters, names of functions."""
+    text = _LOGICAL.sub(r"\1", _BLANKS.sub("", text).lower())
+    return _NEWER.sub(lambda name: f"norm{name[1].replace('.', '')}(", text) if "norm." in text else text
+
+
 @functools.lru_cache(maxsize=100_000)
 def _parsed(text: str, here: str) -> Parsed:
     pieces = tuple(_TOKEN.split(text))
@@ -98,7 +105,7 @@ def _parsed(text: str, here: str) -> Parsed:
     targets: list[Target] = []
     sheet = here
     for between, token in zip(pieces[::2], (*pieces[1::2], '""'), strict=True):
-        between = _LOGICAL.sub(r"\1", _BLANKS.sub("", between).lower())
+        between = _as_built(between)
         is_text = token[0] == '"'
         template += (between, token if is_text else MARK)
         if is_text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TypedDict
 
 from sheetgen.answer.solution import short_tokens
 from sheetgen.question.discounts import CELL
@@ -26,6 +27,44 @@ SECTIONS = {
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
 OF_ENGINE = "n_params"  # columns whose heads are the ends of one phrase: parameters active, in layers ...
 ARROW = " -> "
+
+
+class WhatChanged(TypedDict):
+    """The keys that every change has."""
+
+    name: str
+    label: str
+    before: Raw
+    after: Raw
+    words: str
+
+
+class ChangeRecord(WhatChanged, total=False):
+    """One thing that changed, with its figures and its place where it has some."""
+
+    change_fraction: float | None
+    change_usd: float | None
+    model: str
+    workload: str
+    tier: int | list[int] | None
+    instance: str
+    purchase: str
+    what: str
+    before_date: str | None
+    after_date: str | None
+    row: str
+    column: str
+    also: Raw
+
+
+class ComparedRecord(TypedDict):
+    """One of the two sheets: its file, its kind, and what it was made with."""
+
+    file: str
+    kind: str
+    as_of: str | None
+    version: str | None
+    catalog_sha256: str
 
 
 @dataclass(frozen=True)

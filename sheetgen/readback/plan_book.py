@@ -47,7 +47,7 @@ class PlanBook:
 
     path: str
     record: Mapping[str, Raw]
-    version: str
+    version: str  # of the sheetgen that built it
     catalog_sha256: str
     typed: Mapping[str, Typed]  # by name without in_
     results: Mapping[str, Raw]  # what it says now, by name without rec_
@@ -144,14 +144,16 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-VALUE = "its cell"
+VALUE = "its cell"  # how messages name a typed value; the place and the label before them say which
 
 
 def _without_subject(problem: str) -> str:
+    """A message on a value without its first words, which the place and the label replace."""
     return problem.removeprefix(f"{VALUE} ")
 
 
 def _read(typed: Typed, row: Yellow, from_1904: bool) -> Raw:
+    """The value that was typed, as its kind reads it; None for a cell that may be blank and is."""
     value = value_of(typed.cell, row.kind.holds, from_1904)
     if value is None and row.kind.blank:
         return None

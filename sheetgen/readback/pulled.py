@@ -44,7 +44,6 @@ from sheetgen.readback.read_book import (
 from sheetgen.report.build_page import build_page
 from sheetgen.sizing import targets
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES, number_text
-from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)
 HEADLINE = "headline"
@@ -525,7 +524,6 @@ class Pulled:
         return self.snapshot.catalog_sha256 != self.before.question.catalog_sha256
 
 
-@gc_paused()
 def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulled:
     """Read, compare, solve and audit a workbook. `models` are named anew where it was built from files.
 

@@ -31,7 +31,6 @@ from sheetgen.readback.pulled_words import MOST_FORMULAS, yaml_text
 from sheetgen.readback.read_book import read_every_cell
 from sheetgen.units import count
 from sheetgen.version import VERSION
-from sheetgen.writers.formats import gc_paused
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,8 @@ class PulledPlan:
         if self.every is None:
             return ()
         findings_as_built = findings(solved_plan(self.built))
-        with gc_paused():
-            anew = build_plan_book(findings_as_built, plan_page(findings_as_built), self.book.record)
-            return audit(anew, anew, self.every, same_catalog=True).overwritten
+        anew = build_plan_book(findings_as_built, plan_page(findings_as_built), self.book.record)
+        return audit(anew, anew, self.every, same_catalog=True).overwritten
 
     @property
     def record_as_built(self) -> Mapping[str, Raw] | None:

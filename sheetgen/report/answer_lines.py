@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import MORE, committed_usd
-from sheetgen.formula import is_text
+from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
@@ -21,7 +21,7 @@ from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
-from sheetgen.report.precision_words import unknown_checkpoint_words
+from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
@@ -147,9 +147,10 @@ _INTERRUPTED = template(
     "Spot can be taken away any time; that is not counted.[usual? On demand it is {month}.]", usual=is_text(q.month)
 )
 _WAY = template(
-    "{month}: {what}[rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
+    "{month}: {what}[best? (same service)][rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
     cheaper_still=is_text(q.further),
     rented=is_text(q.rent),
+    best=q.is_best == 1,
 )
 _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
@@ -157,19 +158,23 @@ _LONGER = template(
 )
 _PUBLISHED = template(
     f"[served?[same?the same machines in {{dtype}}|{{month}} in {{dtype}}: {{rent}}][surer?, {{sure}}]|in {{dtype}} "
-    f"[held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]].",
+    f"[held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]][told?; {{own}} [gained?{{gains}}|buys nothing here]].",
     served=is_text(q.month),
     same=q.is_same == 1,
     surer=is_text(q.sure),
     held=q.is_held > 0,
+    told=q.is_told == 1,
+    gained=is_text(q.gains),
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
+    "[worth?yes|no]: {rent} for a day, {usd}[bound? ({sold_as})]: "
+    "[decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
     "unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
     "no money hangs on it].",
+    worth=q.is_worth_it == 1,
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
@@ -316,6 +321,8 @@ class Shown(NamedTuple):
     has_run: bool = True  # the answer's own machines, where they are measured
     has_target: bool = True  # the target that sets the price
     has_ways_in_full: bool = True  # ways in more than their short form
+    has_gains: bool = True  # what the recommended weights buy at the same price
+    has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
     has_full: bool = True  # the times of a rate with every place taken
@@ -339,7 +346,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
-        ("published", _published(question, cell)),
+        ("published", _published(question, cell, shown.has_gains)),
         ("if", _other_loads(question, cell, shown.has_known)),
         ("measure", _measure(question, cell, shown.has_run)),
         ("hosted", _hosted(question, cell, shown.has_host_facts) if cell.hosted or shown.has_no_host else ()),
@@ -554,7 +561,8 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     is_spot = question.instances[cell.answer.instance].purchase == SPOT
     every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
-    elsewhere = [way for way in cell.pay_less if way.kind == "provider"]
+    elsewhere = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
+    every += [way for way in cell.as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
     ways = [_way(question, cell, way, shown) for way in (*every, *elsewhere) if way in told]
@@ -581,6 +589,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
         further=other_words(further) if further else "",
         further_month=amount(further.monthly_usd) if further else "",
         cheaper_still=further is not None,
+        is_best=int(shown.has_best and way == cell.cheapest_same),
     )
     return str(sentence)
 
@@ -631,7 +640,7 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other)))
 
 
-def _published(question: Question, cell: CellRecord) -> Iterator[str]:
+def _published(question: Question, cell: CellRecord, has_gains: bool) -> Iterator[str]:
     other, published = cell.as_recommended, cell.as_published
     is_said = other and published and (other.instance, other.n_instances) == (published.instance, published.n_instances)
     if published and not is_said:
@@ -647,6 +656,9 @@ def _published(question: Question, cell: CellRecord) -> Iterator[str]:
             rent=f"{published.n_instances or 0:,}x {published.instance}",
             served=published.instance is not None,
             held=published.is_held,
+            is_told=int(has_gains and same_money(published.monthly_usd or 0, answer.monthly_usd)),
+            own=wording.weights_name(question.model_of(cell.row).model, cell.weight_dtype),
+            gains=weights_gains(cell),
         )
         yield str(sentence)
 
@@ -701,13 +713,14 @@ def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[st
     of the answer; nothing where that stands beside the certainty. has_run: name the answer's own machines."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
-    run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
+    run, cheaper, margin = measure.run, measure.decider, cell.at_level(MARGIN)
     even = cell.at_level(EVEN)
     amount = amounts_of(question.settings)
     higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
         rent=rented(run) if has_run or run.instance != cell.answer.instance else _of_these(run.n_instances),
         usd=amount(run.usd),
+        is_worth_it=int(measure.is_worth_it),
         sold_as=run.purchase,
         bound=run.purchase != ON_DEMAND,
         decided=cheaper is not None or margin is None or bool(higher),

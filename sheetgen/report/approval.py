@@ -32,11 +32,11 @@ from sheetgen.report.page import (
     joined,
     words,
 )
-from sheetgen.report.pay_less_words import TERMS, plain_words
+from sheetgen.report.pay_less_words import MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
-from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -55,23 +55,39 @@ _YEAR = template(
     "[taken?, taken away at any time].[raised? Rent {rent} a month, {contingency}.]",
     free=q.purchase == ON_DEMAND,
     bound=is_text(q.term),
-    longer=q.purchase != "reserved-1yr",
+    longer=is_text(q.binds),
     taken=q.purchase == SPOT,
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough[open?, else up to {higher}].[tested? Measured on day one, too.]",
+    "{sure} to be [short?large and ]fast enough.[tested? Tested on day one.]",
     short=q.is_short == 1,
-    open=is_text(q.higher),
     tested=q.is_tested == 1,
 )
-_LESS_ONLY = template("Elsewhere less only {conditions}.")
+_WHY = template(
+    "[near?Within {near:percent} of the cheapest|Cheapest] of {n_offers} offers by {providers} that [even?has an even "
+    "chance|is {confidence:percent} sure]",
+    near=q.is_near == 1,
+    even=q.is_even == 1,
+)
+_BESIDE = template(
+    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; another GPU or supplier "
+    "costs {costs}].",
+    lower=is_text(q.usd),
+    other=is_text(q.costs),
+)
+_SMALLER = template(
+    "[cheaper?Quality is not compared: {models}, page 2|Quality of smaller models is not compared].",
+    cheaper=is_text(q.models),
+)
+_COSTS = template("{model} costs {usd}")
+_LESS_ONLY = template("Cheaper, if you allow it: {conditions}.")
 _ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}] a month|{month} a month is enough; "
+    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}]|{month} is enough; "
     "if not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
@@ -91,18 +107,18 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names} each move up to {usd} a month")
+_SHARED = template("{names} each move up to {usd}")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
     carried=q.carried == 1,
 )
 _ASKING = template(
-    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour at "
-    "the peak, {at_once} at once."
+    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak, {at_once} at "
+    "once."
 )
 _ENOUGH = template(
-    "At least {users:grouped} {users:person|people} who ask {times} times daily: {per_hour} {requests} an hour at peak."
+    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
     f"First word{sentences.BEYOND} {{wait}}",
@@ -111,23 +127,28 @@ _SPEED = template(
 )
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One machine fails: [counted?{left} of {asked} still served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; with a spare: {usd} a month[less?, below the margin].",
+    "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
+    "all]]|The machine fails: nothing is served]; with a spare: {usd}[less?, below the margin].",
     several=q.n_instances > 1,
     less=q.is_less == 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
+_TOO_SLOW = template(
+    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more.",
+    short=q.is_short == 1,
+    risk=sentences.left_to_chance,
+)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?the last waits {last}; without waits ]{usd} a month.", waits=is_text(q.last)
+    "All {users} at the same moment: [waits?the last waits {last}; without waits ]{usd}.", waits=is_text(q.last)
 )
 _QUALITY = template(
-    "The compressed model may answer worse: uncompressed[served? {usd} more a month|, nothing serves it].",
+    "Compression may cost quality: uncompressed[served? {usd} more|, nothing serves it].",
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "No measurements [started?of speed ]on this GPU: [other?with them from {usd} a month[named?, {rent}]|a "
+    "No measurements [started?of speed ]on this GPU: [other?with them from {usd}[named?, {rent}]|a "
     "day of it costs {usd}].",
     started=q.is_started == 1,
     other=q.is_other == 1,
@@ -135,8 +156,6 @@ _NEVER_MEASURED = template(
 )
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
-_EXCLUDED = "tax, storage, network, staff"
-_SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
     "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe}|"
     ": no such price].][exchanged? {exchange}.]",
@@ -150,9 +169,9 @@ SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
     "test": _TEST,
     "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
-    "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY, "reserve": _RESERVE, "bound": _BOUND,
-    "never_measured": _NEVER_MEASURED,
-    "excluded": template(f"Not in the price: {_EXCLUDED}."),
+    "too_slow": _TOO_SLOW, "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY,
+    "reserve": _RESERVE, "bound": _BOUND, "never_measured": _NEVER_MEASURED,
+    "excluded": template("Not in the price: {costs}."),
 }  # fmt: skip
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # the unit of a mover follows it
 
@@ -181,6 +200,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
+        why=_why(record, question, cell),
+        reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
         warnings=() if even else tuple(wording.measure_words(cell, question.settings.confidence))[:1],
         sized=full_money(cell.answer.monthly_usd),
@@ -191,8 +212,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         ways=tuple(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
-        excluded=_EXCLUDED,
-        spare=_spare(question, cell),
+        excluded=listed(record.not_in_price),
         basis=_basis(
             question,
             [cell],
@@ -214,7 +234,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
-        excluded=_EXCLUDED,
+        excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
     )
 
@@ -234,7 +254,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
         serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
-        excluded=_EXCLUDED,
+        excluded=listed(record.not_in_price),
         basis=_basis(question, cells, month=month),
     )
 
@@ -295,6 +315,11 @@ def _margin(cell: CellRecord) -> AtConfidence | None:
     return None if margin is None or _is_sure(cell, margin) else margin
 
 
+def _next_step(question: Question, cell: CellRecord) -> AtConfidence | None:
+    """The surer answer that may follow this one; None too where this one binds."""
+    return None if question.settings.purchase in TERMS else _margin(cell)
+
+
 def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
     """True where the answer needs no margin: it is sure itself, or the surer one rents the same machines in another
     layout."""
@@ -316,10 +341,54 @@ def _even_month(question: Question, cell: CellRecord) -> Text:
     return _shown(question, even.monthly_usd) if even and is_less else NONE
 
 
+def _why(record: Record, question: Question, cell: CellRecord) -> Cell:
+    """The rule by which the answer is taken: the cheapest offer at the confidence, or one near it."""
+    providers = dict.fromkeys(wording.provider_name(candidate.provider) for candidate in record.candidates)
+    cheapest, settings = cell.cheapest, question.settings
+    is_near = cheapest is not None and not same_money(cheapest.monthly_usd, cell.answer.monthly_usd)
+    return _WHY.fill(
+        near=settings.near_tie_fraction,
+        is_near=int(is_near),
+        n_offers=len(record.candidates),
+        providers=listed(list(providers))
+        if len(providers) <= wording.SHOWN_PROVIDERS
+        else f"{len(providers)} suppliers",
+        is_even=int("impossible" in cell.measure_first),
+        confidence=settings.confidence,
+    )
+
+
+def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequence[Card]) -> Iterator[Cell]:
+    """The price of what was not taken: less certainty, another GPU or supplier, and the cheaper models of the sheet,
+    the cheapest and the next below."""
+    lower = next((way for way in cell.pay_less if way.kind == "less_sure"), None)
+    other = cell.runner_up
+    yield _BESIDE.fill(
+        usd=_shown(question, lower.monthly_usd) if lower else NONE,
+        sure=str(sure(lower.chance if lower and lower.chance is not None else EVEN)),
+        lower=lower is not None,
+        costs=_shown(question, other.monthly_usd) if other else NONE,
+        other=other is not None,
+    )
+    usd = cell.answer.monthly_usd
+    beside = zip(cards, record.headline_cells, strict=True)
+    priced = [(one.chosen.monthly_usd, card.model) for card, one in beside if one.chosen]
+    cheaper = sorted(pair for pair in priced if pair[0] < usd)
+    shown = [
+        _COSTS.fill(model=model, usd=_shown(question, month)) for month, model in (*cheaper[:1], *cheaper[1:][-1:])
+    ]
+    yield _SMALLER.fill(models=joined(", ", shown) if shown else NONE, cheaper=bool(shown))
+
+
 def _less_only(question: Question, cell: CellRecord) -> Text:
     """The conditions under which other hardware costs less; NONE where there is none."""
-    ways = ((way, plain_words(way, question, cell).only_if) for way in cell.pay_less)
-    conditions = [words("{}: {}", condition, full_money(way.monthly_usd)) for way, condition in ways if condition]
+    conditions: list[Cell] = []
+    for way in cell.pay_less:
+        worded = plain_words(way, question, cell)
+        if worded.only_if:
+            conditions.append(words("{}, {}", worded.only_if, full_money(way.monthly_usd)))
+        if way.further is not None:
+            conditions.append(words("{}, {}", worded.further_if, full_money(way.further.monthly_usd)))
     return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
 
 
@@ -332,14 +401,7 @@ def _is_tested(cell: CellRecord) -> bool:
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     """The options: as sized, with a margin where that costs more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
-    is_bound = question.settings.purchase in TERMS
-    surer = None if is_bound else _margin(cell)
-    yield _as_sized(
-        question,
-        cell,
-        higher=_shown(question, surer.monthly_usd) if surer else NONE,
-        is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND,
-    )
+    yield _as_sized(question, cell, is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND)
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
@@ -348,7 +410,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         name, reply = "Approve with a margin", "with margin"
         yield _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
     if cell.measure is not None:
-        run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
+        run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
             machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
             requests=_requests(question, cell),
@@ -363,13 +425,17 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         )
         rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
-        yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
+        decides = cell.measure.decides_usd or 0
+        worth = sentences.measure_worth.fill(
+            is_worth_it=int(cell.measure.is_worth_it), decides=_shown(question, decides), decided=decides > 0
+        )
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
 
 
-def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE, is_tested: bool = False) -> Option:
-    """The option of the answer. higher: the month of the next step if the answer proves too slow."""
+def _as_sized(question: Question, cell: CellRecord, is_tested: bool = False) -> Option:
+    """The option of the answer."""
     is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
-    return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, higher, is_tested)
+    return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, is_tested)
 
 
 def _rental(
@@ -380,7 +446,6 @@ def _rental(
     reply: str,
     is_short: bool,
     year_usd: float,
-    higher: Text = NONE,
     is_tested: bool = False,
     is_alone: bool = False,
 ) -> Option:
@@ -390,19 +455,18 @@ def _rental(
     year = _YEAR.fill(
         year=_approved(question, year_usd),
         term=TERMS.get(purchase, ""),
-        binds=full_money(committed_usd(purchase, usd)),
+        binds=full_money(committed_usd(purchase, usd)) if MONTHS.get(purchase, 0) > MONTHS_IN_A_YEAR else NONE,
         rent=full_money(usd),
         contingency=contingency,
-        purchase=purchase,
+        purchase=purchase if rental is cell.answer else "",
         bound=purchase in TERMS,
+        longer=MONTHS.get(purchase, 0) > MONTHS_IN_A_YEAR,
         raised=bool(contingency),
     )
     alone = (_ALONE.fill(),) if is_alone else ()
     certainty = _SURE.fill(
         sure=capital(str(sure(rental.chance))),
         short=is_short,
-        higher=higher,
-        open=bool(higher),
         tested=is_tested,
     )
     price = _approved(question, usd)
@@ -524,14 +588,16 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
 
 
 def _ways(cell: CellRecord) -> Iterator[PayLess]:
-    """The ways to pay less, and beside the best term the others that save, the shortest first."""
+    """The ways to pay less, and beside the best term the others that save, the shortest first; beside a way that is
+    less sure than the answer the one of its kind that is as sure."""
     for way in cell.pay_less:
-        terms = [way, *cell.other_terms] if way.kind == "term" else [way]
-        yield from sorted(terms, key=lambda term: MONTHS.get(term.detail, 0))
+        others = cell.other_terms if way.kind == "term" else ()
+        alike = [way, *others, *(surer for surer in cell.as_sure if surer.kind == way.kind)]
+        yield from sorted(alike, key=lambda term: MONTHS.get(term.detail, 0))
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    row, (change, loses, needs, _) = way_row(question, cell, way), plain_words(way, question, cell)
+    row, (change, loses, needs, *_) = way_row(question, cell, way), plain_words(way, question, cell)
     rented: Text = priced_for(question, cell) if way.kind == "hosted" else row.rent
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
@@ -571,6 +637,11 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """Risks, each with its cost."""
     answer, usd = cell.answer, cell.answer.monthly_usd
+    surer = _next_step(question, cell)
+    if surer is not None:
+        more = full_money(surer.monthly_usd - usd)
+        is_short = int(wording.is_short(answer))
+        yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
     if question.settings.survive:
         yield _SURVIVED.fill(lost=wording.lost(question))
     else:
@@ -609,8 +680,8 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 def _is_below_margin(question: Question, cell: CellRecord, usd: float) -> bool:
     """True where a month costs less than the surer answer, where that is offered."""
-    margin = _margin(cell)
-    return margin is not None and question.settings.purchase not in TERMS and usd < margin.monthly_usd
+    margin = _next_step(question, cell)
+    return margin is not None and usd < margin.monthly_usd
 
 
 def _served_without_one(cell: CellRecord) -> float:
@@ -619,12 +690,6 @@ def _served_without_one(cell: CellRecord) -> float:
     answer = cell.answer
     lost = answer.n_instances / answer.n_replicas if answer.spans_machines else 1
     return answer.served_at_target * (answer.n_instances - lost) / answer.n_instances
-
-
-def _spare(question: Question, cell: CellRecord) -> Text:
-    if question.settings.survive:
-        return ""
-    return _SPARE.fill(usd=full_money(cell.answer.monthly_usd / cell.answer.n_instances))
 
 
 def _basis(
@@ -648,7 +713,7 @@ def _basis(
     of_terms = min((notes.price_date(candidate) for candidate in in_class if candidate), default="")
     exchange = ""
     if settings.currency != "USD":
-        dollars = f": {month} a month" if month else ""  # a text, which stays in dollars
+        dollars = f": {month}" if month else ""  # a text, which stays in dollars
         exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),

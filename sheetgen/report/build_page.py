@@ -63,7 +63,8 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         load_note=headline_table.load_note(record, question),
         published_dtype=headline_table.published_dtype(record, question),
         as_of=question.as_of.isoformat(),
-        price_banner=notes.price_banner(question, stale_after),
+        price_banner=notes.price_banner(question, stale_after, record.oldest_price_as_of),
+        oldest_price=record.oldest_price_as_of or "",
         version=VERSION,
         catalog=question.catalog_sha256[:8],
         unit=UNIT_NAMES[question.settings.units],
@@ -107,7 +108,7 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
         "as_measured": tuple(f"{text}." for text in notes.as_measured(question)),
-        "assumed": tuple(notes.most_assumed(question, any(cell.needs_reservation for cell in record.cells))),
+        "assumed": tuple(notes.most_assumed(record, question)),
         "contingency": wording.contingency_words(question.settings.contingency_fraction),
     }
 

@@ -21,7 +21,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
-from sheetgen.report.wording import instance_name, named_size
+from sheetgen.report.wording import named_size, provider_of
 from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, GIB, PURCHASES
 
@@ -225,18 +225,23 @@ def _has_gpus_left(question: Question, n: Numbers) -> bool:
 
 
 def _larger_machine(fix: guidance.Fix, question: Question, n: Numbers) -> Iterator[Fix]:
-    """The cheapest candidate with more memory in all than the rented machine, and no cheaper, as what is cheaper was
-    passed over; nothing where there is none."""
-    rented = question.instances[n["instance"]]
+    """The machine of `larger_than` in place of the rented one; nothing where there is none."""
+    larger = larger_than(question, question.instances[n["instance"]])
+    if larger is None:
+        return
+    usd, machine = larger
+    price = amounts_of(question.settings)(usd)
+    words = f"{machine.gpu_count}× {machine.gpu.short_name}, {provider_of(machine.instance)}: {price} a month"
+    yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
+
+
+def larger_than(question: Question, rented: Candidate) -> tuple[float, Candidate] | None:
+    """The cheapest candidate with more memory in all than a rented machine, and no cheaper, as what is cheaper was
+    passed over, with its $ a month; None where there is none."""
     least_usd = _month(question, rented)
     priced = [(_month(question, machine), machine) for machine in question.candidates]
     larger = [(usd, machine) for usd, machine in priced if usd >= least_usd and _memory(machine) > _memory(rented)]
-    if not larger:
-        return
-    usd, machine = min(larger, key=lambda offer: offer[0])
-    name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
-    words = f"{machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
-    yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
+    return min(larger, key=lambda offer: offer[0], default=None)
 
 
 def _memory(machine: Candidate) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess, Record
 from sheetgen.catalog.hardware import Workload
+from sheetgen.formula import same_money
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import Rate
 from sheetgen.report import sentences, wording
@@ -75,7 +76,8 @@ def _at_margin(cell: CellRecord) -> Text:
     at_sure = cell.at_level(wording.MARGIN)
     if at_sure is None:
         return NONE
-    return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else wording.full_money(at_sure.monthly_usd)
+    is_same = cell.answer.chance >= wording.MARGIN or same_money(at_sure.monthly_usd, cell.answer.monthly_usd)
+    return THE_SAME if is_same else wording.full_money(at_sure.monthly_usd)
 
 
 def even_answer(cell: CellRecord) -> AtConfidence | None:

@@ -62,11 +62,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
     "hardware_words": sentences.hardware_words,
+    "measure_worth": sentences.measure_worth,
     **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
     **{f"way_{kind}": way.what for kind, way in WAYS.items()},
     # A number of months comes as it is shown.
     **{f"gives_up_{kind}": way.gives_up.saying(pays_after_months="{months}") for kind, way in WAYS.items()},
     **{f"request_{name}": sentence for name, sentence in approval.SENTENCES.items()},
+    "cheapest_same": pay_less_words.CHEAPEST_SAME,
     "rented": template("{rent}, {provider}"),
     "year": template(
         "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",
@@ -93,6 +95,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "waits": sentences.waits,
     "same_moment": sentences.same_moment.saying(people="{people:grouped}", places="{places:grouped}"),
+    "weights_gains": sentences.weights_gains,
     "fast_enough": template("{sure} to be fast enough"),
     "scale": template(
         "Asked {asked:percent}, the mark; {found}[more?; "
@@ -102,9 +105,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "rounded_chance": sentences.rounded_chance,
     "paid_quality": template(
-        "{dtype} is compressed and may answer slightly worse: compare. As published, in {published}, "
-        "[held?{month} a month on {rent}|nothing serves it within the targets].",
-        held=is_text(q.month),
+        "{weights_reason} {dtype} is compressed and may answer slightly worse: compare.",
+        weights_reason=sentences.weights_reason,
     ),
     "fastest": template("Fastest: {changed}: {rent}, {provider}, {month} a month, {sure}."),
     "slower_tokens": template("{pace} ms a token, not {pace_now}"),
@@ -136,10 +138,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared_full": template("At most {most} are compared: remove one first."),
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
-        "[advised?Measure first|Or measure first][impossible?, as nothing is {confidence:percent} sure to serve this]"
-        "[one_each?, as each machine would have one request]: {usd} once on {rent}. {test}"
-        "[passes? It passes if {passed} at the load of the peak.]",
-        advised=q.is_advised == 1,
+        "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
+        "[one_each?, as each machine would have one request]: {usd} once, on {rent}, decides "
+        "[decided?up to {decides} a month|no money]. {test}[passes? It passes if {passed} at the load of the peak.]",
+        worth=q.is_worth_it == 1,
+        decided=is_text(q.decides),
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
         passes=is_text(q.passed),
@@ -328,7 +331,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
         "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[aged?, "
-        "the oldest {age} days old on {day}].] Not in them: tax, storage, network, staff. A month has {hours} hours.",
+        "the oldest {age} days old on {day}].] Not in them: {costs}. A month has {hours} hours.",
         priced=is_text(q.lists),
         aged=is_text(q.age),
     ),

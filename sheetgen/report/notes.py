@@ -15,7 +15,7 @@ from sheetgen.question.overrides import BY_READER
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import Cell, InstanceRow, Source, words
-from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS
+from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS, listed
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
@@ -62,14 +62,13 @@ def _where(question: Question) -> str:
     return f" in {shown(question.filters.region)}" if question.filters.region else ""
 
 
-def price_banner(question: Question, stale_after_days: float) -> str:
-    """The purchase class, the oldest date of all candidates' prices, and the numbers of prices without a date, old, or
-    implausible."""
+def price_banner(question: Question, stale_after_days: float, oldest: str | None) -> str:
+    """The purchase class, the oldest date of the answers' prices, and of all candidates the numbers of prices without
+    a date, old, or implausible."""
     candidates = question.candidates
-    dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
     prices = f"{question.settings.purchase} prices{_where(question)}{wording.discounted('', question)}"
-    parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
+    parts = [prices + (f", the oldest in use of {oldest}" if oldest else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
@@ -158,7 +157,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
             if candidate.brought
         }
         lists = (f"of {provider} from {origin}" for provider, origin in own.items())
-        yield "; ".join([f"Prices of {', '.join(dates)}", *lists])
+        yield "; ".join([f"Prices, terms too, of {', '.join(dates)}", *lists])
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -214,11 +213,8 @@ def price_date(candidate: Candidate) -> str:
 _WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known", PUBLISHED: "as published"}
 
 
-def most_assumed(question: Question, needs_reservation: bool = False) -> Iterator[str]:
-    """The assumptions that decide most, in words.
-
-    needs_reservation: whether some load takes more machines than one may expect to find free.
-    """
+def most_assumed(record: Record, question: Question) -> Iterator[str]:
+    """The assumptions that decide most, in words."""
     settings, engine = question.settings, question.engine
     times = question.workloads[question.headline[0]].requests_per_user_per_day
     if (active := settings.active_fraction) is None:
@@ -237,9 +233,9 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
     weights = _WEIGHTS.get(settings.weight_dtype, f"in {settings.weight_dtype}")
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights {weights}."
     price = f"{wording.discounted(PURCHASES[settings.purchase].words, question)}{_where(question)}"
-    lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
-    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
-    if needs_reservation:
+    lacks = listed(record.not_in_price, " or ")
+    yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without {lacks}."
+    if any(cell.needs_reservation for cell in record.cells):
         most = wording.plain(question.reference.assumption("reservation_above_instances"))
         yield f"More than {most} machines: ask the provider before you promise them."
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -370,7 +369,9 @@ class Request:
     sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
     subject: Text = ""  # "For approval: $30,572 a month to run Llama 3.1 70B"; "" where one is to be chosen
     options: tuple[Option, ...] = ()
-    less_only: Text = NONE  # under which conditions others take less, beside the options
+    why: Text = ""  # "The cheapest of 52 offers by AWS, Azure and GCP that is 70% sure"
+    reasons: tuple[Text, ...] = ()  # the price of what was not taken
+    less_only: Text = NONE  # under which conditions others take less
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
@@ -380,8 +381,7 @@ class Request:
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()
     risks: tuple[Text, ...] = ()
-    excluded: Text = ""  # "tax, storage, network, staff": costs that are not in the price
-    spare: Text = ""  # "a spare machine ($40,179 a month)", which is not either
+    excluded: Text = ""  # "tax, storage, network, staff and a spare machine": costs that are not in the price
     basis: Text = ""  # of which days the prices are
 
 
@@ -451,6 +451,7 @@ class Page:
     load_note: tuple[Text, ...]  # under the first table: the load in people and an hour, a day of measuring
     as_of: str
     price_banner: str
+    oldest_price: str  # date of the oldest price in the answers; "" where none has one
     version: str
     catalog: str  # first 8 of its hash
     unit: str  # GiB or GB
@@ -533,8 +534,8 @@ class Page:
         for row in self.instances:
             days.setdefault(f"{row.provider} {row.region}".strip(), []).append(row.price_date)
         places = [f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items()]
-        dated = [age for day in chain.from_iterable(days.values()) if (age := self._age(day)) is not None]
-        return ", ".join([*places, *([f"the oldest {max(dated)} days old"] if dated else [])])
+        age = self._age(self.oldest_price)
+        return ", ".join([*places, *([f"the oldest {age} days old"] if age is not None else [])])
 
     def _age(self, day: str) -> int | None:
         """The age in days; None where there is no date, as of a price that was typed in."""

@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
+from sheetgen.answer.confidences import is_below
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF
+from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hours_lost
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, provider_of, sure
+from sheetgen.report.wording import MARGIN, provider_of, rent, sure
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
@@ -34,6 +35,7 @@ class Way(NamedTuple):
     loses: Template
     needs: Template = template("")
     only_if: Template = template("")
+    further_if: Template = template("")
 
 
 class PlainWords(NamedTuple):
@@ -44,6 +46,7 @@ class PlainWords(NamedTuple):
     loses: str
     needs: str
     only_if: str
+    further_if: str
 
 
 _SOME_QUALITY = template("quality: test it first")
@@ -83,9 +86,9 @@ WAYS: dict[str, Way] = {
             doubted=is_text(q.sure),
         ),
         template("nights and weekends; every start takes some {start_minutes} minutes"),
-        template(f"working hours{_DOUBTED}", doubted=is_text(q.sure)),
+        template(f"working hours ({{working_hours}} of {{hours}}){_DOUBTED}", doubted=is_text(q.sure)),
         template("working hours alone"),
-        template("nights, weekends"),
+        hours_lost,
     ),
     "term": Way(
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
@@ -93,7 +96,7 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            f"[longer?{{year}} a year; ][elsewhere?{{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
+            f"[longer?{{year}} a year; ][elsewhere?at {{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
             longer=is_text(q.year),
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
@@ -124,11 +127,13 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "if [is_vendor?our software runs on {other}|[is_gpu?we may use {other}|we may buy at {other_provider}]]"
-            "[less_sure?, {few} sure]",
+            "[is_vendor?our software on {other}|[is_gpu?{other}|buying at {other_provider}]][less_sure? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             less_sure=q.is_less_sure == 1,
+        ),
+        template(
+            "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
     "own": Way(
@@ -144,7 +149,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-        only_if=template("if our data may go to {host}"),
+        only_if=template("our data at {host}"),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
@@ -152,6 +157,16 @@ OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give t
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
+# Which way is the best where nothing but the way to pay may change, and that savings do not add up.
+CHEAPEST_SAME = template(
+    "[any?Cheapest with the same answers, as sure, at all hours and where requested: {what}, {month} a month, {rent}; "
+    "gives up {gives_up}|No cheaper way has the same answers, as sure, at all hours and where requested]."
+    "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
+    "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
+    any=is_text(q.what),
+    hours=is_text(q.hours_month),
+    both=q.is_both == 1,
+)
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -159,10 +174,12 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        ways, terms = (
-            tuple(_worded(way, question, cell) for way in part) for part in (cell.pay_less, cell.other_terms)
+        ways, terms, sure_ways = (
+            tuple(_worded(way, question, cell) for way in part)
+            for part in (cell.pay_less, cell.other_terms, cell.as_sure)
         )
-        return replace(cell, pay_less=ways, other_terms=terms)
+        best = cell.cheapest_same and _worded(cell.cheapest_same, question, cell)
+        return replace(cell, pay_less=ways, other_terms=terms, as_sure=sure_ways, cheapest_same=best)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -174,17 +191,28 @@ def other_words(other: NotAskedRecord) -> str:
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
-def is_below(chance: float, other: float) -> bool:
-    """True where a chance is below another one as both are displayed."""
-    return chance < other and str(sure(chance)) != str(sure(other))
-
-
 def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
     """True where the certainty of something cheaper is shown: where it, or the answer's, is below the requested one,
     where it is below the answer's, and where it is surer than the answer for less than the sure answer costs."""
     own, sure_level = cell.answer.chance, cell.at_level(MARGIN)
     is_surer = is_below(own, chance) and (sure_level is None or monthly_usd < sure_level.monthly_usd)
     return is_surer or is_below(own, asked) or is_below(chance, max(asked, own))
+
+
+def cheapest_words(question: Question, cell: CellRecord) -> Cell:
+    """The best way where nothing but the way to pay may change."""
+    best, amount = cell.cheapest_same, amounts_of(question.settings)
+    hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
+    return CHEAPEST_SAME.fill(
+        what=best.what if best else "",
+        gives_up=best.gives_up if best else "",
+        month=amount(best.monthly_usd) if best else "",
+        rent=f"{rent(best.n_instances or 0, best.instance or '')}, {provider_of(best.instance or '')}" if best else "",
+        any=best is not None,
+        hours_month=amount(hours.monthly_usd) if hours else "",
+        hours=hours is not None,
+        both=best is not None and hours is not None,
+    )
 
 
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
@@ -197,10 +225,10 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
     """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
-    *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    *_, change, loses, needs, only_if, further_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
-    return PlainWords(change, loses, needs, only_if)
+    return PlainWords(change, loses, needs, only_if, further_if)
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:

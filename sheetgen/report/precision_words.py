@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from sheetgen.answer.answer_record import CellRecord
+from sheetgen.answer.confidences import is_below
 from sheetgen.catalog.model import Model
+from sheetgen.formula import same_money
 from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
+from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, Cell, Text
-from sheetgen.report.wording import money, rent, shape_words
-from sheetgen.units import RECOMMENDED, UNQUANTIZED
+from sheetgen.report.wording import money, rent, shape_words, sure, weights_name
+from sheetgen.units import RECOMMENDED, UNQUANTIZED, rate_text
 
 
 def sized_as_words(model: Model) -> str:
@@ -50,6 +53,46 @@ def is_passed_over(question: Question, cell: CellRecord) -> bool:
     published = model.weight_dtype == model.auto_weight_dtype and model.checkpoint_named is None
     asked = question.settings.weight_dtype == RECOMMENDED
     return published and asked and has_deployed(model.model, model.auto_weight_dtype)
+
+
+def weights_gains(cell: CellRecord) -> str:
+    """What the answer's weights buy beside the published ones in requests and certainty; "" where nothing."""
+    published, answer = cell.as_published, cell.answer
+    if published is None or published.served_at_target is None or published.chance is None:
+        return ""
+    number_text = rate_text if cell.is_rate else "{:,.0f}".format
+    own, other = (number_text(served) for served in (answer.served_at_target, published.served_at_target))
+    is_more, is_surer = answer.served_at_target > published.served_at_target, is_below(published.chance, answer.chance)
+    return str(
+        sentences.weights_gains.fill(
+            own=own if is_more and own != other else "",
+            other=other,
+            is_rate=int(cell.is_rate),
+            sure=str(sure(answer.chance)) if is_surer else "",
+            other_sure=str(sure(published.chance)),
+        )
+    )
+
+
+def weights_reason(question: Question, cell: CellRecord) -> str:
+    """Why the answer has weights in a lower precision than the published ones; "" where it has those."""
+    published, amount = cell.as_published, amounts_of(question.settings)
+    if published is None or cell.chosen is None:
+        return ""
+    model = question.model_of(cell.row).model
+    more = (published.monthly_usd or 0) - cell.answer.monthly_usd
+    return str(
+        sentences.weights_reason.fill(
+            dtype=weights_name(model, cell.weight_dtype),
+            published=weights_name(model, published.weight_dtype),
+            month="" if published.monthly_usd is None else amount(published.monthly_usd),
+            rent=rent(published.n_instances or 0, published.instance or ""),
+            usd=amount(abs(more)),
+            is_same=int(same_money(published.monthly_usd or 0, cell.answer.monthly_usd)),
+            is_saved=int(more > 0),
+            gains=weights_gains(cell),
+        )
+    )
 
 
 def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, object]:

@@ -6,6 +6,7 @@ whether a quantity is known.
 
 from __future__ import annotations
 
+from sheetgen.answer.answer_record import not_in_price
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
@@ -25,6 +26,7 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
+from sheetgen.units import listed
 
 OK, CHECK = "OK", "CHECK"
 
@@ -33,6 +35,11 @@ sized_as = template(
     "{model} is sized as {entry}, whose architecture it [listed?has|is taken to have by its name].",
     listed=q.is_listed == 1,
 )
+
+not_in_the_price = template(
+    f"Prices without [alone?{listed(not_in_price(0))}|{listed(not_in_price(1))}].",
+    alone=q.survive == 0,
+).formula("not_in_the_price", "Not in the price")
 
 # Loads -------------------------------------------------------------------------------------------------------
 
@@ -75,8 +82,10 @@ reads_at_most = template("this model reads at most {limit} tokens")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 load_in_title = template(
-    "[stated?{load:grouped} {name}{load:|s} at once|{load_words}][odd?; {asked} is no whole number from 1]",
+    "[stated?{load:grouped} {name}{load:|s} at once|[people?{stated_users:grouped} {stated_users:person's|people's} "
+    "{name}s|{load_words}]][odd?; {asked} is no whole number from 1]",
     stated=is_number(q.load),
+    people=q.stated_users > 0,
     odd=q.asked != q.load,
 )
 finding_words = template(
@@ -85,8 +94,16 @@ finding_words = template(
     served=q.high > 0,
     several=q.low < q.high,
 ).formula("finding_words", "What the load costs")
-tier_words = template("[stated?{tier:grouped} at once|at the {tier}]", stated=is_number(q.tier)).formula(
-    "tier_words", "Load of a column"
+tier_words = template(
+    "[stated?{tier:grouped} at once|[people?{stated_users:grouped} {stated_users:person|people}|at the {tier}]]",
+    stated=is_number(q.tier),
+    people=q.stated_users > 0,
+).formula("tier_words", "Load of a column")
+decision_asks = template(
+    "Here: every model, at the load below. Decision (90% sure, published weights, ways to pay less): {other_title}"
+).formula("decision_asks", "The question of Decision")
+sheet_asks = template("Here: one model, at a load of its own. Sizing sheet: {other_title}").formula(
+    "sheet_asks", "The question of the sizing sheet"
 )
 enough_for = template(
     "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
@@ -168,6 +185,7 @@ same_moment = template(
     word=_WORD,
     waits=is_text(q.last),
 )
+left_to_chance = 1 - round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step  # as it is said
 # A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
 # level worked out from itself may lie the last digits below (two decimals).
 how_sure = first_of(
@@ -192,6 +210,12 @@ rounded_chance = template(
 )
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
+)
+# Whether a measurement is worth its price; decides: the month's money, "" where none hangs on it.
+measure_worth = template(
+    "[worth?Worth it|Not needed]: it decides [decided?up to {decides} a month|no money].",
+    worth=q.is_worth_it == 1,
+    decided=is_text(q.decides),
 )
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
@@ -261,6 +285,23 @@ published_words = template(
     f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",
     served=is_number(q.n_instances),
     held=q.is_held > 0,
+)
+# What weights in a lower precision than the published ones buy.
+weights_gains = template(
+    "[more?serves {own} [rate?requests a second|at once], not {other}][both?, and ][surer?is {sure}, not {other_sure}]",
+    more=is_text(q.own),
+    rate=q.is_rate == 1,
+    both=both(is_text(q.own), is_text(q.sure)),
+    surer=is_text(q.sure),
+)
+weights_reason = template(
+    "[held?[same?{dtype} costs the same as {published}, as published, and [gained?{gains}|buys nothing here]|"
+    "{dtype} [saves?saves {usd} a month|costs {usd} more a month[gained? and {gains}]]: as published, in {published}, "
+    "it is {month} on {rent}]|Nothing serves this in {published}, as published, within the targets].",
+    held=is_text(q.month),
+    same=q.is_same == 1,
+    gained=is_text(q.gains),
+    saves=q.is_saved == 1,
 )
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 
@@ -509,6 +550,10 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
+hours_lost = template("nights, weekends: {working_hours} of {hours} h")
+hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
+    "hours_give_up", "What working hours alone give up"
+)
 OWN_LOSES = "cash up front, staff, space"
 own_gives_up = template(f"[priced?{OWN_LOSES}|no price known]", priced=is_number(q.monthly_usd)).formula(
     "own_gives_up", "What owning gives up"

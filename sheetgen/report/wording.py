@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -170,15 +169,6 @@ def _discounted_whose(provider: str, purchase: str) -> str:
         return f"with {provider_name(provider)}"
     whose = f"{provider_name(provider)}'s " if provider else ""
     return f"on {whose}{purchase} prices"
-
-
-def day_words(day: str) -> str:
-    """A date in words: 20 July 2026; any other text unchanged."""
-    try:
-        date = datetime.date.fromisoformat(day)
-    except ValueError:
-        return day
-    return f"{date.day} {date:%B %Y}"
 
 
 def plain(value: float) -> str:

@@ -8,6 +8,7 @@ from sheetgen.formula import (
     Quantity,
     Value,
     both,
+    count_of_places,
     count_steps,
     either,
     formula,
@@ -215,7 +216,7 @@ def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Quan
     In:     rows of both along what is offered.
     Source: INTERFACE (spanning machines).
     """
-    offered = count_steps(lambda stages, usd: (stages == 1) * (usd > 0), pipeline_stages, instance_month_usd)
+    offered = count_of_places(lambda stages, usd: (stages == 1) * (usd > 0), pipeline_stages, instance_month_usd)
     return where(offered > 0, 1, 0)
 
 

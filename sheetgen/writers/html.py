@@ -21,7 +21,6 @@ from markupsafe import Markup, escape
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
 from sheetgen.report.page import Cell, Page, Text, capital
-from sheetgen.report.wording import day_words
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, width_em
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+MARGIN_X, MARGIN_Y = 30.0, 18.0  # points
 TITLE_SIZES = (13.0, 16.5)  # points
 GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
 GRID_PAD, GRID_TIGHT = 0.71, 0.025  # em: before a cell, and negative letter spacing, as in one_page.css
@@ -120,12 +119,21 @@ def print_environment(templates: Path) -> Environment:
         ),
         "text_ems": lambda text: _grid_ems(text, plain),
         "bold_ems": lambda text: _grid_ems(text, bold),
-        "day": day_words,
+        "day": _day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
         "in_two": lambda text: parted(drawable(str(text))),
     }
     return environment
+
+
+def _day_words(day: str) -> str:
+    """A date in words: 20 July 2026; any other text unchanged."""
+    try:
+        date = datetime.date.fromisoformat(day)
+    except ValueError:
+        return day
+    return f"{date.day} {date:%B %Y}"
 
 
 def _day(as_of: str) -> str | None:

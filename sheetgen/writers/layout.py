@@ -87,17 +87,17 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(1.2, 8.0, 22.0),
     Spacing(0.4, 5.0, 18.0),
 )
-_TRIED_FIRST = {"a4": (2, 2, 3, 4, 5, 1, 1, 1), "letter": (3, 3, 4, 5, 6, 1, 1, 1)}  # by number of models
+# By number of models, what most pages end with, as each further layout takes time: the index in STEPS of the sizing
+# sheet, and that in SPACINGS of the page for engineers.
+_TRIED_FIRST = {
+    "a4": ((2, 0), (3, 1), (3, 3), (4, 1), (5, 3), (1, 3), (1, 3), (1, 4)),
+    "letter": ((3, 0), (4, 2), (4, 4), (5, 2), (6, 4), (1, 4), (1, 4), (1, 4)),
+}
 
 
-def usual(n_models: int, paper: str) -> int:
-    """The index in STEPS to try first, as each further layout takes time."""
+def tried_first(n_models: int, paper: str) -> tuple[int, int]:
+    """The indices in STEPS and in SPACINGS of the layout to try first."""
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
-
-
-def usual_of_engineers(n_models: int, paper: str) -> int:
-    """The index in SPACINGS to try first for the page for engineers."""
-    return min(n_models // 2 + (paper == "letter"), len(SPACINGS) - 1)
 
 
 MOST_ON_A_PAGE = 5  # models; a sheet of more takes several pages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from sheetgen.report.page import Column, Page, Source, Table, Text, capital, joined, table, words
 from sheetgen.writers.formats import Options
@@ -37,8 +37,9 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"**{plain(asked.sentence)}.**",
         table_text(table("", ("To approve", Column("Price", right=True), "What that is", "Rent"), may_be)),
         *map(plain, asked.warnings),
-        plain(asked.less_only) if asked.less_only else "",
         plain(page.sure_of),
+        f"{plain(asked.why)}. {plain(joined(' ', asked.reasons))}" if asked.why else "",
+        plain(asked.less_only) if asked.less_only else "",
         f"{plain(asked.finding)}. {plain(asked.together)}".strip() if asked.finding else "",
         table_text(table("", _WAYS, ways)),
         bullets(map(plain, lines)),
@@ -53,13 +54,6 @@ def write_brief(page: Page, options: Options) -> bytes:
 def document(parts: Iterable[str]) -> bytes:
     """The non-empty parts, each a paragraph, as UTF-8."""
     return ("\n\n".join(filter(None, parts)) + "\n").encode()
-
-
-def tables_text(tables: Iterable[Table]) -> Iterator[str]:
-    """The tables in Markdown, each after its title."""
-    for entry in tables:
-        yield f"{'#' * entry.level} {plain(entry.title)}" if entry.title else ""
-        yield table_text(entry)
 
 
 def table_text(content: Table) -> str:

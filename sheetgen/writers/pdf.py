@@ -27,8 +27,7 @@ from sheetgen.writers.layout import (
     SPACINGS,
     STEPS,
     Spacing,
-    usual,
-    usual_of_engineers,
+    tried_first,
 )
 from sheetgen.writers.weasyprint_boxes import WeasyObject, finish, imported, overflows, part_of, put_metadata
 
@@ -101,7 +100,7 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         limit = f"such a page takes about {usual_characters:,}, and at most {most:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
-    sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    sheet, engineers = tried_first(n_models, page.paper)
     is_full = False
     while not is_full:
         step = STEPS[sheet]

@@ -110,6 +110,20 @@ def _is_dead(machine: str, pid: int) -> bool:
     return False
 
 
+def may_be_written(target: Path, data: bytes) -> bool:
+    """True where nothing is lost by writing a file: there is none, or the same one; or its place cannot be looked at,
+    which is told where it is written."""
+    try:
+        if not target.exists():
+            return True
+    except OSError:
+        return True
+    try:
+        return target.read_bytes() == data
+    except OSError:
+        return False
+
+
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
     """Write all files or none: each into a temporary file beside its target, then all are renamed together.
 

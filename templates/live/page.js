@@ -305,6 +305,7 @@ function showWays(record) {
     }),
   );
   $("ways_table").hidden = !rows.length;
+  $("cheapest_same").textContent = rows.length ? cheapestWords(record, rows) : "";
   $("no_ways").textContent = rows.length ? "" : say("no_ways", {});
   const absent = record.chosen ? absentWords(record, rows) : [];
   $("absent_words").textContent = absent.length ? say("absent_ways", {}) : "";

@@ -45,16 +45,16 @@ def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> S
 def of_load(model: str, context: str = "16k", users: int = 32, **options: Any) -> dict[str, Lever]:
     """The levers of one load by their ids, without further steps."""
     (levers,) = levers_of_sheet(load(model, context, users, **options))
-    return {one.id: one for one in levers if not one.further}
+    return {lever.id: lever for lever in levers if not lever.further}
 
 
 def alone(**options: Any) -> dict[str, Any]:
-    """The answer to a question of its own."""
+    """The answer of `recommend` to a question that is asked for itself."""
     return sheetgen.recommend(**{**STATED, **options})
 
 
 def same(lever: Lever, answer: dict[str, Any]) -> bool:
-    """Whether a lever's answer is that of a question of its own."""
+    """True where a lever's answer is the same as that of a question of its own."""
     after = lever.after
     if after is None or answer["monthly_usd"] is None:
         return after is None and answer["monthly_usd"] is None

@@ -1,4 +1,4 @@
-"""Workbooks for these tests: built once a process, edited by the words on their sheets, held against `solve`."""
+"""Workbooks for tests: built once a process, edited by the heads of their columns, compared with what `solve` says."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def catalog() -> Catalog:
 
 def book_bytes(solved: Solution, *, with_decision: bool = True) -> bytes:
     levers = levers_of_sheet(solved)
-    one = decision(solved) if with_decision else None
-    return write_xlsx(book_for(solved, levers, one))
+    choices = decision(solved) if with_decision else None
+    return write_xlsx(book_for(solved, levers, choices))
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any], *, with_decision: bool = True) -> tuple[Path, Question]:
@@ -96,7 +96,7 @@ _built: dict[str, tuple[bytes, Question]] = {}
 
 
 def opened(path: Path) -> Any:
-    """What openpyxl reads of a workbook that no test changes: it takes longer than to build one."""
+    """A workbook as openpyxl reads it, which takes longer than to build one: kept, so that no test may change it."""
     return _opened(path.read_bytes())
 
 

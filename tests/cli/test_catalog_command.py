@@ -55,6 +55,7 @@ def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:
     result = run("catalog", "import", folder, "--to", "mine", "--id", "big-one", "--name", "Big One")
     assert result.exit_code == 0 and "mine/models/big-one.yaml: " in result.stdout
     assert run("size", "--catalogs", "mine", "--model", "big-one", "--gpu", "h100").stdout.startswith("Big One on")
+    assert run("catalog", "import", folder, "--to", "mine", "--id", "big-one", "--name", "Big One").exit_code == 0
     again = run("catalog", "import", folder, "--to", "mine", "--id", "big-one")
     assert again.exit_code == 1 and "--force" in again.stderr
     assert run("catalog", "import", folder, "--to", "mine", "--id", "big-one", "--force", "--quiet").stdout == ""

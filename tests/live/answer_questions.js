@@ -1,8 +1,8 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, waitsOf, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
+const { answer, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
 
 function record(question) {
@@ -11,8 +11,16 @@ function record(question) {
     const found = answer(question),
       first = performance.now() - start;
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
+    more.as_sure = found.chosen ? asSureWays(found, more.pay_less) : null;
+    more.cheapest_same = found.chosen ? cheapestSame(found, rowsOfWays(found, more.pay_less)) : null;
     more.fastest = fastestOf(found);
     Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
+    more.larger = null;
+    if (found.chosen) {
+      const larger = largerThan(found);
+      Object.assign(more, { replicas_of_machine: replicasOfMachine(found), is_worth_it: measureOf(found)?.is_worth_it ?? null });
+      if (larger) more.larger = { monthly_usd: larger.monthly_usd, instance: larger.machine[0] };
+    }
     more.waits = found.chosen ? waitsOf(found) : null;
     more.hosted = found.chosen ? hostsTold(found) : [];
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };

@@ -17,9 +17,13 @@ from sheetgen.answer.recording import record_of
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
+from sheetgen.launch.commands import Written
+from sheetgen.launch.start_lines import Started
 from sheetgen.live.live_facts import facts_of_catalog
 from sheetgen.live.live_program import live_program
 from sheetgen.live.packed import as_text
+from sheetgen.question.sheet_question import Question as Asked
+from sheetgen.report.fingerprints import larger_than
 from sheetgen.units import PURCHASES
 
 Question = dict[str, Any]  # by the names that the page has
@@ -114,11 +118,26 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_confidence": [fields_of(one, "confidence", "chance", *rental) for one in cell.by_confidence],
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
+        **(machines_of(solved.question, cell) if cell.chosen else {}),
+        "as_sure": [fields_of(way, *OF_WAY) for way in cell.as_sure] if cell.chosen else None,
+        "cheapest_same": fields_of(cell.cheapest_same, *OF_WAY),
         "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,
-        "as_published": fields_of(published, "weight_dtype", *rental),
+        "as_published": fields_of(published, "weight_dtype", "served_at_target", "chance", *rental),
         "declined": cell.declined and {name: cell.declined[name] for name in ("purchase", "reason")},
+    }
+
+
+def machines_of(question: Asked, cell: CellRecord) -> dict[str, Any]:
+    """The replicas of one machine of an answer, and the larger machine that would take its place."""
+    rented = question.instances[cell.answer.instance]
+    larger = larger_than(question, rented)
+    started = Started(cell.model, question.engine.engine, Written([], {}, {}, {}), cell.answer, rented)
+    return {
+        "replicas_of_machine": started.on_one,
+        "larger": larger and {"monthly_usd": larger[0], "instance": larger[1].instance},
+        "is_worth_it": cell.measure and cell.measure.is_worth_it,
     }
 
 

@@ -39,6 +39,9 @@ FEW: list[Question] = [
         "output_tokens": 8,
         "weight_dtype": "bf16",
     },
+    # A way that is less sure than the answer beside one that is as sure: another provider's, and a term.
+    {"model": "70b", "users": 20, "input_tokens": 15_360, "output_tokens": 1024},
+    {"model": "8b", "users": 100, "input_tokens": 15_360, "output_tokens": 1024},
     # The cheapest at another provider is on very many machines, and its near tie is on few.
     {
         "model": "gemma-2-27b",
@@ -107,12 +110,19 @@ def test_random_questions(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_every_rule_that_is_written_twice_is_walked() -> None:
-    """The order of ways to pay less, the reasons to measure first and those that decline a class are written in both
-    languages: the random questions reach each."""
+    """The order of ways to pay less, those as sure as the answer, the reasons to measure first and those that decline a
+    class, the replicas of a machine and the larger machine are written in both languages: the random questions reach
+    each."""
     answers = [in_python(question) for seed in range(1, 6) for question in random_questions(seed, 100)]
     found = [one for one in answers if "refused" not in one]
     assert {way["kind"] for one in found for way in one["pay_less"] or ()} == set(WAYS)
     assert {reason for one in found for reason in one.get("measure_first", ())} == set(MEASURE_FIRST)
+    assert {way["kind"] for one in found for way in one["as_sure"] or ()} == {"term", "provider"}
+    answered = [one for one in found if one["waits"]]
+    for name in ("larger", "cheapest_same", "is_worth_it"):
+        assert {bool(one[name]) for one in answered} == {True, False}, name
+    assert {one["replicas_of_machine"] > 1 for one in answered} == {True, False}
+    assert {bool(one["waits"]["same_moment"]) for one in answered} == {True, False}
     assert {one["declined"]["reason"] for one in found if one["declined"]} == set(get_args(DeclinedReason))
 
 

@@ -113,8 +113,9 @@ def as_printed(log: Any) -> list[float]:
 
 
 def day_of(measure: Any) -> list[float]:
-    """What a day of measuring costs: of the answer, and of what decides."""
-    return [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
+    """What a day of measuring costs, of the answer and of what decides; the money that it decides, and its worth."""
+    prices = [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
+    return [*prices, round(measure["decides_usd"], 6), float(measure["is_worth_it"])]
 
 
 def test_beside_a_few(tmp_path: Path) -> None:

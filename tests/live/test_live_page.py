@@ -45,6 +45,7 @@ SHOWN: list[Question] = [
         "providers": ["aws", "azure"],
     },
     {"model": "70b", "users": 640},  # and no more, as `recommend` takes it
+    {"model": "70b", "users": 20},  # where another provider is cheaper and less sure, and dearer and as sure
     {"model": "8b", "users": 100, "providers": ["lambda"]},  # whose types are counts themselves: 1x A10
     # As sure as was asked for to the last digit, as what nobody requested is.
     {
@@ -118,7 +119,7 @@ def in_words(question: Question) -> dict[str, object] | None:
         return {"month": cell.verdict}
     answer = cell.answer
     spot = cell.by_purchase.get(SPOT) if answer.purchase != SPOT else None
-    by_price = sorted((*cell.pay_less, *cell.other_terms), key=lambda way: way.monthly_usd)
+    by_price = sorted((*cell.pay_less, *cell.other_terms, *cell.as_sure), key=lambda way: way.monthly_usd)
     return {
         "month": str(money(answer.monthly_usd)),
         "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",

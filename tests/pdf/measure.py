@@ -1,5 +1,5 @@
-"""How long `build --format pdf` takes, once the catalogs are read, beside importing WeasyPrint and rendering the same
-HTML alone. Each time in a new process, in turns:
+"""Times `build --format pdf` (after the catalogs are read) against WeasyPrint alone: importing it and rendering the
+same HTML. Each runs in a new process, by turns:
 
     python tests/pdf/measure.py [ROUNDS [MODELS]]
 

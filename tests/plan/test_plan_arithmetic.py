@@ -488,6 +488,7 @@ def test_a_pool_survives_the_loss_of_any_machine() -> None:
             "halves": sum(halves),
             "largest_replica": max(size for _, size in pool) / 8,
             "zone_share": 0.0,
+            "lost_instances": 1.0,
         }
         needed = int(needs.needed_instances.of(known))
         together = [n - math.ceil(hot * of_load) for n, (of_load, _) in zip(up, pool, strict=True)]
@@ -778,3 +779,33 @@ def test_the_utilization_is_the_product_of_its_parts() -> None:
     assert answer.in_use_of_all[0] == pytest.approx(200 / 145 / 4)
     for plan in (answer, example().answer):
         assert math.prod(plan.in_use_parts.values()) == pytest.approx(plan.in_use_of_all[0])
+
+
+def test_an_owned_machine_is_lost_as_a_whole() -> None:
+    """Six GPUs are needed, on machines of one; two owned machines of eight GPUs hold them after the loss of one. A
+    spare was one GPU. Where half of it is owned, six are rented beside it; cards have a spare like the type's."""
+    service = {"id": "one", "demand": {"in_flight": 600}, "model": "8b"}
+
+    def counts(gpu: str, instance: str, count: int, **pool: int) -> tuple[int, int, int]:
+        data = {
+            "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-26"},
+            "policy": {"redundancy": {"survive": "machine"}},
+            "services": [service],
+            "supply": {
+                "allowed": {"instances": [instance]},
+                "owned": [{"id": "o", "gpu": gpu, "count": count, **pool}],
+            },
+        }
+        (supply,) = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))["supply"]
+        return supply["needed"], supply["owned"], supply["gap"]
+
+    alone = counts("h100", "aws/p5.4xlarge", 16, gpus_per_machine=1)
+    needed = alone[0] - 1
+    assert alone == (needed + 1, 16, 0) and 4 <= needed <= 8
+    assert counts("h100", "aws/p5.4xlarge", 16) == (needed + 8, 16, 0)
+    assert counts("h100", "aws/p5.4xlarge", 8) == (needed + 8, 8, needed)
+    assert counts("h100", "aws/p5.4xlarge", 16, gpus_per_machine=4) == (needed + 4, 16, 0)
+    assert counts("h100-nvl", "azure/Standard_NC40ads_H100_v5", 16)[2] == 0
+    # A machine of four is none of eight: those are rented.
+    assert counts("h100", "aws/p5.48xlarge", 16)[1:] == (2, 0)
+    assert counts("h100", "aws/p5.48xlarge", 16, gpus_per_machine=4)[1:] == (0, 2)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -40,11 +39,8 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(lines) >= 11
     printed = []
     for program, *arguments in lines:
-        if program == "cp":
-            shutil.copy(*arguments)
-            continue
         assert program == "./run"
-        if not IN_LONG and arguments[0] == "mail" and "--since" in arguments:
+        if not IN_LONG and arguments[:2] == ["mail", "plans/plan.yaml"]:
             continue
         if not IN_LONG and "--format" in arguments:
             arguments = [re.sub(r"^pdf,(docx,)?", "", argument) for argument in arguments]

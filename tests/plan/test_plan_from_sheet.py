@@ -87,3 +87,59 @@ def test_what_is_no_sheet(text: str, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "is no sheet" in result.output
     assert not (tmp_path / "plan.yaml").exists()
+
+
+NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
+PLAN: dict[str, Any] = {
+    "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+    "policy": {"approval_days": 30},
+    "supply": {"allowed": {"instances": [NC40], "exclude": ["spot"]}},
+    "services": [
+        {"id": "one", "demand": {"in_flight": 400}, "model": "8b", "growth": 0.5},
+        {"id": "two", "demand": {"in_flight": 145}, "model": "8b", "growth": {"series": [1, 2, 3, 4]}},
+        {"id": "three", "demand": {"in_flight": 145}, "model": "8b", "growth": {"steps": {"2027-Q2": 2, "2027-Q4": 3}}},
+        {"id": "four", "demand": {"in_flight": 145}, "model": "8b", "retire": "2027-Q2"},
+    ],
+    "budget": {"2027-Q1": 100000, "2027-Q2": 150000},
+}
+
+
+def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **policy: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A plan, and the one that follows it on 26 February 2027, as their JSON."""
+    first, folder = tmp_path / "q1.yaml", str(tmp_path)
+    first.write_text(json.dumps({**PLAN, "policy": {"approval_days": 30, **policy}}))
+    run("plan", str(first), "--out", folder, "--name", "q1", "--format", "json", "-q")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1803600000")
+    run("plan", "init", "--from", str(tmp_path / "q1.json"), "--out", folder, "--force")
+    run("plan", str(tmp_path / "plan.yaml"), "--out", folder, "--name", "q2", "--format", "json", "-q")
+    last, now = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("q1", "q2"))
+    return last, now
+
+
+def test_the_next_plan_has_what_the_last_one_ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six machines were ordered for the first quarter, and the second needs nine: three more are to be ordered. All
+    nine were."""
+    last, now = followed(tmp_path, monkeypatch)
+    assert [row["needed"] for row in last["supply"]] == [6, 9, 12, 20]
+    assert (now["as_of"], now["inputs"]["plan"]["start"]) == ("2027-02-26", "2027-Q2")
+    assert now["inputs"]["supply"]["ordered"] == [
+        {"type": NC40, "count": 6, "purchase": "on-demand", "from": "2027-01-01"}
+    ]
+    assert [row["needed"] for row in now["supply"]][:3] == [9, 12, 20]  # as the last plan said of those quarters
+    first = now["decisions"][0]
+    assert (first["what"], first["n_instances"], first["late"]) == ("order", 3, False)
+    assert now["unserved"] == [] and now["since"]["file"] == "q1.json"
+    assert now["inputs"]["budget"] == {"2027-Q2": 150000}
+    assert [row["id"] for row in now["inputs"]["services"]] == ["one", "two", "three"]
+
+
+def test_orders_of_a_term_are_commitments_of_the_next_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    last, now = followed(tmp_path, monkeypatch, buy="reserved-1yr")
+    (committed,) = now["inputs"]["supply"]["committed"]
+    order = last["decisions"][0]
+    assert (committed["type"], committed["count"], committed["purchase"]) == (NC40, 6, "reserved-1yr")
+    assert (committed["from"], committed["until"]) == ("2027-01-01", "2027-12-31")
+    assert committed["usd_per_hour"] * 6 * 730 * 12 == pytest.approx(order["binds_usd"])
+    assert [row["committed"] for row in now["supply"]][:4] == [6, 6, 6, 0]
+    # What they cost is what the last plan said of those quarters.
+    assert now["money"][0]["p90_usd"] == pytest.approx(last["money"][1]["p90_usd"])

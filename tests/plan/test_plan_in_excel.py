@@ -148,14 +148,16 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                     "halves": halves,
                     "largest_replica": largest,
                     "zone_share": 0.5,
+                    "lost_instances": lost,
                 },
             )
-            for filled, safe, of_machines, of_zones, halves, largest in (
-                (1.2, 0.0, 0.0, 0.0, 0.0, 0.0),
-                (1.2, 1.2, 0.0, 0.0, 0.0, 0.25),
-                (1.2, 1.2, 1.2, 0.0, 0.0, 0.25),
-                (5.0, 5.0, 5.0, 4.5, 0.0, 2.0),
-                (2.8, 1.4, 1.4, 0.0, 1.4, 0.5),
+            for filled, safe, of_machines, of_zones, halves, largest, lost in (
+                (1.2, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+                (1.2, 1.2, 0.0, 0.0, 0.0, 0.25, 1.0),
+                (1.2, 1.2, 1.2, 0.0, 0.0, 0.25, 1.0),
+                (5.0, 5.0, 5.0, 4.5, 0.0, 2.0, 1.0),
+                (2.8, 1.4, 1.4, 0.0, 1.4, 0.5, 1.0),
+                (6.0, 6.0, 6.0, 4.5, 0.0, 1.0, 8.0),
             )
         ),
         *(

@@ -200,7 +200,7 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
         more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
         prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
         none, flat = numpy.zeros(n), numpy.ones((n, 1))
-        (few,), (many,) = (bought(one, short, short, none, flat) for short in (less, more))
+        ((_, few),), ((_, many),) = (bought(one, short, short, none, flat) for short in (less, more))
         usd = [float((each.machine_months * prices).sum()) for each in (few, many)]
         assert usd[0] <= usd[1] + 1e-9, (one, less, more)
         for q in range(late, n):  # what is short is there
@@ -489,3 +489,22 @@ def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     assert offered(moving_cost_usd=10**6)[1] == []
     judged = offered()[1]
     assert judged and judged[0]["moves_usd"] > 0
+
+
+def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
+    """In the quarter that runs: of five machines three were ordered, the last of them there on 15 February; with 30
+    days of approval two more are there on 3 March. The three are on no list to sign; of seven that were ordered two are
+    given back."""
+    services, policy = [SERVICE | {"demand": {"in_flight": 5 * 145}}], {"approval_days": 30}
+    supply = {"ordered": [{"type": NC40, "count": 3, "from": "2027-02-15"}]}
+    found = solved(services, 1, supply=supply, policy=policy, as_of="2027-02-01")
+    lost = [(one["from"], one["until"], one["share"]) for one in found["unserved"]]
+    assert lost == [("2027-02-01", "2027-02-14", 1), ("2027-02-15", "2027-03-02", pytest.approx(2 / 5))]
+    # On 14 and 30 of the quarter's 90 days they are not there.
+    assert of_all(found, "p50_usd") == pytest.approx([(3 * (1 - 14 / 90) + 2 * (1 - 30 / 90)) * ON_DEMAND])
+    decided = [(one["what"], one["n_instances"], one["late"]) for one in found["decisions"]]
+    assert decided == [("order", 2, True)]
+    assert found["decisions"][0]["usd"] == pytest.approx(2 * (1 - 30 / 90) * ON_DEMAND)
+    found = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
+    assert found["unserved"] == [] and of_all(found, "p50_usd") == pytest.approx([5 * ON_DEMAND])
+    assert [(one["what"], one["n_instances"]) for one in found["decisions"]] == [("release", 2)]

@@ -150,6 +150,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
         ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
         ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
+        ("supply: {owned: [{id: o, gpu: h100, count: 12, gpus_per_machine: 8}]}\n", "no whole machines of 8"),
         ("supply: {quota: [{type: azure/Standard_ND128isr_GB300_v6, limit: 4}]}\n", "has no price in the catalogs"),
         (
             "  - {id: x, demand: {in_flight: 3}, like: chat, request: {input_tokens: 500, output_tokens: 0}}\n",
@@ -285,10 +286,13 @@ def test_quarters_of_a_fiscal_year() -> None:
 def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     run = CliRunner(env={"SOURCE_DATE_EPOCH": "1795737600"})
     assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
-    again = run.invoke(main, ["plan", "init", "--out", str(tmp_path)])
-    assert again.exit_code == 1
-    assert "is there already" in again.output
+    assert run.invoke(main, ["plan", "init", "--out", str(tmp_path)]).exit_code == 0
     file = str(tmp_path / "plan.yaml")
+    written = (tmp_path / "plan.yaml").read_text()
+    (tmp_path / "plan.yaml").write_text(f"{written}# mine\n")
+    again = run.invoke(main, ["plan", "init", "--out", str(tmp_path)])
+    assert again.exit_code == 1 and "is there already, and other" in again.output
+    (tmp_path / "plan.yaml").write_text(written)
     assert read_plan(Path(file), Catalog()).as_of == datetime.date(2026, 11, 27)
     checked = run.invoke(main, ["plan", "check", file])
     assert (checked.exit_code, "nothing wrong" in checked.output) == (0, True)

@@ -53,6 +53,8 @@ def arguments(formula: Formula, draw: random.Random) -> list[Any]:
         return math.nan if may_be_none and draw.random() < 0.02 else palette(draw)
 
     def value(name: str) -> Any:
+        if name == "requests_per_stride":
+            return float(draw.randint(1, 64))
         if name in texts and draw.random() < 0.5:
             return draw.choice(texts[name])
         return number(in_columns or name in asked)
@@ -60,6 +62,10 @@ def arguments(formula: Formula, draw: random.Random) -> list[Any]:
     def row(name: str) -> list[float]:
         if name == "among":  # which cells take part
             return [float(draw.random() < 0.8) for _ in range(ROW_LENGTH)]
+        if name == "steps":  # times only grow with them
+            return [float(step) for step in range(1, ROW_LENGTH + 1)]
+        if name in ("untouched_by_stride", "untouched_by_request"):  # shares, of ever larger batches
+            return sorted((draw.random() for _ in range(ROW_LENGTH)), reverse=True)
         return [number(may_be_none=True) for _ in range(ROW_LENGTH)]
 
     values = {name: row(name) if name in formula.rows else value(name) for name in formula.inputs}

@@ -14,7 +14,7 @@ from random_calls import as_json, calls_of, computed
 from sheetgen import formula as vocabulary
 from sheetgen.formula import OPERATIONS, Formula
 from sheetgen.formula.tree import INPUT
-from sheetgen.program.javascript import print_function, print_functions, runtime
+from sheetgen.program.javascript import print_entry, print_function, runtime
 from sheetgen.units import PLAIN
 
 CALLER = Path(__file__).with_name("random_calls.js")
@@ -126,7 +126,7 @@ def test_every_operation(tmp_path):
 
 
 def source_of(formulas):
-    return f"const FUNCTIONS={print_functions(formulas)};"
+    return f"const FUNCTIONS=[{','.join(map(print_entry, formulas))}];"
 
 
 def test_every_formula(tmp_path):

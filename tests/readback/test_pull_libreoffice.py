@@ -9,6 +9,7 @@ import pytest
 from amounts import IN_LONG
 from cells_of import LEAN, Places, without_picks
 from office_edits import Job, Step, edit_in_libreoffice, needs_uno
+from readers import needs_gnumeric, recalculate_with_gnumeric
 from workbook_cells import formulas
 
 from sheetgen.readback.pulled import Pulled, pull
@@ -101,6 +102,16 @@ def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Pl
     }
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
     assert pulled.audit.n_formulas > 2_000 and not pulled.other_results
+
+
+@needs_gnumeric
+def test_what_gnumeric_spells_otherwise_is_no_edit(book: Path, tmp_path: Path) -> None:
+    """It writes NORMSINV as _xlfn.NORM.S.INV."""
+    saved = tmp_path / "saved.xlsx"
+    recalculate_with_gnumeric(book, saved)
+    pulled = pull(str(saved), books.catalog())
+    assert not pulled.changed and not pulled.fixed and not pulled.other_results
+    assert pulled.audit is not None and not pulled.audit.overwritten and pulled.audit.n_formulas > 2_000
 
 
 @needs_uno

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from plan_books import example, example_record, example_workbook
 from plan_edits import edited as with_typed
+from readers import needs_gnumeric, recalculate_with_gnumeric
 from recalculation import edit, tamper
 
 from sheetgen.catalog import Catalog
@@ -157,6 +158,14 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
         "is 'everything'. Allowed: none,",
     ):
         assert words in said
+
+
+@needs_gnumeric
+def test_what_gnumeric_spells_otherwise_is_no_edit(path: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.xlsx"
+    recalculate_with_gnumeric(path, saved)
+    pulled = pull_plan(str(saved), CATALOG)
+    assert not pulled.edits and not pulled.overwritten
 
 
 def test_an_overwritten_formula_is_named(path: Path, tmp_path: Path) -> None:

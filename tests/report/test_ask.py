@@ -96,7 +96,7 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
     priced = [solved.question.instances[instance].in_class(purchase) for instance, purchase in shown_in]
     shown = {one.price_as_of for one in priced if one}
     dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
-    assert f"Prices of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
+    assert f"Prices, terms too, of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
 
 
 def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
@@ -147,7 +147,7 @@ def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_no
     said = " ".join(map(str, page(models="8b,70b,405b").risks))
     assert ": Llama 3.1 8B serves 33, asked 32, " in said
     assert "70B serves" not in said and ": H100 NVL, B200 SXM." in said
-    assert any("without tax, storage, staff or a spare machine." in one for one in page().assumed)
+    assert any("without tax, storage, network, staff or a spare machine." in one for one in page().assumed)
     assert not any("spare machine" in one for one in page(survive="machine", models="8b").assumed)
 
 

@@ -34,7 +34,7 @@ def test_of_which_prices() -> None:
     ],
 )
 def test_the_date_line(options: dict[str, str], banner: str) -> None:
-    assert notes.price_banner(answered(**options).question, 180).startswith(banner)
+    assert notes.price_banner(answered(**options).question, 180, "2026-06-18").startswith(banner)
 
 
 def test_the_table_of_instances_has_list_prices_and_says_so() -> None:

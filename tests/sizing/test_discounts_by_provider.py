@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from answers import record_for
 
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.solve import solve
@@ -93,9 +94,12 @@ def test_a_discount_may_move_the_choice_to_its_provider() -> None:
 
 
 def test_the_page_says_them_in_words() -> None:
-    question = ask(CATALOG, {**ONE, "discount_fraction": "0.02,aws=0.1,azure:reserved-1yr=0.2"})
+    solved = solve(ask(CATALOG, {**ONE, "discount_fraction": "0.02,aws=0.1,azure:reserved-1yr=0.2"}))
+    question = solved.question
     words = "10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others"
     assert wording.discount_words(question) == words
-    assert notes.price_banner(question, 180).startswith(f"on-demand prices less {words}, the oldest")
-    assert notes.discounted(question).endswith(f"contracts take off {words}.")
-    assert any(line.startswith(f"Prices on demand less {words}, ") for line in notes.most_assumed(question))
+    assert notes.price_banner(question, 180, "2026-06-18").startswith(f"on-demand prices less {words}, the oldest")
+    assert notes.left_out(question).endswith(f"contracts take off {words}.")
+    assert any(
+        line.startswith(f"Prices on demand less {words}, ") for line in notes.most_assumed(record_for(solved), question)
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import random
 from functools import cache
+from unittest.mock import patch
 
 import pypdf
 import pytest
 from amounts import amount
-from answers import page_for
+from answers import page_for, printed_page
 from pages import TEMPLATES, missing, outside, text_of
 
 from sheetgen.answer.solve import solve
@@ -19,7 +20,7 @@ from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
 from sheetgen.writers.layout import SPACINGS
-from sheetgen.writers.pdf import _lay_out, write_pdf
+from sheetgen.writers.pdf import _lay_out, lay_out, write_pdf
 
 MODELS, WORKLOADS, TIERS = ("8b", "70b", "405b"), ("chat", "rag", "long-doc"), ("1", "32", "128", "1024")
 NARROW = (  # only short KV figures: the weights, or a bold headline, are the widest of their column
@@ -58,6 +59,14 @@ def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:
 def test_nothing_is_wider_than_its_place(models: str, workloads: str, tiers: str, paper: str, step: int) -> None:
     layout = _lay_out(asked(models, workloads, tiers, paper), TEMPLATES, SPACINGS[step])
     assert layout.problems == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_usual_sheet_is_laid_out_once(paper: str) -> None:
+    page = printed_page(solve(ask(catalog(), {"models": ",".join(MODELS), "paper": paper})))
+    with patch("sheetgen.writers.pdf._lay_out", wraps=_lay_out) as layouts:
+        lay_out(page, templates=TEMPLATES)
+    assert layouts.call_count == 1
 
 
 @pytest.mark.some(1)

@@ -45,7 +45,8 @@ document.body.textContent = JSON.stringify(found);
 
 
 def measured(documents: dict[str, str], folder: Path) -> list[tuple[str, int, str, int, list[str]]]:
-    """Each document in each width and colour scheme: its name, these two, how much text it has, and what is cut."""
+    """Each document in each width and colour scheme: its name, width and scheme, the length of its text, and the parts
+    that are cut."""
     frames = [
         f'<iframe title="{name}" style="width:{width}px;height:800px;border:0;color-scheme:{scheme}" '
         f'srcdoc="{html.escape(text)}"></iframe>'
@@ -87,4 +88,4 @@ def test_nothing_is_cut_at_the_edge(tmp_path: Path) -> None:
     }
     assert all(length > 60 for *_, length, _ in found)
     assert all(cut for name, *_, cut in found if name == "planted")
-    assert [one for one in found if one[4] and one[0] != "planted"] == []
+    assert [(name, cut) for name, *_, cut in found if cut and name != "planted"] == []
