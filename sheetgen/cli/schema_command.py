@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from sheetgen.cli.options import command as own_command
+
 OF_COMMANDS = ("size", "recommend", "build", "plan", "diagnose", "diff")
 
 
-@click.command()
+@own_command()
 @click.argument("command", type=click.Choice(OF_COMMANDS))
 def schema(command: str) -> None:
     """The JSON Schema of what COMMAND prints with --json: every key, with its type and what it means.
