@@ -124,7 +124,7 @@ def test_the_replaced_price_is_history(catalog: Catalog, tmp_path: Path) -> None
     assert price is not None and (price.usd_per_hour, price.as_of) == (60, "2026-11-20")
     assert [(p.usd_per_hour, p.as_of, p.source) for p in price.history] == [(55.04, "2026-07-20", None)]
     assert row.price("reserved-3yr") == catalog.instance("aws/p5.48xlarge").price("reserved-3yr")
-    assert row.source.endswith("aws/karpenter-provider-aws@1d927085") and "aws.csv" in row.source
+    assert "aws/karpenter-provider-aws@1d927085" in row.source and "aws.csv" in row.source
     later = a_list(tmp_path, "us-east-1,p5.48xlarge,66,8,h100", name="later.csv")
     again = laid_over(over, tmp_path / "o", read(over, later, as_of="2026-12-01")).instance("aws/p5.48xlarge")
     price = again.price("on-demand")

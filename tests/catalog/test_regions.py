@@ -314,7 +314,7 @@ def test_a_folder_laid_over_adds_regions_and_prices(tmp_path: Path) -> None:
     assert any("eu-north-1 is none of" in fault for *_, fault in faults_of(Catalog(tmp_path)))
     file.write_text(OWN.replace(", eu-north-1: 60", "").replace("p5.48x", "p55.48x"))
     (fault,) = faults_of(Catalog(tmp_path))
-    assert fault[2].startswith("p55.48xlarge is no type")
+    assert "p55.48xlarge is no type" in fault[2]
     file.write_text(OWN.replace(", eu-north-1: 60", ""))
     over = Catalog(tmp_path)
     assert not faults_of(over) and "mars" in over.regions.areas

@@ -50,7 +50,7 @@ ONE_LINE = {
     "recommend over the limit": (("recommend", "--model", "8b", "--context", "200k"), "over the 131,072"),
     "recommend zero users": (("recommend", "--model", "8b", "--users", "0"), "users is '0'"),
     "recommend provider": (("recommend", "--model", "8b", "--providers", "amazon"), "provider 'amazon'"),
-    "recommend nothing left": (("recommend", "--model", "8b", "--region", "mars"), "no instance is left"),
+    "recommend nothing left": (("recommend", "--model", "8b", "--region", "mars"), "region 'mars'"),
     "two models": (("recommend", "--model", "8b,70b"), "Name one"),
     "tiers": (("build", "--models", "8b", "--tiers", "1,x"), "tier is 'x'"),
     "no tier": (("build", "--models", "8b", "--tiers", ","), "tiers are ','"),
