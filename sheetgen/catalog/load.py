@@ -58,7 +58,7 @@ INDEX = "index.yaml"
 INDEX_NOTE = (
     "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
     "# Two ids with a space between: the name could mean either, and is refused with both.\n"
-    "# Devices: what drivers and engines print, and the GPU's first name.\n"
+    "# Devices: what drivers and engines print, and the GPU's first name. n_params: all parameters of each model.\n"
 )
 
 
@@ -66,6 +66,7 @@ class Index(Entry):
     models: dict[str, str]
     gpus: dict[str, str]
     devices: dict[str, str] = Field(default_factory=dict)
+    n_params: dict[str, int] = Field(default_factory=dict)  # by id
 
 
 class Folder:
@@ -127,11 +128,14 @@ class Folder:
 
     def built_index(self) -> tuple[Index, list[str]]:
         """The index built from the files, and messages on names claimed twice."""
-        models, model_clashes = table((m.id, m.names()) for m in self.entries("models", Model))
+        all_models = list(self.entries("models", Model))
+        models, model_clashes = table((m.id, m.names()) for m in all_models)
         all_gpus = [part for gpu in self.entries("gpus", Gpu) for part in (gpu, *gpu.slices)]
         gpus, gpu_clashes = table((g.id, g.names()) for g in all_gpus)
         devices, device_clashes = table(((g.aliases or (g.id,))[0], (g.device_names, ())) for g in all_gpus)
-        return Index(models=models, gpus=gpus, devices=devices), [*model_clashes, *gpu_clashes, *device_clashes]
+        n_params = {m.id: m.params.total for m in all_models}
+        index = Index(models=models, gpus=gpus, devices=devices, n_params=n_params)
+        return index, [*model_clashes, *gpu_clashes, *device_clashes]
 
 
 def index_text(index: Index) -> str:
@@ -176,8 +180,8 @@ def names_in(folders: Iterable[Folder]) -> dict[str, dict[str, str]]:
     """The ids by part of the index and name, for folders laid over one another; the last folder decides."""
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for folder in folders:
-        for part, names_of_part in folder.index:
-            names[part] |= names_of_part
+        for part in ("models", "gpus", "devices"):
+            names[part] |= getattr(folder.index, part)
     return names
 
 
@@ -303,6 +307,15 @@ class Catalog:
 
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
+
+    def models_of_size(self, n_params: int, share: float) -> Iterator[Model]:
+        """The models whose number of parameters differs from `n_params` by at most this share of it."""
+        n_params_by_id: dict[str, int] = {}
+        for folder in self.folders:
+            n_params_by_id |= folder.index.n_params
+        for entry_id, own in n_params_by_id.items():
+            if abs(own / n_params - 1) <= share:
+                yield self.entry("models", entry_id, Model)
 
     def gpu(self, name: str) -> Gpu:
         """The GPU that a name means: an id, an alias, or a name as tools print it."""

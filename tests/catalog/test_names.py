@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.model import stem
 from sheetgen.errors import CatalogError, UnknownNameError
 
@@ -111,6 +112,19 @@ def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh.model("8b")
     fresh.gpu("h100")
     assert opened == ["index.yaml", "llama-3.1-8b.yaml", "nvidia-h100-sxm5-80gb.yaml"]
+
+
+def test_models_of_a_size_are_read_alone(tmp_path: Path) -> None:
+    shipped = default_folder() / "models" / "llama-3.1-70b.yaml"
+    (tmp_path / "models").mkdir()
+    own = shipped.read_text(encoding="utf-8").replace("id: llama-3.1-70b", "id: acme-70b")
+    own = re.sub(r"(?ms)^(aliases|hf_id|same_architecture|checkpoints):.*?(?=^\w|\Z)", "", own)
+    (tmp_path / "models" / "acme-70b.yaml").write_text(own, encoding="utf-8")
+    fresh = Catalog(tmp_path)
+    total = fresh.model("70b").params.total
+    near = [model.id for model in fresh.models_of_size(total, 0.35)]
+    assert near == [model.id for model in Catalog(tmp_path).models() if abs(model.params.total / total - 1) <= 0.35]
+    assert near[-1] == "acme-70b" and len(near) < len(fresh.ids("models")) / 5
 
 
 def test_checkpoint_sizes(catalog: Catalog) -> None:

@@ -31,7 +31,6 @@ from sheetgen.answer.pay_less import MORE
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, short_tokens
 from sheetgen.catalog.hardware import Workload
-from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
 from sheetgen.formula import round_down, same_money
 from sheetgen.program.grid import Columns, evaluate
@@ -518,12 +517,7 @@ class Plans:
 
     def leaner_models(self, rows: Sequence[int]) -> None:
         """The lever of each load: among the models with about as many parameters, the one with the smallest cache."""
-        every = [
-            m
-            for m in self.question.reference.models
-            if m.kind == "model" and m.confidence in KNOWN_WELL and NO_CHAT not in m.id
-        ]
-        leanest = cache(lambda model, context: self._leanest(self.question.models[model], every, context))
+        leanest = cache(lambda model, context: self._leanest(self.question.models[model], context))
         for row in rows:
             cell = self.question.loads[row]
             if answer := leanest(cell.model, cell.context_tokens):
@@ -535,16 +529,18 @@ class Plans:
                 why_not = "no model of like size in the catalog keeps less of a request"
                 self.plan("leaner-model", row, why_not=why_not)
 
-    def _leanest(self, model: SheetModel, every: Sequence[Model], context_tokens: int) -> tuple[SheetModel, str] | None:
+    def _leanest(self, model: SheetModel, context_tokens: int) -> tuple[SheetModel, str] | None:
         """Of the models of like size (total parameters, which decide the weights) that take the context the leanest,
         and what changes with it."""
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
-        total, draft = model.model.params.total, self.question.draft
+        draft, catalog = self.question.draft, self.question.reference.catalog
         others = [
             sheet_model(m, self.question.recommended_weights(m), settings)
-            for m in every
-            if m.id != model.model.id
-            and abs(m.params.total / total - 1) <= share
+            for m in catalog.models_of_size(model.model.params.total, share)
+            if m.kind == "model"
+            and m.confidence in KNOWN_WELL
+            and NO_CHAT not in m.id
+            and m.id != model.model.id
             and (m.max_context_tokens or 0) >= context_tokens
             and not (draft and no_draft(draft, m))
         ]
