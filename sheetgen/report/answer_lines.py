@@ -321,6 +321,7 @@ class Shown(NamedTuple):
     has_run: bool = True  # the answer's own machines, where they are measured
     has_target: bool = True  # the target that sets the price
     has_ways_in_full: bool = True  # ways in more than their short form
+    has_as_sure: bool = True  # beside a way that is less sure than the answer one that is as sure
     has_gains: bool = True  # what the recommended weights buy at the same price
     has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
@@ -561,8 +562,9 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     is_spot = question.instances[cell.answer.instance].purchase == SPOT
     every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
-    elsewhere = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
-    every += [way for way in cell.as_sure if way.kind == "term"]
+    as_sure = cell.as_sure if shown.has_as_sure else ()
+    elsewhere = [way for way in (*cell.pay_less, *as_sure) if way.kind == "provider"]
+    every += [way for way in as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
     ways = [_way(question, cell, way, shown) for way in (*every, *elsewhere) if way in told]

@@ -203,7 +203,9 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "other_more_of_both": template("Twice the {unit} and the prompt"),
     "other_more_answer": template("Twice the answer ({answer} tokens)"),
     "other_less_answer": template("Half the answer ({answer} tokens)"),
-    "other_less_load": template("Half the {unit} ({load})"),
+    "other_less_load": template(
+        "Half the {unit} ({load})[people?, or half the questions a day]", people=q.is_people == 1
+    ),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
     "other_in_area": template("In [default?the ]{area}", default=q.is_default == 1),
     "other_same_moment": template("All {people} people at the same moment"),

@@ -159,8 +159,9 @@ JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_mi
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 # Which way is the best where nothing but the way to pay may change, and that savings do not add up.
 CHEAPEST_SAME = template(
-    "[any?Cheapest with the same answers, as sure, at all hours and where requested: {what}, {month} a month, {rent}; "
-    "gives up {gives_up}|No cheaper way has the same answers, as sure, at all hours and where requested]."
+    "[any?Cheapest with the same answers, as sure, at all hours, from the providers compared: {what}, {month} a month, "
+    "{rent}; gives up {gives_up}|"
+    "No cheaper way has the same answers, as sure, at all hours, from the providers compared]."
     "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
     any=is_text(q.what),

@@ -297,7 +297,7 @@ weights_gains = template(
 weights_reason = template(
     "[held?[same?{dtype} costs the same as {published}, as published, and [gained?{gains}|buys nothing here]|"
     "{dtype} [saves?saves {usd} a month|costs {usd} more a month[gained? and {gains}]]: as published, in {published}, "
-    "it is {month} on {rent}]|Nothing serves this in {published}, as published, within the targets].",
+    "{month} a month on {rent}]|Nothing serves this in {published}, as published, within the targets].",
     held=is_text(q.month),
     same=q.is_same == 1,
     gained=is_text(q.gains),
