@@ -19,7 +19,6 @@ from sheetgen.question.parse import Options
 from sheetgen.units import count
 from sheetgen.writers.csv import records, write_csv
 
-
 MOST_PROBLEMS = 20  # of a header that are named one by one
 
 
