@@ -29,7 +29,7 @@ from sheetgen.formula import (
     is_number,
     where,
 )
-from sheetgen.question.inputs import ASKS
+from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
@@ -38,6 +38,7 @@ HEADS = (
     ("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10), (None, 4), ("Model", 26), ("Load", 28), ("Classified", 11),
     ("Held", 9), ("Money", 9), ("Tokens", 9),
 )  # fmt: skip
+DOLLARS = str(BY_NAME["currency"].default)  # of all that is worked out
 LOADS = 5  # the column where the loads begin
 BELOW = HEAD_ROWS + 27  # the row below the checks
 SMALL = Display("0E+0")
@@ -477,6 +478,12 @@ def _stands_in(key: Expr, listed: Expr) -> Expr:
     return function("IFERROR", 1 * (entry == key), 0)
 
 
+def _currency_has_its_rate(currency: Value, rate: Value) -> Value:
+    """1 where the currency of the totals is named, and its rate is 1 for dollars alone; else 0."""
+    of_dollars, of_others = where(rate == 1, 1, 0), where(rate == 1, 0, 1)
+    return where(currency == "", 0, where(currency == DOLLARS, of_dollars, of_others))
+
+
 def _inputs(page: ChecksSheet) -> None:
     """Checks of inputs that a person may have emptied, or typed out of range."""
     wiring, lists = page.wiring, page.wiring.lists
@@ -491,6 +498,11 @@ def _inputs(page: ChecksSheet) -> None:
     n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
     longer = written(n_long, lambda answers, contexts: count_where(answers > contexts), answers, contexts)
     page.line("answers_fit", "Answers longer than their context: none", longer, 0)
+    money = [wiring.ref(f"in_{name}") for name in ("currency", "fx_rate")]
+    code = str(money[0].value or "").upper()
+    agrees = bool(code) and (code == DOLLARS) == (money[1].value == 1)
+    stated = written(int(agrees), _currency_has_its_rate, *money)
+    page.line("currency", f"A currency is named, with its rate; that of {DOLLARS} is 1", stated, 1)
     # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
     rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))
     column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))

@@ -18,7 +18,18 @@ from sheetgen.book.sheets import LEGEND, Cell, CellValue, Lookup, Range, Ref, Sh
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
-from sheetgen.formula import Expr, Formula, Quantity, Value, either, formula, is_number, round_nearest, where
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    Quantity,
+    Value,
+    either,
+    formula,
+    is_number,
+    round_down,
+    round_nearest,
+    where,
+)
 from sheetgen.question.deployment import band_columns_of_any_kind, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
@@ -72,9 +83,22 @@ def number_state(value: Value, built: Value, least: Quantity, most: Quantity) ->
 
 
 @formula("State", TEXT)
+def whole_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
+    """The same of a whole number."""
+    state = where(round_down(value) == value, where(value == built, AS_BUILT, CHANGED), OUT_OF_RANGE)
+    return where(either(value < least, value > most), OUT_OF_RANGE, state)
+
+
+@formula("State", TEXT)
 def optional_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """The same of a number that may be blank."""
     return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
+
+
+@formula("State", TEXT)
+def optional_whole_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
+    """The same of a whole number that may be blank."""
+    return where(value == "", where(built == "", AS_BUILT, CHANGED), whole_state(value, built, least, most))
 
 
 @formula("State", TEXT)
@@ -119,7 +143,8 @@ def put_state(
         is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
         values["place"] = 1 if is_known else float("nan")
     elif check is not None and kind is not None and kind.holds != "text":
-        state_formula = followed_state if is_worked_out else optional_state if may_be_blank else number_state
+        of_kind = (number_state, optional_state), (whole_state, optional_whole_state)
+        state_formula = followed_state if is_worked_out else of_kind[kind.is_whole][may_be_blank]
         shown = display if display.percent else DATE if kind.what == "date" else BOUND
         for part, bound in zip(("least", "most"), check.bounds, strict=True):
             values[part] = sheet.put(row, columns[part], Cell(bound, "fixed", shown)).value
@@ -128,7 +153,7 @@ def put_state(
         if isinstance(value, str) and isinstance(built, str):
             values |= {"value": value.lower(), "built": built.lower()}
         state = state_formula.of(values)
-    elif state_formula is optional_state and value is None:
+    elif may_be_blank and value is None:
         state = AS_BUILT if built is None else CHANGED
     elif isinstance(value, str):
         state = OUT_OF_RANGE

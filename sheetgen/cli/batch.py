@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from sheetgen.question.parse import Options
 from sheetgen.units import count
 from sheetgen.writers.csv import records, write_csv
 from sheetgen.writers.safe_files import write_files
+
+MOST_PROBLEMS = 20  # of a header that are named one by one
 
 
 def run_batch(
@@ -83,8 +86,11 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
 
 def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator[str]:
     """Problems of the header because of which a column would be ignored silently."""
-    for name in sorted({name for name in head if head.count(name) > 1}):
+    twice = sorted(name for name, n in Counter(head).items() if n > 1)
+    for name in twice[:MOST_PROBLEMS]:
         yield f"column {shown(name)!r} stands twice. Keep one."
+    if len(twice) > MOST_PROBLEMS:
+        yield f"{len(twice) - MOST_PROBLEMS:,} columns more stand twice."
     for mark, called in ((";", "';'"), ("\t", "tabs")):
         if len(head) == 1 and any(_plain(part) in columns_read for part in head[0].split(mark)[1:]):
             yield f"the header is {shown(head[0])!r}. Is it separated by {called}? Separate the cells by commas."

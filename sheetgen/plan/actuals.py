@@ -25,6 +25,7 @@ from sheetgen.units import ON_DEMAND
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
+MOST_COLUMNS = 500  # an export of costs has a hundred
 MOST = 1e12  # of a number, as in plan.yaml
 OWN = (
     "quarter", "from", "until", "service", "instance", "purchase", "usd", "n_instances", "in_flight_peak", "replicas",
@@ -121,6 +122,8 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
 
 
 def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
+    if len(heads) > MOST_COLUMNS:
+        raise ScenarioError(f"{where}:1: has {len(heads):,} columns. {MOST_COLUMNS:,} are the most.")
     if twice := sorted({head for head in heads if heads.count(head) > 1}):
         raise ScenarioError(f"{where}:1: column {shown(twice[0])} stands twice. Keep one.")
     if of_focus:
@@ -138,7 +141,7 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
         if head not in OWN
     ]
     if unknown:
-        raise ScenarioError(*unknown)
+        raise ScenarioError(*unknown[:MOST_PROBLEMS])
 
 
 def _amount(row: Mapping[str, Any], *names: str, least: float = -MOST) -> float:

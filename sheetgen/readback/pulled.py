@@ -27,7 +27,7 @@ from sheetgen.question import discounts, parse
 from sheetgen.question.inputs import ASKS, BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.question.parse import Raw, name_part, plain
-from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
+from sheetgen.question.sheet_question import ASKED, MEASURED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
@@ -595,6 +595,8 @@ def _options_as_built(snapshot: Snapshot, catalog: Catalog, models: str | None, 
         for name, value in snapshot.options.items()
         if name in (*OPTIONS, *SHEET_OPTIONS, *OF_ASKED) and (isinstance(value, str) or is_number(value))
     }
+    if points := _points_as_built(snapshot.options.get(MEASURED)):
+        options[MEASURED] = points
     if models is not None:
         options["models"] = models
     elif files := [name for name in parse.words(options.get("models")) if is_path(name)]:
@@ -610,6 +612,12 @@ def _options_as_built(snapshot: Snapshot, catalog: Catalog, models: str | None, 
         options["tiers"] = ",".join(map(str, inputs.tiers))
     overrides = snapshot.options.get("typed")
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
+
+
+def _points_as_built(written: Raw) -> list[str]:
+    """The measured points of a workbook, each written out; no file that somebody wrote in their place is read."""
+    points = [point for point in written if isinstance(point, str)] if isinstance(written, list) else []
+    return [point for point in points if "," in point and "=" in point.partition(",")[0]]
 
 
 def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Raw] | None = None) -> Built:

@@ -157,8 +157,10 @@ def yaml_text(data: Mapping[str, Raw]) -> str:
 
 def scenario_text(options: Mapping[str, Raw], overrides: Mapping[str, Raw], origin: str, version: str) -> str:
     """Options as a scenario file, lists as lists, typed values under `typed`; the first lines say where it is from."""
-    texts = {name: str(value) for name, value in options.items()}
-    data: dict[str, Raw] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
+    data: dict[str, Raw] = {
+        name: value if isinstance(value, list) else text.split(",") if "," in (text := str(value)) else text
+        for name, value in options.items()
+    }
     if overrides:
         data["typed"] = overrides
     body = yaml_text(data)

@@ -9,8 +9,11 @@ import books
 import pytest
 from amounts import IN_LONG
 from cells_of import FEW
-from recalculation import compare, recalculate_with_formualizer, values_after
+from recalculation import compare, edit, recalculate_with_formualizer, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
+
+from sheetgen.errors import SheetgenError
+from sheetgen.readback.pulled import pull
 
 INSTANCES = books.INSTANCES if IN_LONG else FEW
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": INSTANCES, "as_of": books.AS_OF}
@@ -49,6 +52,28 @@ def test_as_built_all_checks_hold(book: Path) -> None:
     found = _after(book, {})
     assert len(_numbers_beside_choices(found)) > 15
     assert found["chk_all"] == "OK" and found["chk_decision"] == found["chk_answers_fit"] == "OK"
+
+
+@pytest.mark.parametrize(
+    ("typed", "check"),
+    [
+        ({"in_currency": "EUR"}, "chk_currency"),
+        ({"in_currency": None, "in_fx_rate": 0.9}, "chk_currency"),
+        ({"in_fx_rate": 0.9}, "chk_currency"),
+        ({"in_tier_1": 32.5}, "chk_inputs_in_range"),
+        ({"in_zones": 2.5}, "chk_inputs_in_range"),
+        ({"in_hours_per_month": 0}, "chk_inputs_in_range"),
+    ],
+)
+def test_what_pull_refuses_the_checks_say(book: Path, typed: dict[str, Any], check: str, tmp_path: Path) -> None:
+    found = _after(book, typed)
+    assert (found["chk_all"], found[check]) == ("CHECK", "CHECK")
+    with pytest.raises(SheetgenError):
+        pull(str(edit(book, tmp_path / "edited.xlsx", typed)), books.catalog())
+
+
+def test_a_currency_with_its_rate_is_right(book: Path) -> None:
+    assert _after(book, {"in_currency": "EUR", "in_fx_rate": 0.9})["chk_all"] == "OK"
 
 
 def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> None:

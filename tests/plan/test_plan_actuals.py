@@ -62,6 +62,7 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
         ("quarter,dollars\n2027-Q1,3\n", "unknown column dollars. Ours are quarter, from,"),
         ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
         ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
+        (f"quarter,{','.join(map(str, range(20_000)))}\n", "1: has 20,001 columns. 500 are the most."),
         ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd is '1.7e308', but must be a number of at most"),
         ("quarter,usd\n2027-Q1,nan\n", "2: usd is 'nan'"),
         ("quarter,usd\n", "holds no line of capacity"),

@@ -10,9 +10,11 @@ from cells_of import FEW
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 
 from sheetgen.answer.solve import solve
+from sheetgen.cli.options import with_scenario
 from sheetgen.question.overrides import Written
 from sheetgen.question.sheet_question import ask
-from sheetgen.readback.pulled import Pulled, pull
+from sheetgen.readback.pulled import Pulled, _points_as_built, pull
+from sheetgen.readback.pulled_words import scenario_text
 
 OPTIONS = {
     "models": "70b",
@@ -82,3 +84,24 @@ def test_as_built_nothing_was_changed_and_its_options_build_it_again(book: Path)
 @needs_libreoffice
 def test_libreoffice_recalculates_it(book: Path, tmp_path: Path) -> None:
     assert_recalculates(book, tmp_path)
+
+
+POINT = "model=8b,gpu=h100,tp=1,concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
+
+
+def test_a_measured_point_is_carried_back(tmp_path: Path) -> None:
+    """The formulas of a sheet with measured points are others: without the point each would look overwritten."""
+    asked = {**OPTIONS, "models": "8b", "measured": [POINT]}
+    pulled = pull(str(books.build(tmp_path, "measured", asked)[0]), books.catalog())
+    assert not pulled.changed and pulled.audit is not None and not pulled.audit.overwritten
+    (point,) = pulled.options["measured"]
+    assert point.endswith("tpot_ms=22.4")
+    scenario = tmp_path / "again.yaml"
+    scenario.write_text(scenario_text(pulled.options, pulled.overrides, "measured.xlsx", "1"))
+    assert with_scenario(str(scenario), dict.fromkeys(pulled.options))["measured"] == [point]
+
+
+def test_a_file_in_place_of_a_measured_point_is_not_read() -> None:
+    """Whoever writes a workbook names no file of its reader's."""
+    written = [POINT, "/etc/passwd", "result.json,gpu=h100", "a=b", 5]
+    assert _points_as_built(written) == [POINT] and _points_as_built("x=1,y=2") == []
