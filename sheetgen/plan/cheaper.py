@@ -89,10 +89,10 @@ def _net_usd(lever: Lever) -> float:
 
 
 def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
-    """The fewest levers, of each kind the best, with which every quarter is within its budget, of as many those that
-    save most together; where no set of them does, all that work together. None where the budget holds, or nothing
-    saves."""
-    best, together = [lever for lever in best_of_kinds(levers) if lever.saves_usd > lever.moves_usd], None
+    """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
+    many those that save most together; where no set of them does, all that work together. None where the budget holds,
+    or nothing saves."""
+    best, together = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES], None
     for n in range(1, len(best) + 1) if answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
