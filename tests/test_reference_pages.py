@@ -39,6 +39,7 @@ MUST_BE_GIVEN: dict[str, dict[str, Any]] = {
     "model": {"id": "8b"},
     "owned": {"id": "pool", "gpu": "h100", "count": 8},
     "committed": {"id": "term", "type": "aws/p5.48xlarge", "count": 1},
+    "ordered": {"type": "aws/p5.48xlarge", "count": 1},
     "quota": {"type": "aws/p5.48xlarge", "limit": 1},
 }
 

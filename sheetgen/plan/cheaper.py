@@ -69,8 +69,8 @@ class Closing:
 
 def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
     """The changes that make the plan cheaper, what saves most first. lost: what it does not serve."""
-    changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer), *_elsewhere(answer.plan))
-    tried = (_worked_out(answer, lost, [change]) for change in changes)
+    changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer))
+    tried = (*(_worked_out(answer, lost, [change]) for change in changes), *_elsewhere(answer, lost))
     return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
 
 
@@ -89,10 +89,10 @@ def _net_usd(lever: Lever) -> float:
 
 
 def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
-    """The fewest levers, of each kind the best, with which every quarter is within its budget, of as many those that
-    save most together; where no set of them does, all that work together. None where the budget holds, or nothing
-    saves."""
-    best, together = [lever for lever in best_of_kinds(levers) if lever.saves_usd > lever.moves_usd], None
+    """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
+    many those that save most together; where no set of them does, all that work together. None where the budget holds,
+    or nothing saves."""
+    best, together = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES], None
     for n in range(1, len(best) + 1) if answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
@@ -168,21 +168,25 @@ def _classes(answer: Answer) -> Iterator[Change]:
             yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
 
 
-def _elsewhere(plan: Plan) -> Iterator[Change]:
-    """The cheapest machines without what keeps services where they are: a near tie, or the cost of a move, which is
-    judged where the plan does not state it."""
-    near = {"near_tie_fraction": 0.0} if plan.policy.near_tie_fraction else {}
-    stays = {"moving_cost_usd": 0.0} if plan.policy.moving_cost_usd != 0 else {}
-    for update in (near, stays, near | stays if near and stays else {}):
+def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever | None]:
+    """The cheapest machines without what keeps services where they are: a near tie and the cost of a move, which is
+    judged where the plan does not state it; and where moves come of that, without a near tie alone."""
+    policy = answer.plan.policy
+    near = {"near_tie_fraction": 0.0} if policy.near_tie_fraction else {}
+    stays = {"moving_cost_usd": 0.0} if policy.moving_cost_usd != 0 else {}
+    for update in (near | stays, near if stays else {}):
         if update:
             name = ", ".join(f"{key}: 0" for key in update)
-            gives_up = " and ".join(text for key, text in _STAYING.items() if key in update)
-            yield Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
+            gives_up = " and ".join(_STAYING[key] for key in update)
+            change = Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
+            yield (lever := _worked_out(answer, lost, [change]))
+            if lever is not None and lever.moves_usd <= 0:
+                return
 
 
 _STAYING = {
-    "moving_cost_usd": "services move more often",
     "near_tie_fraction": "machines of more kinds, for less than a near tie",
+    "moving_cost_usd": "more moves",
 }
 
 

@@ -237,7 +237,7 @@ def _lacking(answer: Answer) -> Iterator[Unserved]:
     plan, case = answer.plan, answer.case
     for (t, machine), q in itertools.product(enumerate(answer.types), range(len(plan.quarters))):
         for limit, first, last, short in _gaps(answer, t, q):
-            filled = {s: float(answer.services["peak_machines"][s, q, case]) for s in answer.on(machine.instance, q)}
+            filled = {s: float(answer.services["machines"][s, q, case]) for s in answer.on(machine.instance, q)}
             available = float(answer.supply["needed_instances"][t, q, case]) - short
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]

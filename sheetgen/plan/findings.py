@@ -15,14 +15,13 @@ from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
-from sheetgen.plan.hosted import Hosted, hosted
+from sheetgen.plan.hosted import Hosted, hosted, million_tokens
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.notes import is_stale
-from sheetgen.sizing import cost
 from sheetgen.units import ON_DEMAND, USD
 
 HOLDS, FAILS = "yes", "no"
@@ -131,19 +130,11 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
 def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
     """The price of a million tokens, where the demand is a rate: its month over the month's tokens."""
     service = answer.plan.services[s]
-    rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
-    if not rate:
+    if not float(answer.services["requests_per_second"][s, q, z]):
         return None
     request = answer.plan.question_in(service, answer.plan.quarters[q]).workloads[0]
-    quantities = {
-        "service_month_usd": usd,
-        "requests_per_second": rate,
-        "mean_over_peak": float(answer.mean_shares[s, q]),
-        "tokens_per_request": request.input_tokens + request.output_tokens,
-        "hours_per_month": answer.plan.prices.hours_per_month,
-        **cost.CONSTANTS,
-    }
-    return float(usd_per_million_planned.of(quantities))
+    million = million_tokens(answer, s, q, z, request.input_tokens + request.output_tokens)
+    return float(usd_per_million_planned(float(answer.services["service_month_usd"][s, q, z]), million))
 
 
 def inputs_sha256(answer: Answer) -> str:

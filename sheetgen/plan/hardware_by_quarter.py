@@ -19,7 +19,7 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.placement import BOUGHT, At, Placed
+from sheetgen.plan.placement import BOUGHT, At, Placed, filled_by_hour
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.together import moving_usd, together
@@ -232,7 +232,7 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_ho
 def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
     """A month of a service by itself, of whose machines each is rented for the hours that need it."""
     week = plan.week
-    filled = there.by_hour(week.over_peak[slot])[0].reshape(2, -1)
+    filled = filled_by_hour([there], week.over_peak[slot][None])[0].reshape(2, -1)
     return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean()) * there.instance_month_usd
 
 

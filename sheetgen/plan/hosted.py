@@ -45,19 +45,20 @@ def _hosts(answer: Answer, s: int, q: int) -> list[tuple[float, HostedPrice]]:
     rate, (request,) = float(answer.services["requests_per_second"][s, q, CASE["p50"]]), question.workloads
     if not rate or not request.output_tokens:
         return []
-    prompts, answers = (
-        float(
-            month_million_tokens(
-                rate,
-                float(answer.mean_shares[s, q]),
-                tokens,
-                answer.plan.prices.hours_per_month,
-                cost.CONSTANTS["seconds_in_an_hour"],
-                cost.CONSTANTS["tokens_in_a_million"],
-            )
-        )
-        for tokens in (request.input_tokens, request.output_tokens)
-    )
+    lengths = request.input_tokens, request.output_tokens
+    prompts, answers = (million_tokens(answer, s, q, CASE["p50"], tokens) for tokens in lengths)
     stated = answer.plan.services[s].request or Request()
     cached = float(cached_fraction(stated.prefix_hit_fraction, stated.history_hit_fraction))
     return by_host(question.live_hosts(question.models[0].model), prompts, answers, request.input_tokens, cached)
+
+
+def million_tokens(answer: Answer, s: int, q: int, z: int, tokens_per_request: float) -> float:
+    """Tokens of a service's month in millions, where its demand is a rate, of so many for each request."""
+    quantities = {
+        "requests_per_second": float(answer.services["requests_per_second"][s, q, z]),
+        "mean_over_peak": float(answer.mean_shares[s, q]),
+        "tokens_per_request": tokens_per_request,
+        "hours_per_month": answer.plan.prices.hours_per_month,
+        **cost.CONSTANTS,
+    }
+    return float(month_million_tokens.of(quantities))

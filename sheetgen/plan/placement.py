@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +48,18 @@ class Placed:
         """The cost of its replicas in the days in which those of before run beside them, at today's price."""
         return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
 
-    def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
-        """machines, safe_machines and half_machines at p50 and at the quantile, each by kind of hour: whole replicas
-        for so much of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
-        machines, safe, halves = (
-            (numpy.array(pair)[:, None] * over_peak).ravel()
-            for pair in (self.machines, self.safe_machines, self.half_machines)
-        )
-        return self._whole(machines), self._whole(safe), halves
 
-    def _whole(self, machines: Any) -> Any:
-        """The same in whole replicas."""
-        return numpy.ceil(numpy.round(machines * self.replicas_per_instance, 9)) / self.replicas_per_instance
+def filled_by_hour(places: Sequence[Placed], over_peak: Any) -> tuple[Any, Any, Any]:
+    """machines, safe_machines and half_machines of each place, the last side, at p50 and at the quantile, each by kind
+    of hour: whole replicas for so much of the load. What a search goes by; what is planned is worked out from the loads
+    of the hours. over_peak: by place and kind of hour."""
+    per_instance = numpy.array([place.replicas_per_instance for place in places])
+    pairs = numpy.array([(place.machines, place.safe_machines, place.half_machines) for place in places])
+    machines, safe, halves = (
+        (pair[:, :, None] * over_peak[:, None, :]).reshape(len(places), -1).T for pair in pairs.transpose(1, 0, 2)
+    )
+
+    def whole(filled: Any) -> Any:
+        return numpy.ceil(numpy.round(filled * per_instance, 9)) / per_instance
+
+    return whole(machines), whole(safe), halves

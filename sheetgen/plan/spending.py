@@ -141,23 +141,12 @@ def month_million_tokens(
 
 
 @formula("$ per million tokens", USD_CENTS)
-def usd_per_million_planned(
-    service_month_usd: Quantity,
-    requests_per_second: Quantity,
-    mean_over_peak: Quantity,
-    tokens_per_request: Quantity,
-    hours_per_month: Quantity,
-    seconds_in_an_hour: Quantity,
-    tokens_in_a_million: Quantity,
-) -> Any:
-    """A service's month over the tokens of a month, prompts and answers together, in US dollars; of a rate, whose mean
-    is so much of its peak.
+def usd_per_million_planned(service_month_usd: Quantity, month_million_tokens: Quantity) -> Any:
+    """A service's month over the tokens of a month, prompts and answers together, in US dollars.
 
-    Source: definition.
+    Source: month_million_tokens.
     """
-    of_rate = requests_per_second, mean_over_peak, tokens_per_request
-    million = month_million_tokens(*of_rate, hours_per_month, seconds_in_an_hour, tokens_in_a_million)
-    return ratio(service_month_usd, million)
+    return ratio(service_month_usd, month_million_tokens)
 
 
 @formula("Order by", DATE)

@@ -495,11 +495,10 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
 
 def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     """Machines of each type that are up by quarter, case and hour of a week, and the weights of the hours; the most of
-    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average, and in
-    the busiest hour of its type."""
+    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average."""
     axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
     if week.is_flat:
-        grid.put(of_service, dict.fromkeys(("mean_machines", "peak_machines"), grid.spread("machines", of_service)))
+        grid.put(of_service, {"mean_machines": grid.spread("machines", of_service)})
         return grid.spread("needed_instances", axes)[..., None], numpy.ones(1)
     shape = grid.spread("machines", of_service).shape
     n_kinds = week.over_peak.shape[-1]
@@ -514,11 +513,7 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     needed, pooled = (hourly.spread(name, axes).reshape(of_types) for name in ("needed_instances", "machines_of_all"))
     grid.put(axes, {"needed_instances": needed.max(axis=-1), "machines_of_all": pooled.max(axis=-1)})
     filled = hourly.spread("machines", of_service).reshape(of_services)
-    place = grid.spread("type", ("service", "quarter")).astype(int)
-    busiest = needed.argmax(axis=-1)[place, numpy.arange(shape[1])] if len(types) else numpy.zeros(shape, int)
-    at_peak = numpy.take_along_axis(filled, busiest[..., None], axis=-1)[..., 0]
-    mean = (filled * week.shares[:, None, :]).sum(axis=-1)
-    grid.put(of_service, {"mean_machines": mean, "peak_machines": at_peak})
+    grid.put(of_service, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
     return week.up(needed, plan.start_minutes)
 
 

@@ -19,7 +19,7 @@ import numpy
 from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
-from sheetgen.plan.placement import At, Placed
+from sheetgen.plan.placement import At, Placed, filled_by_hour
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import Supplied, supplied
@@ -290,11 +290,14 @@ class _Search:
         fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
         spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
         enters = numpy.zeros(n_quarters)
-        for (s, q), place in places.items():
+        every, slots = [*places.values()], [*places]
+        quarters = [q for _, q in slots]
+        fills[0][:, quarters], safe, fills[-1][:, quarters] = filled_by_hour(
+            every, self.over_peak[tuple(zip(*slots, strict=True))]
+        )
+        fills[1 : 1 + lost][:, :, quarters] = safe
+        for q, place in zip(quarters, every, strict=True):
             types[q] = self.place[place.instance]
-            filled, safe, halves = place.by_hour(self.over_peak[s, q])
-            fills[0, :, q], fills[-1, :, q] = filled, halves
-            fills[1 : 1 + lost, :, q] = safe
             if lost:
                 spares[:, q] = 1 / place.replicas_per_instance, zone_share
             enters[q] = moving_usd(self.plan, place, self.months[q])

@@ -183,9 +183,8 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
             for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))
         ),
         (
-            spending.usd_per_million_planned,
+            spending.month_million_tokens,
             {
-                "service_month_usd": 4e4,
                 "requests_per_second": 3.5,
                 "mean_over_peak": 0.27,
                 "tokens_per_request": 1200.0,
@@ -194,6 +193,7 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                 "tokens_in_a_million": 1e6,
             },
         ),
+        (spending.usd_per_million_planned, {"service_month_usd": 4e4, "month_million_tokens": 2980.0}),
         (spending.order_by_day, {"first_day": 46388.0, "lead_days": 13.2, "approval_days": 30.0}),
         *(
             (

@@ -8,16 +8,17 @@ import re
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.bridge import Last, spend_usd
+from sheetgen.plan.bridge import Last, PlanRecord, spend_usd
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
@@ -162,3 +163,28 @@ def test_a_plan_that_is_named_by_its_json_is_not_called_the_last_one(tmp_path: P
     with pytest.raises(ScenarioError, match="no-such-model") as error:
         solved_file(str(file), CATALOG)
     assert "last plan" not in str(error.value)
+
+
+def undeclared(model: type[BaseModel], schema: dict[str, Any], place: str = "$") -> Iterator[str]:
+    """The keys that are read of a plan's JSON and that its schema does not have, or does not require."""
+    schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    schema = schema.get("items", schema)
+    schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    for name, field in model.model_fields.items():
+        here = f"{place}.{name}"
+        if name not in schema["properties"] or (field.is_required() and name not in schema["required"]):
+            yield here
+            continue
+        parts = (field.annotation, *get_args(field.annotation))
+        for part in parts if name != "inputs" else ():
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from undeclared(part, schema["properties"][name], here)
+
+
+def test_what_a_later_plan_reads_is_in_the_schema() -> None:
+    assert [*undeclared(PlanRecord, SCHEMA)] == []
+
+    class More(PlanRecord):
+        unknown: str
+
+    assert [*undeclared(More, SCHEMA)] == ["$.unknown"]

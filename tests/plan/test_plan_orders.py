@@ -120,6 +120,21 @@ def test_a_batch_of_the_night_waits_in_no_hour_that_it_has_for_itself() -> None:
     assert {one["service"]: one["share"] for one in found["unserved"]} == {"chat": pytest.approx(1 / 3)}
 
 
+def test_who_waits_in_an_hour_that_is_not_the_busiest() -> None:
+    """Five machines by night, three by day, of which two are there: the day lacks one of its own. It was said to lack
+    nothing, as it fills none in the busiest hour of the machines."""
+    night = [0.0 if 8 <= hour < 20 else 1.0 for hour in range(24)]
+    batch, chat = PAIR
+    services = [
+        batch | {"demand": {"in_flight": 700}, "profile": night},
+        chat | {"profile": [1.0 - share for share in night]},
+    ]
+    found = solved(services, supply=committed(2), policy={"approval_days": 21})
+    assert of_all(found, "needed", "supply") == [5, 5, 5]
+    lost = {one["service"]: one["share"] for one in found["unserved"]}
+    assert lost == {"batch": pytest.approx(3 / 5), "chat": pytest.approx(1 / 3)}
+
+
 def test_on_demand_covers_from_the_day_on_which_it_can_be_there() -> None:
     """A year is there on 15 February, on demand on 16 January: 15 days without any, 30 covered."""
     lead = {"lead_time_days": {"reserved-1yr": 60, "on-demand": 30}}
