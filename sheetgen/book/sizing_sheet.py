@@ -262,9 +262,11 @@ class SizingSheet:
         self.row += 1
         for w in range(len(question.workloads)):
             self._people(w)
-        sheet.texts(self.row, 0, ("", *("$ a month", f"KV, {self.unit}") * len(columns)), "quiet_right")
-        for left in columns:
-            sheet.cells[self.row, left].role = "quiet"
+        head = sentences.kv_head.saying(unit=self.unit).formula("kv_head", "KV cache of a column")
+        sheet.text(self.row, 0, "", "quiet_right")
+        for left, tier, _ in self.groups:
+            sheet.text(self.row, left, "$ a month", "quiet")
+            sheet.compute(self.row, left + 1, head, {"tier": tier}, role="quiet_right")
         self.row += 1
         self.asked: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by workload and column, the cells
         for m in range(len(question.models)):

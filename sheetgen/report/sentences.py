@@ -99,6 +99,8 @@ tier_words = template(
     stated=is_number(q.tier),
     people=q.stated_users > 0,
 ).formula("tier_words", "Load of a column")
+# Of a rate the cache is of the mean at the peak; replicas are planned with places to spare.
+kv_head = template("[stated?KV|mean KV], {unit}", stated=is_number(q.tier))
 decision_asks = template(
     "Here: every model, at the load below. Decision (90% sure, published weights, ways to pay less): {other_title}"
 ).formula("decision_asks", "The question of Decision")
@@ -345,7 +347,7 @@ replica_breaks = template(
     timed=q.in_target < q.counted,
     counted=q.counted < q.held,
 )
-memory_finding = template("Of one GPU the weights take {weights}, the KV cache of this load {cache}")
+memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
     "[aimed?[single?It meets both targets [safe?even at the slowest of its range|as predicted, not at the slowest of "
     "its range]|[none?No model meets both targets at the slowest of its range|{n_safe} of {n_models} models meet both "
