@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
