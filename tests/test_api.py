@@ -363,7 +363,10 @@ def test_a_frame_is_much_faster_than_its_rows() -> None:
 
 def test_recommend_is_the_record_of_one_cell() -> None:
     answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=200, as_of="2026-11-20")
-    top = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"}
+    top = {
+        *("schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"),
+        *("not_in_price", "oldest_price_as_of"),
+    }
     assert set(answer) == top | set(answer["cells"][0]) and len(answer["cells"]) == 1
     assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] is None
     assert answer["n_gpus"] == answer["n_replicas"] * answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
