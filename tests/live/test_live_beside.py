@@ -344,6 +344,10 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
         other = in_python({**in_europe, "purchase": purchase})  # which answers on demand, as it costs no less
         assert reasons[purchase]["reason"] == "dearer" and other["declined"]["reason"] == "no_saving"
         assert reasons[purchase]["rental"]["monthly_usd"] > europe["month"]
+    for page in (europe, africa):  # what costs no less is not said to save too little
+        for way in (one for one in page["absent"] if one["reason"] in ("costs_more", "no_less")):
+            assert (way["rental"]["monthly_usd"] >= page["month"]) == (way["reason"] == "costs_more"), way
+    assert reasons["less_sure"]["reason"] == "costs_more"
     listed = {line["way"] for line in csv.DictReader(io.StringIO(europe["csv"]))}
     assert not listed & set(reasons)
     assert {one["kind"] for one in africa["absent"] if one["reason"] == "no_price"} >= {"reserved-1yr", "reserved-3yr"}
