@@ -123,8 +123,6 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     if _waiting(unserved(other)) > _waiting(lost) + A_BIT:
         return None
     moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
-    if moves > saves and answer.plan.policy.moving_cost_usd is not None:
-        return None
     return Lever(changes[0], asked, saves, moves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
 
 
@@ -168,7 +166,7 @@ def _classes(answer: Answer) -> Iterator[Change]:
             yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
 
 
-def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever | None]:
+def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever]:
     """The cheapest machines without what keeps services where they are: a near tie and the cost of a move, which is
     judged where the plan does not state it; and where moves come of that, without a near tie alone."""
     policy = answer.plan.policy
@@ -179,8 +177,10 @@ def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever | Non
             name = ", ".join(f"{key}: 0" for key in update)
             gives_up = " and ".join(_STAYING[key] for key in update)
             change = Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
-            yield (lever := _worked_out(answer, lost, [change]))
-            if lever is not None and lever.moves_usd <= 0:
+            lever = _worked_out(answer, lost, [change])
+            if lever is not None and (lever.moves_usd <= lever.saves_usd or policy.moving_cost_usd is None):
+                yield lever
+            if lever is None or lever.moves_usd <= 0:
                 return
 
 

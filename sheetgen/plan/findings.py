@@ -189,7 +189,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     ]
     nothing += [
         f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
-        f"{plan.policy.plan_at} has no machine yet"
+        f"{plan.worst_case} has no machine yet"
         for gap in lost
     ]
     yield Check("every service is served", nothing)

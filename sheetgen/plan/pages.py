@@ -297,8 +297,8 @@ def _worth(decision: Decision) -> Text:
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     """The services that have no machine until the order or its cover is there."""
     for gap in decision.shed[:NAMED]:
-        share, plan_at = cell(gap.share, PERCENT), answer.plan.policy.plan_at
-        whose = f"{answer.plan.services[gap.service].id} at {plan_at}"
+        share = cell(gap.share, PERCENT)
+        whose = f"{answer.plan.services[gap.service].id} at {answer.plan.worst_case}"
         yield words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"

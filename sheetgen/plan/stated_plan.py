@@ -174,6 +174,12 @@ class Plan:
         return not self.week.is_flat and any(not way.committed and not way.prepaid for way in classes)
 
     @property
+    def worst_case(self) -> str:
+        """The demand of which it is said what is not served: at the quantile that is bought, in the hour that lacks
+        most."""
+        return f"{self.policy.plan_at}{'' if self.week.is_flat else ' in its worst hour'}"
+
+    @property
     def start_minutes(self) -> float:
         """How long before it is needed a machine of the hour is asked for."""
         stated = self.policy.start_minutes
