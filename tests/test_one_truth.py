@@ -113,6 +113,7 @@ FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who
     "a day of measuring": (("measure", "usd"), {*PAPERS, JSON, TERMINAL}),
     "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, MARKDOWN, JSON, TERMINAL}),
     "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
+    "another GPU or supplier": (("runner_up", "monthly_usd"), {REQUEST, MARKDOWN, CSV, JSON}),
     "all at once": (("all_at_once", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
     "a term": (("pay_less", "term", "monthly_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON, TERMINAL}),
     "what it binds": (("pay_less", "term", "commits_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON}),

@@ -77,10 +77,10 @@ _BESIDE = template(
     other=is_text(q.costs),
 )
 _SMALLER = template(
-    "[cheaper?Quality is not compared: {models}, page 2|Quality of smaller models is not compared].",
+    "[cheaper?Quality is not compared: {models}|Quality of smaller models is not compared].",
     cheaper=is_text(q.models),
 )
-_COSTS = template("{model} costs {usd}")
+_COSTS = template("{model} serves it for {usd}")
 _LESS_ONLY = template("Cheaper, if you allow it: {conditions}.")
 _ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
@@ -234,6 +234,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
+        risks=(_SMALLER.fill(models=NONE, cheaper=False),),
         excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
     )

@@ -287,3 +287,30 @@ def test_what_lower_precision_gives_up_is_a_thing(known: bool) -> None:
     """It stands after "gives up", and says where the weights come from."""
     given_up = str(pay_less_words.WAYS["fp8_weights"].gives_up.fill(known=known))
     assert given_up.startswith("some quality") and ("quantize the model" in given_up) == (not known)
+
+
+def test_the_price_is_defended_by_what_was_not_taken() -> None:
+    asked, cell = requested(users="640", tiers="")
+    lower = next(way for way in cell.pay_less if way.kind == "less_sure")
+    assert cell.runner_up is not None and lower.chance is not None
+    beside, quality = map(str, asked.reasons)
+    for told in (full_money(lower.monthly_usd), sure(lower.chance), full_money(cell.runner_up.monthly_usd)):
+        assert str(told) in beside
+    own = requested(users="640", tiers="", ask="8b")[1]  # the cheaper model of the sheet
+    assert "not compared" in quality and str(full_money(own.answer.monthly_usd)) in quality
+    alone, _ = requested(users="640", tiers="", models="70b")
+    assert "not compared" in str(alone.reasons[-1]) and "$" not in str(alone.reasons[-1])
+    assert "70% sure" in str(asked.why) and "90% sure" in str(requested(users="640", tiers="", confidence="0.9")[0].why)
+    choice, _ = requested(ask="")
+    assert any("not compared" in str(risk) for risk in choice.risks)
+
+
+def test_being_too_slow_has_its_share_and_its_price() -> None:
+    asked, cell = requested()
+    margin = cell.at_level(0.9)
+    assert margin is not None and cell.answer.chance < 0.9
+    left = 100 - int(str(sure(cell.answer.chance)).partition("%")[0])
+    more = full_money(margin.monthly_usd - cell.answer.monthly_usd)
+    assert f"up to {left}%" in str(asked.risks[0]) and str(more) in str(asked.risks[0])
+    bound, _ = requested(purchase="reserved-1yr")
+    assert not any("Too slow" in str(risk) for risk in bound.risks)  # whose machines cannot be given back
