@@ -82,5 +82,6 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
             "show",
             "check",
             "catalog",
+            "schema",
         ),
     ]
