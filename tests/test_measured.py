@@ -416,7 +416,8 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
         assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
         level = cell.at_level(0.5)
         assert level is not None
-        hangs = f"if {holds}, now {wording.sure(level.chance)}, ${even['monthly_usd']:,.0f} a month"
+        fails = f"; if not up to ${sure['monthly_usd']:,.0f}" if sure and sure["monthly_usd"] > month else ""
+        hangs = f"if {holds}, now {wording.sure(level.chance)}, ${even['monthly_usd']:,.0f} a month{fails}"
     elif sure["monthly_usd"] > month:
         hangs = f"unless {holds}, ${sure['monthly_usd']:,.0f} a month"
     else:
@@ -426,7 +427,8 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
     assert on_demand and run["usd"] == pytest.approx(24 * run["n_instances"] * on_demand.usd_per_hour, rel=1e-12)
     said = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
     if said:
-        assert said == [f"{run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]
+        advice = "yes" if answer["measure"]["is_worth_it"] else "no"
+        assert said == [f"{advice}: {run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]
         assert f" measure {said[0]}" in text
     else:  # it stands beside the certainty
         assert f" ${run['usd']:,.0f}" in text and decider is not None

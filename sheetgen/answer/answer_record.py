@@ -264,7 +264,8 @@ class MeasureRecord:
     money that the measurement decides. The commands are filled in by launch, on request. decider: where the month
     depends on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there
     is one. is_worth_it: whether it comes before the machines: where a reason to measure first says so, or it decides
-    more money of a month than it costs.
+    more money of a month than it costs. passed_saves_usd, failed_costs_usd: what a month costs less than the answer if
+    it passes, and up to how much more if it fails; of the second None where nothing is sure.
     """
 
     instance: str
@@ -274,6 +275,8 @@ class MeasureRecord:
     serve: str | None
     bench: str | None
     decides_usd: float | None
+    passed_saves_usd: float
+    failed_costs_usd: float | None
     is_worth_it: bool
     n_instances: int
     decider: DeciderRecord | None

@@ -39,7 +39,7 @@ from sheetgen.answer.answer_record import (
     keys_of,
     not_in_price,
 )
-from sheetgen.answer.confidences import by_confidence, is_fallback, is_same_rental, less_sure, measure_first
+from sheetgen.answer.confidences import ABOUT, by_confidence, is_fallback, is_same_rental, less_sure, measure_first
 from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -378,6 +378,9 @@ def _measure(
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
         decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit)
     is_worth_it = bool(reasons) or (decides_usd or 0) > (decider.usd if decider else usd)
+    sure = levels.get(SURE)
+    is_sure = chosen.chance >= SURE or (sure is not None and sure.monthly_usd <= chosen.monthly_usd * ABOUT)
+    more_usd = None if sure is None else sure.monthly_usd - chosen.monthly_usd
     return MeasureRecord(
         instance,
         HOURS_OF_A_MEASUREMENT,
@@ -386,6 +389,8 @@ def _measure(
         None,
         None,
         decides_usd,
+        chosen.monthly_usd - decider.monthly_usd if decider else 0.0,
+        0.0 if is_sure else more_usd,
         is_worth_it,
         machines_of_replica,
         decider,

@@ -995,6 +995,9 @@ function absentWords(record, rows) {
 // The name of an area, or of a region itself; of none the default's.
 const areaWords = (region) => FACTS.areas[region || FACTS.default_area] ?? region;
 
+// Whether something less sure gives up certainty: that which was asked for, as far as the answer has it.
+const givesUpCertainty = (chance, record) => isBelow(chance, Math.min(record.question.confidence, record.chance));
+
 // What a way keeps of the answer's quality and certainty, in words.
 function keepsWords(way, record) {
   const { kind, chance } = way,
@@ -1006,7 +1009,7 @@ function keepsWords(way, record) {
     weights: weightsName(model, weights),
     is_hosted: Number(kind === "hosted"),
     sure: chance === undefined || (!isBelow(chance, own) && !isBelow(own, chance)) ? "" : sureWords(chance),
-    is_less: Number(chance !== undefined && isBelow(chance, own)),
+    is_less: Number(chance !== undefined && givesUpCertainty(chance, record)),
   });
 }
 
@@ -1165,14 +1168,30 @@ const otherWords = ({ kind, vendor, gpu_name, instance }) =>
 // Which way is the best where nothing but the way to pay may change. rows: of the table.
 function cheapestWords(record, rows) {
   const best = cheapestSame(record, rows),
-    hours = rows.find(({ kind }) => kind === "hours");
+    hours = rows.find(({ kind }) => kind === "hours"),
+    other = cheaperElsewhere(record, rows, best);
   return say("cheapest_same", {
     ...(best ? wayWords(best, record) : { what: "", gives_up: "" }),
     month: best ? dollars(best.monthly_usd) : "",
     rent: best ? placeWords(best) : "",
     hours_month: hours ? dollars(hours.monthly_usd) : "",
     is_both: Number(Boolean(best && hours)),
+    other_provider: other ? providerOf(other.instance) : "",
+    other_month: other ? dollars(other.monthly_usd) : "",
+    other_sure: other ? sureWords(other.chance) : "",
+    is_free: Number(!FACTS.terms[record.purchase]),
   });
+}
+
+// The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the best
+// way at those that were.
+function cheaperElsewhere(record, rows, best) {
+  const ways = rows.filter(({ kind }) => kind === "provider"),
+    { monthly_usd: most } = best ?? record;
+  return ways
+    .flatMap(({ other, further }) => [other, further])
+    .filter((one) => one && FACTS.of_suppliers.includes(one.kind) && !isBelow(one.chance, record.chance) && one.monthly_usd < most)
+    .sort((one, other) => one.monthly_usd - other.monthly_usd)[0];
 }
 
 // A way to pay less: what it is, and what it gives up.
@@ -1192,7 +1211,7 @@ function wayWords(way, record) {
   const values = {
     detail: way.detail,
     sure: told(way),
-    is_less_sure: Number(isBelow(way.chance, record.chance)),
+    is_less_sure: Number(givesUpCertainty(way.chance, record)),
     owned_gpus: `${way.detail.split(" ")[0]}x ${gpu.name}`,
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
@@ -1391,7 +1410,7 @@ function answerWords(record) {
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
     }),
-    certainty: sureWords(record.chance),
+    certainty: certaintyWords(record),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
     margin: say("sure_of", {}),
     wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
@@ -1419,7 +1438,7 @@ function answerWords(record) {
       weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
-      age: record.price_as_of ? String(daysOld(record.price_as_of)) : "",
+      age: isDay(record.price_as_of ?? "") ? String(daysOld(record.price_as_of)) : "",
     }),
     chance: record.chance,
     asked: question.confidence,
@@ -1431,11 +1450,25 @@ function answerWords(record) {
 const laterWords = (record) =>
   record.chosen
     ? {
+        certainty: certaintyWords(record, { usual: heldOf(record)[ON_DEMAND] }),
         measure: measureWords(record),
         never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
         ...waitWords(record),
       }
     : {};
+
+// How sure an answer is; and where the same on demand, or in the usual area, is surer, how sure that is. others: the other
+// questions, where they are answered.
+function certaintyWords(record, { usual = null, others = [] } = {}) {
+  const home = others.find(({ kind, changes }) => kind === "in_area" && changes.region === ""),
+    surer = (one) => (one && !one.message && isBelow(record.chance, one.chance) ? sureWords(one.chance).replace(/ sure$/, "") : "");
+  return say("certainty", {
+    sure: sureWords(record.chance),
+    usual: record.purchase === ON_DEMAND ? "" : surer(usual),
+    area: areaWords(""),
+    elsewhere: surer(home),
+  });
+}
 
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.
@@ -1473,8 +1506,15 @@ function qualityWords(record) {
   if (!published) return "";
   const { model } = record.question,
     isHeld = published.monthly_usd !== null,
-    more = published.monthly_usd - record.monthly_usd;
+    more = published.monthly_usd - record.monthly_usd,
+    usual = asRecommended(record),
+    usualMore = usual ? usual.monthly_usd - record.monthly_usd : 0;
   return say("paid_quality", {
+    ...checkpointValues(record),
+    usual: usual ? weightsName(model, usual.weights) : "",
+    usual_usd: dollars(Math.abs(usualMore)),
+    is_as_usual: Number(Math.abs(usualMore) < CENT / 2),
+    is_usual_saved: Number(usualMore > 0),
     dtype: weightsName(model, record.weight_dtype),
     published: weightsName(model, published.weight_dtype),
     month: isHeld ? dollars(published.monthly_usd) : "",
@@ -1484,6 +1524,15 @@ function qualityWords(record) {
     is_saved: Number(more > 0),
     gains: isHeld ? gainsWords(record, published) : "",
   });
+}
+
+// What would be rented in the recommended weights, where others below the published ones were named; null elsewhere.
+function asRecommended({ solved, question }) {
+  const offers = offersIn(question, question.purchase),
+    weights = weightsOf({ ...question, weight_dtype: "recommended" }, offers);
+  if ([question.weights, question.model.weights].includes(weights)) return null;
+  const rental = inPrecision(solved, { weights });
+  return rental && { ...rental, weights };
 }
 
 // What the answer's weights buy beside the published ones in requests and certainty; "" where nothing.
@@ -1500,20 +1549,28 @@ function gainsWords({ question, served_at_target, chance }, published) {
 }
 
 // The checkpoint in use with its licence; how one comes by one where none is known; "" of a shape that is no real model.
-function weightsWords({ question }) {
-  const { model, weights } = question,
-    isPublished = weights === model.weights,
-    isWide = BITS_16.includes(weights),
-    fromWide = BITS_16.includes(model.weights);
+function weightsWords(record) {
+  const { model, weights } = record.question,
+    isPublished = weights === model.weights;
   const checkpoint = isPublished ? (model.is_named ? model.names.at(-1) : "") : (model.checkpoints[weights] ?? "");
   return say("weights_of", {
     checkpoint,
     license: model.licenses[weights] ?? "",
     dtype: weightsName(model, weights),
-    is_unknown: Number(!isPublished && !(isWide && fromWide) && !model.is_reference),
+    ...checkpointValues(record),
+  });
+}
+
+// Whether no checkpoint in the weights of an answer is known, and how one comes by one.
+function checkpointValues({ question: { model, weights } }) {
+  const isWide = BITS_16.includes(weights),
+    fromWide = BITS_16.includes(model.weights),
+    isKnown = weights === model.weights || weights in model.checkpoints || (isWide && fromWide);
+  return {
+    is_unknown: Number(!isKnown && !model.is_reference),
     is_wide: Number(isWide),
     is_loaded: Number(fromWide && weights === FACTS.lower.deployed),
-  });
+  };
 }
 
 // What a failed machine does, with the price of a spare; that many machines are to be reserved; and the price a person.
@@ -1532,6 +1589,7 @@ function* spareWords(record) {
 }
 
 const DAY = 86_400_000; // milliseconds
+const isDay = (text) => /^\d{4}-\d\d-\d\d$/.test(text); // and not a year or month alone
 const daysOld = (day) => Math.round((Date.parse(FACTS.as_of) - Date.parse(day)) / DAY);
 
 // What measured hardware costs, of an answer on hardware that never was; "" of other answers. rented: what is said of it.

@@ -66,7 +66,7 @@ from sheetgen.report.live_words import (
 )
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
-from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.pay_less_words import OF_SUPPLIERS, TERMS
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
@@ -217,6 +217,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
         "near": list(NEAR),
+        "of_suppliers": list(OF_SUPPLIERS),
         "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
         "terms": TERMS,

@@ -210,7 +210,8 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
 }
 
 // A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what
-// it would rent; the month's money that it decides, and whether it comes before the machines. Nothing of a shape of which
+// it would rent; the month's money that it decides, in all and beside the answer, and whether it comes before the
+// machines. Nothing of a shape of which
 // no checkpoint exists.
 function measureOf(record) {
   const { question, chosen, gpus_per_replica, monthly_usd, by_confidence } = record;
@@ -226,7 +227,10 @@ function measureOf(record) {
   const isCheaper = even && even.monthly_usd * (1 + CONSTANTS.near_tie_fraction) < monthly_usd;
   const own = aDayOn(chosen, gpus_per_replica),
     decider = isCheaper ? { ...aDayOn(even, even.gpus_per_replica), monthly_usd: even.monthly_usd } : null;
-  return { ...own, decider, decides_usd, is_worth_it: measureFirst(record).length > 0 || (decides_usd ?? 0) > (decider ?? own).usd };
+  const { margin, isSure } = marginOf(record),
+    passed_saves_usd = decider ? monthly_usd - decider.monthly_usd : 0,
+    failed_costs_usd = isSure ? 0 : margin ? margin.monthly_usd - monthly_usd : null;
+  return { ...own, decider, decides_usd, passed_saves_usd, failed_costs_usd, is_worth_it: measureFirst(record).length > 0 || (decides_usd ?? 0) > (decider ?? own).usd };
 }
 
 const SPOT = "spot";

@@ -76,7 +76,20 @@ function* optionsOf(record, margin, isSure, measure) {
   yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(measure))] };
 }
 
-const worthValues = ({ decides_usd, is_worth_it }) => ({ decides: decides_usd > 0 ? lessOf(decides_usd) : "", is_worth_it: Number(is_worth_it) });
+const worthValues = ({ passed_saves_usd: less, failed_costs_usd: more, is_worth_it }) => ({
+  less: less ? lessOf(less) : "",
+  more: more ? lessOf(more) : "",
+  level: more === null ? sureWords(FACTS.levels.sure) : "",
+  is_worth_it: Number(is_worth_it),
+});
+
+// The part of the load that is sent to the machines of a measurement: their share of what would be rented.
+function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instances }, { n_instances: n_measured }, rental) {
+  const whole = question.isRate ? requests_per_hour : concurrent_requests,
+    share = Math.min(1, n_measured / (rental?.n_instances ?? n_instances)),
+    rounded = question.isRate ? Math.round : Math.ceil;
+  return { part: share < 1 ? count(rounded(whole * share)) : "", whole: count(Math.round(whole)), is_rate: Number(question.isRate) };
+}
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
@@ -110,8 +123,9 @@ function measureWords(record) {
     run = measure?.decider ?? measure,
     { confidence } = record.question;
   if (!run) return reason ? say(`measure_${reason}`, { confidence, ...levelWords(record, reason) }) : "";
-  const { margin, isSure } = marginOf(record);
-  const { first_target, pace_target } = waitValues(record);
+  const { margin, isSure } = marginOf(record),
+    { first_target, pace_target } = waitValues(record),
+    tried = measure.decider ? evenOf(record) : null;
   return say("measure", {
     ...worthValues(measure),
     is_impossible: Number(reason === "impossible"),
@@ -120,7 +134,13 @@ function measureWords(record) {
     usd: dollars(run.usd),
     rent: placeWords(run),
     test: testWords(record, margin, isSure, measure),
-    passed: say("passed", { first_target, pace_target, is_both: Number(Boolean(first_target && pace_target)) }),
+    ...sharedLoad(record, run, tried),
+    passed: say("passed", {
+      first_target,
+      pace_target,
+      is_both: Number(Boolean(first_target && pace_target)),
+      is_short: Number((tried ?? record).limit === "memory"),
+    }),
   });
 }
 
@@ -272,9 +292,11 @@ function priceLists(offers) {
     regions.set(provider, new Set([...(regions.get(provider) ?? []), region]));
   }
   const lists = [...days].map(([provider, all]) => {
-    const [oldest = "", newest = ""] = [...new Set(all.filter(Boolean))].sort().filter((_, i, sorted) => i === 0 || i === sorted.length - 1);
+    const known = [...new Set(all.filter(Boolean))].sort(),
+      [oldest = "", newest = ""] = known.filter(isDay).filter((_, i, sorted) => i === 0 || i === sorted.length - 1);
     const places = [...regions.get(provider)].filter(Boolean);
-    return say("price_list", { provider, regions: places.length <= MOST_REGIONS ? places.join(" and ") : "", oldest, newest });
+    const rough = known.filter((day) => !isDay(day)).join(" and ");
+    return say("price_list", { provider, regions: places.length <= MOST_REGIONS ? places.join(" and ") : "", oldest, newest, rough });
   });
   const [oldest = ""] = [...days.values()].flat().filter(Boolean).sort();
   return { lists: lists.join(", "), oldest };
@@ -286,12 +308,14 @@ const MOST_REGIONS = 2; // of a provider whose regions are named
 function aboutWords(record, ways) {
   const { question } = record,
     others = [...ways, ...ways.map(({ further }) => further)].map((one) => one?.offer).filter((offer) => offer !== undefined);
-  const { lists, oldest } = priceLists(new Set([...offersIn(question, question.purchase), ...others]));
+  const { lists, oldest } = priceLists(new Set([...offersIn(question, question.purchase), ...others])),
+    terms = priceLists(new Set(ways.filter(({ kind }) => kind === "term").map(({ offer }) => offer))).lists;
   return say("about", {
     engine: FACTS.engine,
     version: FACTS.engine_version,
     day: FACTS.as_of,
     lists,
+    terms,
     age: oldest && String(daysOld(oldest)),
     costs: FACTS.not_in_price,
     hours: String(CONSTANTS.hours_per_month),

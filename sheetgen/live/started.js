@@ -103,7 +103,7 @@ function largerThan({ solved: { grid, question }, chosen }) {
 const WORTH_SAYING = 0.1; // GiB: what frees less is not told
 const A_STEP = 0.01; // of the GPU's memory: the change of the engine's share that is told
 
-const CHANGE_HEADS = ["Change", "Memory of one GPU", "A replica holds at once", "It costs"];
+const CHANGE_HEADS = ["Change", "Memory of one GPU", "A replica's pool, as its log has it, holds", "It costs"];
 
 // By setting and direction what a change buys, in the words under these heads; nothing of one that buys nothing.
 function changesOf(record, now) {
@@ -218,8 +218,10 @@ function poolWords(record) {
     default_seqs: of("max_num_seqs"),
     doubt: derived > counted ? doubt : "",
     confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
+    derived: fixed((derived - counted) / FACTS.gib > 0 ? Number(doubt) + Number(held) : derived / FACTS.gib, 2),
     counted: held,
     held: record.memory_holds,
+    each: record.memory_holds / record.replicas_held,
   });
 }
 

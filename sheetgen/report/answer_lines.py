@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
-from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.confidences import ABOUT, is_below
 from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
@@ -113,7 +113,9 @@ MUCH_LESS = 1.5  # times the cost of a load without a target: then the target se
 _WAIT = template(
     f"[worded?First word|Answer]{sentences.BEYOND} after "
     "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
-    "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy].",
+    "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy]"
+    "[filled?; with every place taken after {full} s].",
+    filled=is_text(q.full),
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
     some=q.is_some == 1,
@@ -121,7 +123,6 @@ _WAIT = template(
     paced=is_text(q.pace_target),
     beyond=sentences.is_beyond,
 )
-_FULL = template("With every place taken after {first} s.")
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
     "({layout}), {prices}, {region}[assumed?, assumed shape]"
@@ -152,6 +153,7 @@ _WAY = template(
     rented=is_text(q.rent),
     best=q.is_best == 1,
 )
+_SURER_THERE = template(" ({month}, {sure})")
 _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
     "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
@@ -171,7 +173,7 @@ _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1
 THE_SAME = "the same"
 _MEASURE = template(
     "[worth?yes|no]: {rent} for a day, {usd}[bound? ({sold_as})]: "
-    "[decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
+    "[decided?[falls?if {holds}, now {sure}, {cheaper} a month[rises?; if not up to {higher}]|"
     "unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
     "no money hangs on it].",
     worth=q.is_worth_it == 1,
@@ -423,9 +425,9 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
         some=answer.replicas_held > answer.n_replicas,
         needed=answer.n_replicas,
         held=answer.replicas_held,
+        full=f"{waits.ttft_full_seconds:.1f}" if waits and cell.is_rate and shown.has_full else "",
     )
-    full = _FULL.fill(first=f"{waits.ttft_full_seconds:.1f}") if waits and cell.is_rate and shown.has_full else ""
-    yield " ".join(filter(None, (capacity, str(wait), str(full))))
+    yield f"{capacity} {wait}"
 
 
 def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
@@ -567,11 +569,35 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     every += [way for way in as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
-    ways = [_way(question, cell, way, shown) for way in (*every, *elsewhere) if way in told]
+    listed = [way for way in (*every, *elsewhere) if way in told]
+    ways = [
+        f"{_way(question, cell, way, shown)}{_surer_there(question, way, listed)}"
+        for way in listed
+        if not _lesser_there(way, listed)
+    ]
     if shown.has_rent:
         yield from ways
     elif ways:
         yield f"{'; '.join(ways)}."
+
+
+def _lesser_there(way: PayLess, ways: Sequence[PayLess]) -> PayLess | None:
+    """The less sure way of the same GPU and provider, after which one that is surer stands in brackets."""
+    if way.kind != "provider" or way.other is None or way.chance is None:
+        return None
+    same = (
+        one for one in ways if one.kind == "provider" and one.other and other_words(one.other) == other_words(way.other)
+    )
+    return next((one for one in same if is_below(one.chance or 0, way.chance)), None)
+
+
+def _surer_there(question: Question, way: PayLess, ways: Sequence[PayLess]) -> str:
+    """The price and the certainty of the surer way of the same GPU and provider; "" where there is none."""
+    surer = [one for one in ways if _lesser_there(one, ways) is way]
+    amount = amounts_of(question.settings)
+    return "".join(
+        str(_SURER_THERE.fill(month=amount(one.monthly_usd), sure=str(wording.sure(one.chance or 0)))) for one in surer
+    )
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> str:

@@ -426,9 +426,16 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         )
         rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
-        decides = cell.measure.decides_usd or 0
+        less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
-            is_worth_it=int(cell.measure.is_worth_it), decides=_shown(question, decides), decided=decides > 0
+            is_worth_it=int(cell.measure.is_worth_it),
+            less=_shown(question, less),
+            more=_shown(question, more or 0),
+            level=str(sure(MARGIN)),
+            moved=bool(less or more or more is None),
+            falls=less > 0,
+            rises=bool(more),
+            nothing=more is None,
         )
         yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
 

@@ -82,8 +82,9 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "load": template(
         "[arriving?{per_hour} requests an hour at the peak[counted?, {share:percent} of a day's and {burst} times that "
-        "in bursts]: ]{at_once}"
-        "[many?, enough for at least {people} people who ask {times} times a day]",
+        "in bursts]: |always ]{at_once}"
+        "[many?, enough for at least {people} people who ask {times} times a day][arriving?|, as if every hour were "
+        "that moment]",
         arriving=is_text(q.per_hour),
         counted=q.is_counted == 1,
         many=is_text(q.people),
@@ -96,6 +97,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "waits": sentences.waits,
     "same_moment": sentences.same_moment.saying(people="{people:grouped}", places="{places:grouped}"),
     "weights_gains": sentences.weights_gains,
+    "certainty": template(
+        "{sure}[usual?; on demand {usual}][elsewhere?; in the {area} {elsewhere}]",
+        usual=is_text(q.usual),
+        elsewhere=is_text(q.elsewhere),
+    ),
     "fast_enough": template("{sure} to be fast enough"),
     "scale": template(
         "Asked {asked:percent}, the mark; {found}[more?; "
@@ -105,8 +111,15 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "rounded_chance": sentences.rounded_chance,
     "paid_quality": template(
-        "{weights_reason} {dtype} is compressed and may answer slightly worse: compare.",
+        "[unknown?No checkpoint in {dtype} is known: {unknown_checkpoint}. ][usual?{dtype} costs [as_usual?the same as "
+        "{usual}|{usual_usd} [usual_saved?less|more] a month than {usual}], as recommended.|{weights_reason}] {dtype} "
+        "is compressed and may answer slightly worse: compare.",
         weights_reason=sentences.weights_reason,
+        unknown=q.is_unknown == 1,
+        unknown_checkpoint=sentences.unknown_checkpoint,
+        usual=is_text(q.usual),
+        as_usual=q.is_as_usual == 1,
+        usual_saved=q.is_usual_saved == 1,
     ),
     "fastest": template("Fastest: {changed}: {rent}, {provider}, {month} a month, {sure}."),
     "slower_tokens": template("{pace} ms a token, not {pace_now}"),
@@ -139,16 +152,21 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
         "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
-        "[one_each?, as each machine would have one request]: {usd} once, on {rent}, decides "
-        "[decided?up to {decides} a month|no money]. {test}[passes? It passes if {passed} at the load of the peak.]",
+        "[one_each?, as each machine would have one request]: {usd} once, on {rent}; {stakes}. {test}[passes? Send it "
+        "[shared?its share, {part} of the {whole}|all {whole}] [rate?requests an hour at the peak|requests at once]: "
+        "it passes if {passed}.]",
         worth=q.is_worth_it == 1,
-        decided=is_text(q.decides),
+        stakes=sentences.measure_stakes,
+        shared=is_text(q.part),
+        rate=q.is_rate == 1,
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
         passes=is_text(q.passed),
     ),
     "passed": template(
-        "[aimed?the first word comes within {first_target} s][both? and ][paced?{pace_target} tokens a second follow]",
+        "[short?its start-up log shows that the load fits|[aimed?the first word comes within {first_target} s]"
+        "[both? and ][paced?{pace_target} tokens a second follow]]",
+        short=q.is_short == 1,
         aimed=is_text(q.first_target),
         paced=is_text(q.pace_target),
         both=q.is_both == 1,
@@ -182,7 +200,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "part": template("{part}, {gib} GiB[shared? ({percent:percent})]", shared=q.percent > 0),
     "hardware": template(
-        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}, {age} days old].",
+        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}[aged?, {age} days old]].",
+        aged=is_text(q.age),
         placed=is_text(q.region),
         dated=is_text(q.day),
     ),
@@ -236,17 +255,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x. {kept}"
     ),
     "pool_kept": template(
-        "[started?The log prints {pool} GiB; {flags} GiB a GPU is kept back for the buffers of the engine's default of "
-        "{default_seqs:grouped} requests, which the start command does not take[doubted?, and {doubt} GiB for being "
-        "{confidence:percent} sure of the pool]: {counted} GiB are counted on, which hold {held:grouped} requests "
-        "in all.|"
-        "{counted} GiB a GPU are counted on, which hold {held:grouped} requests in all.]",
+        "Of one GPU, [started?{pool} GiB as started for the requests admitted, which the log prints; {flags} GiB less, "
+        "{derived} GiB, with the buffers of the engine's default of {default_seqs:grouped} requests, as is counted "
+        "here|{derived} GiB, which the log prints][doubted?; {doubt} GiB of that are kept back for being "
+        "{confidence:percent} sure of it]: {counted} GiB are counted on, which hold {held:grouped} requests"
+        "[several? in all, {each:grouped} a replica].",
         started=is_text(q.pool),
         doubted=is_text(q.doubt),
+        several=q.each < q.held,
     ),
     "replicas": template(
         "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}[spare?, {needed:grouped} needed]: {at_once}; "
-        "memory holds {held:grouped}.",
+        "the memory that is counted on holds {held:grouped}.",
         several=q.n > 1,
         spare=q.n > q.needed,
     ),
@@ -271,9 +291,10 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
-    "here_held": template("memory holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
+    "here_held": template("the log's pool holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
     "here_spike": template(
-        "request {seqs:next} waits: {seqs:grouped} are admitted, memory holds {held:grouped} of {context} tokens"
+        "request {seqs:next} waits: {seqs:grouped} are admitted, the log's pool holds {held:grouped} of {context} "
+        "tokens"
     ),
     "change_holds": template("[other?{held:grouped}, not {now:grouped}|{now:grouped} as now]", other=q.held != q.now),
     "change_replica": template("{seqs:grouped} more"),
@@ -299,8 +320,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "hosted": template(
         "[any?The cheapest host first, for {prompts} million prompt tokens and {answers} million answer tokens a month"
         "[many?: {people} people who ask {times} times a day[full?, as many as {at_once} at once can serve]|[full?: "
-        "{at_once} at once]]; gives up {gives_up}.[priced? The machines above cost {usd} a million tokens, prompts and "
-        "answers together.] Prices from {origin}, read on {day}; they are the same for every region.|"
+        "always {at_once} at once]]; gives up {gives_up}.[priced? The machines above cost {usd} a million tokens, "
+        "prompts and answers together.] Prices from {origin}, read on {day}; they are the same for every region.|"
         "No host of this model is known whose price is fresh and which reads prompts so long.]",
         any=is_text(q.gives_up),
         many=is_text(q.people),
@@ -332,14 +353,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared": template("{model}, {weights}"),
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
-        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[aged?, "
-        "the oldest {age} days old on {day}].] Not in them: {costs}. A month has {hours} hours.",
+        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[committed?; "
+        "of commitments: {terms}][aged?, the oldest {age} days old on {day}].] Not in them: {costs}. A month has "
+        "{hours} hours.",
+        committed=is_text(q.terms),
         priced=is_text(q.lists),
         aged=is_text(q.age),
     ),
     "price_list": template(
-        "{provider}[placed? {regions}] [dated?of {oldest}[spread? to {newest}]|without a date]",
+        "{provider}[placed? {regions}] [dated?of {oldest}[spread? to {newest}]|[rough?|without a date]]"
+        "[rough?[dated? and ]of {rough}, without a day]",
         placed=is_text(q.regions),
+        rough=is_text(q.rough),
         dated=is_text(q.oldest),
         spread=is_text(q.newest),
     ),
@@ -356,6 +381,6 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "stale": template("This is the last valid answer."),
     "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
-    "unknown": template("The address has {name}, which the page does not know."),
+    "unknown": template("The address has {name}, which the page does not know; it knows {names}."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
 }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.confidences import is_below
 from sheetgen.answer.pay_less import MONTHS
-from sheetgen.formula import is_text
+from sheetgen.formula import either, is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
@@ -119,18 +119,18 @@ WAYS: dict[str, Way] = {
         template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
         template(
             "[less_sure?|[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]]]"
-            "[surer?; {own}][cheaper_still?; {further_provider}: {further_usd}]",
+            "[told?; {own}][cheaper_still?; {further_provider}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
-            surer=q.is_surer == 1,
+            told=either(q.is_surer == 1, q.is_lower == 1),
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?{other}|buying at {other_provider}]][less_sure? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?{other}|buying at {other_provider}]][lower? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
-            less_sure=q.is_less_sure == 1,
+            lower=q.is_lower == 1,
         ),
         template(
             "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
@@ -153,20 +153,25 @@ WAYS: dict[str, Way] = {
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
+OF_SUPPLIERS = ("cloud", "provider")  # groups that nobody requested, by who sells them
 OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 # Which way is the best where nothing but the way to pay may change, and that savings do not add up.
 CHEAPEST_SAME = template(
-    "[any?Cheapest with the same answers, as sure, at all hours, from the providers compared: {what}, {month} a month, "
-    "{rent}; gives up {gives_up}|"
-    "No cheaper way has the same answers, as sure, at all hours, from the providers compared]."
+    "[any?Cheapest with the same answers, within the same targets, at least as sure, at all hours, of the providers "
+    "asked for: {what}, {month} a month, {rent}; gives up {gives_up}|"
+    "No cheaper way has the same answers, within the same targets, at least as sure, at all hours, of the providers "
+    "asked for].[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
+    "[free?, bound to nothing].]"
     "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
     any=is_text(q.what),
     hours=is_text(q.hours_month),
     both=q.is_both == 1,
+    allowed=is_text(q.other_month),
+    free=q.is_free == 1,
 )
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
@@ -204,6 +209,7 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
     """The best way where nothing but the way to pay may change."""
     best, amount = cell.cheapest_same, amounts_of(question.settings)
     hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
+    other = _cheaper_elsewhere(cell)
     return CHEAPEST_SAME.fill(
         what=best.what if best else "",
         gives_up=best.gives_up if best else "",
@@ -213,6 +219,27 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
         hours_month=amount(hours.monthly_usd) if hours else "",
         hours=hours is not None,
         both=best is not None and hours is not None,
+        other_provider=provider_of(other.instance) if other else "",
+        other_month=amount(other.monthly_usd) if other else "",
+        other_sure=str(sure(other.chance)) if other else "",
+        allowed=other is not None,
+        is_free=int(question.settings.purchase not in TERMS),
+    )
+
+
+def _cheaper_elsewhere(cell: CellRecord) -> NotAskedRecord | None:
+    """The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the
+    best way at those that were."""
+    ways = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
+    others = [
+        other
+        for way in ways
+        for other in (way.other, way.further)
+        if other and other.kind in OF_SUPPLIERS and not is_below(other.chance, cell.answer.chance)
+    ]
+    most_usd = (cell.cheapest_same or cell.answer).monthly_usd
+    return min(
+        (other for other in others if other.monthly_usd < most_usd), key=lambda one: one.monthly_usd, default=None
     )
 
 
@@ -227,7 +254,7 @@ def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWord
     """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
     *_, change, loses, needs, only_if, further_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
-    if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
+    if slots["is_lower"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
     return PlainWords(change, loses, needs, only_if, further_if)
 
@@ -252,7 +279,8 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "own": str(sure(own)),
         "few": _percent(own),
         "many": _percent(answer),
-        "is_less_sure": int(is_below(own, answer)),
+        "is_less_sure": int(is_below(own, min(asked, answer))),
+        "is_lower": int(is_below(own, answer)),
         "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, asked, cell)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),

@@ -173,9 +173,9 @@ wait = template(
 )
 _WORD = template("[worded?first word|answer]", worded=q.output_tokens > 1)
 waits = template(
-    "Alone a request has its {word} after {alone} s; at worst, with every place taken, after {full} s"
+    "Alone a request has its {word} after {alone} s, with every place taken after {full} s"
     "[worded?, then {pace} tokens a second][aimed?, {sure} to keep {first_target} s]"
-    "[known?; {share} of the requests find no place and wait longer].",
+    "[known?; {share} of the requests come when no place is free and wait for one first].",
     word=_WORD,
     worded=q.output_tokens > 1,
     aimed=is_text(q.first_target),
@@ -213,12 +213,18 @@ rounded_chance = template(
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )
-# Whether a measurement is worth its price; decides: the month's money, "" where none hangs on it.
-measure_worth = template(
-    "[worth?Worth it|Not needed]: it decides [decided?up to {decides} a month|no money].",
-    worth=q.is_worth_it == 1,
-    decided=is_text(q.decides),
+# The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
+# level: what nothing is, "" where something is.
+measure_stakes = template(
+    "[moved?if it passes, [falls?{less} less a month|the month stays]; if not, [rises?up to {more} more|"
+    "[nothing?nothing is {level}|no more]]|no money hangs on it]",
+    moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
+    falls=is_text(q.less),
+    rises=is_text(q.more),
+    nothing=is_text(q.level),
 )
+# Whether a measurement is worth its price.
+measure_worth = template("[worth?Worth it|Not needed]: {stakes}.", worth=q.is_worth_it == 1, stakes=measure_stakes)
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {

@@ -3,6 +3,7 @@
 // The same question with twice or half of one thing, each to be asked by its button.
 function showOthers(now) {
   now.others = otherAnswers(now.record).map((other) => ({ ...other, link: linkOf(textsWith(now.texts, other.changes)) }));
+  $("certainty").textContent = certaintyWords(now.record, { usual: heldOf(now.record)[ON_DEMAND], others: now.others });
   $("others_head").replaceChildren(headOf([...OTHER_HEADS, "Ask"]));
   $("others").replaceChildren(
     ...now.others.map((other) => {

@@ -188,7 +188,7 @@ function addressTexts(hash) {
     wrong = new Problems();
   for (const [name, value] of given.length ? given : OPENED) {
     if (name === "load" || !Object.hasOwn(USUAL, name)) {
-      wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"` }));
+      wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"`, names: Object.keys(USUAL).filter((one) => one !== "load").join(", ") }));
       continue;
     }
     texts[name] = name === "providers" ? value.split(",").filter(Boolean) : name === "region" ? (FACTS.same_areas[value] ?? value) : value;

@@ -115,7 +115,8 @@ def as_printed(log: Any) -> list[float]:
 def day_of(measure: Any) -> list[float]:
     """What a day of measuring costs, of the answer and of what decides; the money that it decides, and its worth."""
     prices = [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
-    return [*prices, round(measure["decides_usd"], 6), float(measure["is_worth_it"])]
+    moneys = [measure[name] for name in ("decides_usd", "passed_saves_usd", "failed_costs_usd")]
+    return [*prices, *(-1 if usd is None else round(usd, 6) for usd in moneys), float(measure["is_worth_it"])]
 
 
 def test_beside_a_few(tmp_path: Path) -> None:
