@@ -2,7 +2,7 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
+  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
 );
 
@@ -18,6 +18,8 @@ function beside(question) {
     return {
       others: others.map(({ question: _, ...one }) => one),
       absent: [...program.absentWays(found, ways)],
+      words: { ...program.answerWords(found), ...program.laterWords(found), cheapest: program.cheapestWords(found, ways) },
+      way_words: ways.map((way) => ({ kind: way.kind, chance: way.chance ?? null, keeps: program.keepsWords(way, found), ...program.wayWords(way, found) })),
       memory_words: program.answerWords(found).memory.map(({ words }) => words),
       served: found.chosenGrid.values("served_at_target", ["chosen"])[0],
       replicas_held: found.replicas_held,

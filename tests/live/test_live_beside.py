@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from dataclasses import asdict
 from datetime import date
@@ -197,6 +198,63 @@ def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
     assert days[-1] == AS_OF and len(set(days)) > 2
     age = (date.fromisoformat(AS_OF) - date.fromisoformat(min(days[:-1]))).days
     assert f"the oldest {age} days old on {AS_OF}" in page["about"]
+
+
+PEOPLE: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
+
+
+def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provider(tmp_path: Path) -> None:
+    """One machine of the two that would do takes half of the requests; what another provider takes, as sure, is named
+    beside the best way of those that were asked for."""
+    at_once: Question = {**USERS, "concurrent_requests": 500}
+    del at_once["users"]
+    page, other = beside([PEOPLE, at_once], tmp_path, facts(NAMES))
+    answered = in_python(PEOPLE)
+    even, hour = answered["by_confidence"][0], answered["requests_per_hour"]
+    assert f"{hour / even['n_instances']:,.0f} of the {hour:,.0f} requests an hour" in page["words"]["measure"]
+    even = in_python(at_once)["by_confidence"][0]
+    assert f"{math.ceil(500 / even['n_instances'])} of the 500 requests at once" in other["words"]["measure"]
+    [surer] = [way for way in answered["as_sure"] if way["kind"] == "provider"]
+    assert surer["chance"] >= answered["chance"] and surer["monthly_usd"] < answered["cheapest_same"]["monthly_usd"]
+    assert f"${surer['monthly_usd']:,.0f} a month" in page["words"]["cheapest"]
+    assert other["words"]["load_words"].startswith("always 500 at once")
+
+
+def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
+    """Of 90% an answer is over 95% sure: a way that is 90% sure gives up nothing; one below does."""
+    [page] = beside([{**PEOPLE, "confidence": 0.9}], tmp_path, facts(NAMES))
+    told = [way for way in page["way_words"] if way["chance"] is not None]
+    lower = [way for way in told if 0.9 <= way["chance"] < 0.95]
+    assert lower and page["words"]["chance"] > 0.95
+    for way in lower:
+        assert way["keeps"].endswith(", 90% sure") and "certainty" not in way["gives_up"]
+    assert any(way["chance"] < 0.9 for way in told)
+    for way in (way for way in told if way["chance"] < 0.9):
+        assert "only " in way["keeps"] and "certainty" in way["gives_up"]
+
+
+def test_a_class_or_region_that_is_less_sure_says_so_by_the_month(tmp_path: Path) -> None:
+    bound: Question = {**PEOPLE, "region": "eu", "purchase": "reserved-3yr"}
+    page, plain = beside([bound, PEOPLE], tmp_path, facts(NAMES))
+    usual = in_python({**bound, "purchase": "on-demand"})["chance"]
+    assert in_python(bound)["chance"] < 0.75 <= usual < 0.8
+    assert re.findall(r"[\d]+%", page["words"]["certainty"]) == ["70%", "75%"]
+    assert re.findall(r"[\d]+%", plain["words"]["certainty"]) == ["75%"]
+
+
+def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones(tmp_path: Path) -> None:
+    """INT4 costs no less than FP8: what it saves beside BF16 is no gain of its own."""
+    [page] = beside([{**PEOPLE, "weight_dtype": "int4"}], tmp_path, facts(NAMES))
+    assert "int4" not in catalog().model("llama-3.1-70b").checkpoint_ids
+    assert page["month"] == pytest.approx(in_python(PEOPLE)["monthly_usd"])
+    quality = page["words"]["quality"]
+    assert quality.startswith("No checkpoint in INT4 is known") and "FP8, as recommended" in quality
+    assert "saves" not in quality and "BF16" not in quality
+
+
+def test_a_price_of_a_year_alone_is_no_day(tmp_path: Path) -> None:
+    [page] = beside([{**PEOPLE, "region": "eu"}], tmp_path, facts(NAMES))
+    assert not re.search(r"of \d{4} to", page["about"]) and "without a day" in page["about"]
 
 
 def test_the_grid_of_loads_is_that_of_the_build(tmp_path: Path) -> None:
