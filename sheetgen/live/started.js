@@ -221,7 +221,7 @@ function poolWords(record) {
     derived: fixed((derived - counted) / FACTS.gib > 0 ? Number(doubt) + Number(held) : derived / FACTS.gib, 2),
     counted: held,
     held: record.memory_holds,
-    each: record.memory_holds / record.replicas_held,
+    each: Math.floor(record.memory_holds / record.replicas_held),
   });
 }
 

@@ -161,9 +161,9 @@ OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(
 # Which way is the best where nothing but the way to pay may change, and that savings do not add up.
 CHEAPEST_SAME = template(
     "[any?Cheapest with the same answers, within the same targets, at least as sure, at all hours, of the providers "
-    "asked for: {what}, {month} a month, {rent}; gives up {gives_up}|"
+    "requested: {what}, {month} a month, {rent}; gives up {gives_up}|"
     "No cheaper way has the same answers, within the same targets, at least as sure, at all hours, of the providers "
-    "asked for].[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
+    "requested].[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
     "[free?, bound to nothing].]"
     "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",

@@ -348,6 +348,12 @@ def test_what_a_day_of_measuring_decides_is_said_once(page: Browser, address: st
     assert text.count(str(money(cell.answer.monthly_usd))) == 1 and text.count("easure first") == 1
 
 
+def test_a_name_that_the_address_may_not_have_is_told_those_it_may(page: Browser, address: str) -> None:
+    page.open(f"{address}#people=640")
+    message = page.evaluate(TEXT.format("message"))
+    assert '"people"' in message and re.search(r"\busers\b", message)
+
+
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     before = page.evaluate("document.getElementById('month').textContent")
@@ -410,8 +416,8 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     page.evaluate("document.querySelector('[data-derives=kv_budget_bytes_per_gpu]').click()")
     pool = re.findall(r"Available KV cache memory: ([\d.]+) GiB", page.evaluate(TEXT.format("log")))
     derived = page.evaluate(TEXT.format("derived_steps"))
-    assert f"The log prints {pool[0]} GiB" in derived
     [(in_bytes, in_gib)] = re.findall(r"= ([\d,]+) bytes \(([\d.]+) GiB\)", derived)
+    assert f"{pool[0]} GiB as started" in derived and f"GiB less, {in_gib} GiB, with" in derived
     assert float(in_gib) == pytest.approx(float(in_bytes.replace(",", "")) / 2**30, abs=0.005)
     page.evaluate("document.querySelector('[data-derives=monthly_usd]').click()")
     for name in ("hourly usd", "price usd per hour", "listed usd per hour"):
@@ -516,9 +522,13 @@ def test_the_pool_of_the_log_less_what_is_kept_back_is_what_is_counted_on(page: 
     """And the parts of one GPU's memory make all of it."""
     page.open(f"{address}#{address_of(SHOWN[0])}")
     said = page.evaluate(TEXT.format("log"))
-    parts = re.findall(r"prints ([\d.]+) GiB; ([\d.]+) GiB a GPU .* and ([\d.]+) GiB for .*: ([\d.]+) GiB are", said)
-    [(printed, flags, doubt, counted)] = [tuple(map(float, numbers)) for numbers in parts]
-    assert printed - flags - doubt == pytest.approx(counted, abs=1e-9)
+    pattern = r"([\d.]+) GiB as started .*; ([\d.]+) GiB less, ([\d.]+) GiB, .*; ([\d.]+) GiB of .*: ([\d.]+) GiB are"
+    [parts] = re.findall(pattern, said)
+    printed, flags, derived, doubt, counted = map(float, parts)
+    assert printed - flags == pytest.approx(derived, abs=1e-9) and derived - doubt == pytest.approx(counted, abs=1e-9)
+    [(in_all, each)] = re.findall(r"hold ([\d,]+) requests in all, ([\d,]+) a replica", said)
+    n_replicas = int(page.evaluate(TEXT.format("replicas")).split()[0])
+    assert int(in_all) == n_replicas * int(each)
     widths = "[...document.querySelectorAll('section > .bar i')].map((one) => parseFloat(one.style.width))"
     shares = page.evaluate(widths)
     assert len(shares) == 5 and sum(shares) == pytest.approx(100, abs=0.01)
