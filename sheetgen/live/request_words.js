@@ -87,8 +87,9 @@ const worthValues = ({ passed_saves_usd: less, failed_costs_usd: more, is_worth_
 function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instances }, { n_instances: n_measured }, rental) {
   const whole = question.isRate ? requests_per_hour : concurrent_requests,
     share = Math.min(1, n_measured / (rental?.n_instances ?? n_instances)),
-    rounded = question.isRate ? Math.round : Math.ceil;
-  return { part: share < 1 ? count(rounded(whole * share)) : "", whole: count(Math.round(whole)), is_rate: Number(question.isRate) };
+    rounded = question.isRate ? Math.round : Math.ceil,
+    n_whole = Math.max(1, Math.round(whole));
+  return { part: share < 1 ? count(rounded(whole * share)) : "", whole: count(n_whole), n_whole, is_rate: Number(question.isRate) };
 }
 
 // What a day of measuring is, and what hangs on it.

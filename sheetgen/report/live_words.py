@@ -32,6 +32,7 @@ BASES = {
 }  # fmt: skip
 SAME_AREAS = {"europe": "eu"}  # another name of an area
 DEFAULT_AREA = "us"
+UNKNOWN_CHECKPOINT = "A checkpoint in {dtype}: {unknown_checkpoint}."
 # Names of ways to pay less that are not listed, beside the purchase classes.
 ABSENT_NAMES = {
     "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
@@ -111,12 +112,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "rounded_chance": sentences.rounded_chance,
     "paid_quality": template(
-        "[unknown?No checkpoint in {dtype} is known: {unknown_checkpoint}. ][usual?{dtype} costs [as_usual?the same as "
-        "{usual}|{usual_usd} [usual_saved?less|more] a month than {usual}], as recommended.|{weights_reason}] {dtype} "
-        "is compressed and may answer slightly worse: compare.",
+        f"[unknown?{UNKNOWN_CHECKPOINT} ][usual?{{dtype}} costs [as_usual?the same as {{usual}}|{{usual_usd}} "
+        "[usual_saved?less|more] a month than {usual}], as recommended.|{weights_reason}][wide?| {dtype} is "
+        "compressed and may answer slightly worse: compare.]",
         weights_reason=sentences.weights_reason,
         unknown=q.is_unknown == 1,
         unknown_checkpoint=sentences.unknown_checkpoint,
+        wide=q.is_wide == 1,
         usual=is_text(q.usual),
         as_usual=q.is_as_usual == 1,
         usual_saved=q.is_usual_saved == 1,
@@ -153,8 +155,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "measure": template(
         "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
         "[one_each?, as each machine would have one request]: {usd} once, on {rent}; {stakes}. {test}[passes? Send it "
-        "[shared?its share, {part} of the {whole}|all {whole}] [rate?requests an hour at the peak|requests at once]: "
-        "it passes if {passed}.]",
+        "[shared?its share, {part} of the {whole}|the whole load, {whole}] {n_whole:request|requests} "
+        "[rate?an hour at the peak|at once]: it passes if {passed}.]",
         worth=q.is_worth_it == 1,
         stakes=sentences.measure_stakes,
         shared=is_text(q.part),
@@ -187,7 +189,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "weights_of": template(
         "[known?Weights: {checkpoint}, [licensed?licence {license}|check its licence].|"
-        "[unknown?A checkpoint in {dtype}: {unknown_checkpoint}.]]",
+        f"[unknown?{UNKNOWN_CHECKPOINT}]]",
         known=is_text(q.checkpoint),
         licensed=is_text(q.license),
         unknown=q.is_unknown == 1,
@@ -353,8 +355,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared": template("{model}, {weights}"),
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
-        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[committed?; "
-        "of commitments: {terms}][aged?, the oldest {age} days old on {day}].] Not in them: {costs}. A month has "
+        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices compared: {lists}[committed? "
+        "(commitments: {terms})][aged?, the oldest {age} days old on {day}].] Not in them: {costs}. A month has "
         "{hours} hours.",
         committed=is_text(q.terms),
         priced=is_text(q.lists),

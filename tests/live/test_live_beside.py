@@ -248,7 +248,7 @@ def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones
     assert "int4" not in catalog().model("llama-3.1-70b").checkpoint_ids
     assert page["month"] == pytest.approx(in_python(PEOPLE)["monthly_usd"])
     quality = page["words"]["quality"]
-    assert quality.startswith("No checkpoint in INT4 is known") and "FP8, as recommended" in quality
+    assert quality.startswith("A checkpoint in INT4: none in our catalog") and "FP8, as recommended" in quality
     assert "saves" not in quality and "BF16" not in quality
 
 
