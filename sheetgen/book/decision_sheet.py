@@ -79,7 +79,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("workload", "Workload", TEXT, "One of this sheet, for the questions and tokens below; or: as typed.", {}),
     ("users", "People", WHOLE, "They ask over the day as stated below. Blank: the requests at once below count.", {}),
     ("requests_per_user_per_day", "Questions a day, each", FACTOR,
-     "Of one person, on a working day; counts only with people.", {}),
+     "Of one person, every day; counts only with people.", {}),
     ("concurrent_requests", "or requests at once", WHOLE, "A whole number from 1; counts only without people.", {}),
     ("context_tokens", "Tokens of each", WHOLE,
      "Prompt and answer together, a whole number from 1; not below the answer.",
@@ -552,7 +552,7 @@ class DecisionSheets:
         )
         rent, term = sentences.cheapest_words, sentences.term_gives_up
         ways: list[tuple[str | Formula, Formula, Mapping[str, Source], str | Formula]] = [
-            ("An even chance to be fast enough", rent, self._beside(EVEN), _loses("less_sure")),
+            ("At least an even chance to be fast enough", rent, self._beside(EVEN), _loses("less_sure")),
             (
                 _change("hours"),
                 rent,

@@ -44,7 +44,9 @@ def start_lines(models: Sequence[Started]) -> Start:
     flags = [f'FLAGS="{" ".join(shared)}"'] if shared else []
     lines = [line for started in models for line in _lines_of(started, shared, len(models))]
     most = max((started.chosen.replicas_held for started in models), default=1)
-    return Start((*flags, *lines), sentences.start_note.fill(n_shared=len(shared), most_replicas=most))
+    return Start(
+        (*flags, *lines), sentences.start_note.fill(n_models=len(models), n_shared=len(shared), most_replicas=most)
+    )
 
 
 def _shared(models: Sequence[Started]) -> list[str]:

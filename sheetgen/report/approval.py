@@ -71,8 +71,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 _BESIDE = template(
-    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; another GPU or supplier "
-    "costs {costs}].",
+    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; next is {place}: {costs}].",
     lower=is_text(q.usd),
     other=is_text(q.costs),
 )
@@ -94,7 +93,7 @@ _TEST = template(
     settled=q.settled == 1,
 )
 _SPAN = template(
-    "{low} to {high}[compared?, not {now}][loosened?; slower]",
+    "{low} to {high}[compared?, now {now}][loosened?; slower answers]",
     compared=is_text(q.now),
     loosened=q.loosened == 1,
 )
@@ -107,7 +106,7 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names} each move up to {usd}")
+_SHARED = template("{names} each move the month by up to {usd}")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
@@ -128,7 +127,7 @@ _SPEED = template(
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; with a spare: {usd}[less?, below the margin].",
+    "all]]|The machine fails: nothing is served]; with one more: {usd}[less?, below the margin].",
     several=q.n_instances > 1,
     less=q.is_less == 1,
     counted=q.counted == 1,
@@ -368,6 +367,7 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
         usd=_shown(question, lower.monthly_usd) if lower else NONE,
         sure=str(sure(lower.chance if lower and lower.chance is not None else EVEN)),
         lower=lower is not None,
+        place=_place(other.n_instances, other.instance) if other else NONE,
         costs=_shown(question, other.monthly_usd) if other else NONE,
         other=other is not None,
     )

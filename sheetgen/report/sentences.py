@@ -369,7 +369,9 @@ breaks_finding = template(
     several=q.n_models > 1,
 )
 start_note = template(
-    "for bash[several?; a flag after $FLAGS overrides it][balanced?; replicas of a model behind a load balancer]",
+    "for bash[apart?; each model on machines of its own][several?; a flag after $FLAGS overrides it][balanced?; "
+    "replicas of a model behind a load balancer]",
+    apart=q.n_models > 1,
     several=q.n_shared > 0,
     balanced=q.most_replicas > 1,
 )
@@ -558,7 +560,7 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-hours_lost = template("nights, weekends: {working_hours} of {hours} h")
+hours_lost = template("nights, weekends; runs {working_hours} of {hours} h")
 hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
     "hours_give_up", "What working hours alone give up"
 )
