@@ -15,7 +15,7 @@ from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
-from sheetgen.plan.hosted import Hosted, hosted, million_tokens
+from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
-from sheetgen.plan.hosted import Hosted
+from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words

@@ -608,7 +608,8 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
     is_many = n_instances > question.reference.assumption("many_instances")
     is_named = shown.has_rent or (shown.has_ways_in_full and (is_other or is_many))
     is_short = not shown.has_rent and (way.kind in OF_CHECKPOINTS or not shown.has_ways_in_full)
-    amount = amounts_of(question.settings)
+    amount, best = amounts_of(question.settings), cell.cheapest_same
+    is_best = best is not None and (way.kind, way.detail, way.instance) == (best.kind, best.detail, best.instance)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
         what=short_words(way, question, cell) if is_short and way.kind != "provider" else way.what,
@@ -617,7 +618,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
         further=other_words(further) if further else "",
         further_month=amount(further.monthly_usd) if further else "",
         cheaper_still=further is not None,
-        is_best=int(shown.has_best and way == cell.cheapest_same),
+        is_best=int(shown.has_best and is_best),
     )
     return str(sentence)
 

@@ -18,7 +18,10 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.question.sheet_question import OF_ASKED, OPTIONS, SHEET_OPTIONS
 
-TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"}
+TOP = {
+    *("schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources", "models"),
+    *("not_in_price", "oldest_price_as_of"),
+}
 CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "sold_as", "hourly_usd", "price_as_of"}
 SPEEDS = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
 CELL = set(

@@ -99,7 +99,7 @@ def test_the_page_says_them_in_words() -> None:
     words = "10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others"
     assert wording.discount_words(question) == words
     assert notes.price_banner(question, 180, "2026-06-18").startswith(f"on-demand prices less {words}, the oldest")
-    assert notes.left_out(question).endswith(f"contracts take off {words}.")
+    assert notes.discounted(question).endswith(f"contracts take off {words}.")
     assert any(
         line.startswith(f"Prices on demand less {words}, ") for line in notes.most_assumed(record_for(solved), question)
     )
