@@ -181,12 +181,15 @@ const labelOf = (field) => field.labels[0].firstChild.textContent.trim().replace
 
 // The address ---------------------------------------------------------------------------------------------------------
 
+const SPOKEN = new Map([["people", "users"]]); // names of inputs as the form has them, where they are spelled otherwise
+
 // The texts of an address; what it does not have is as usual. Throws QuestionError with all that it may not have.
 function addressTexts(hash) {
   const given = [...new URLSearchParams(hash.replace(/^#/, ""))],
     texts = { ...USUAL },
     wrong = new Problems();
-  for (const [name, value] of given.length ? given : OPENED) {
+  for (const [key, value] of given.length ? given : OPENED) {
+    const name = SPOKEN.get(key) ?? key;
     if (name === "load" || !Object.hasOwn(USUAL, name)) {
       wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"`, names: Object.keys(USUAL).filter((one) => one !== "load").join(", ") }));
       continue;
