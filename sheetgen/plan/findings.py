@@ -22,17 +22,19 @@ from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.notes import is_stale
-from sheetgen.units import ON_DEMAND, USD
+from sheetgen.units import ON_DEMAND, USD, count
 
 HOLDS, FAILS = "yes", "no"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A statement that should hold before a plan is signed; against: the reasons why it does not."""
+    """A statement that should hold before a plan is signed; against: the reasons why it does not; failing: what is so
+    where it does not hold."""
 
     statement: str
     against: Sequence[str]
+    failing: str
 
     @property
     def holds(self) -> bool:
@@ -192,16 +194,27 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
         f"{plan.worst_case} has no machine yet"
         for gap in lost
     ]
-    yield Check("every service is served", nothing)
+    waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
+        plan.services[gap.service].id for gap in lost
+    }
+    yield Check("every service is served", nothing, f"{_are(len(waiting), 'service')} not fully served")
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
-    yield Check("every quarter is within its budget", over)
+    yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
-    yield Check("nothing is late", late)
-    yield Check("every commitment has a price", [*unpriced(plan)])
-    yield Check(f"no price is older than {stale_after(plan):g} days", [*_old_prices(answer)])
-    yield Check("every term costs less than its hours on demand", [*_dear_terms(answer)])
+    yield Check("nothing is late", late, f"{_are(len(late), 'decision')} late")
+    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer)], [*_dear_terms(answer)]
+    yield Check("every commitment has a price", prices, f"{_are(len(prices), 'commitment')} without a price")
+    days = f"{stale_after(plan):g} days"
+    yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")
+    no_less = f"{_are(len(dear), 'term')} no cheaper than the hours on demand"
+    yield Check("every term costs less than its hours on demand", dear, no_less)
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6
     differs = ["the shares of services and the spare machines are not the machines needed"] if is_off else []
-    yield Check("services' machines and the spare ones add up", differs)
+    yield Check("services' machines and the spare ones add up", differs, "the machines do not add up")
+
+
+def _are(n: int, noun: str) -> str:
+    """So many of something, with the verb."""
+    return f"{count(n, noun)} {'is' if n == 1 else 'are'}"

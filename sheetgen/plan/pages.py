@@ -52,13 +52,13 @@ class Tile:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the document under its title: a picture, sentences, a table whose first rows may be late."""
+    """A part of the document under its title: a picture, sentences, a table of whose rows some are late."""
 
     title: str
     lines: tuple[Text, ...] = ()
     table: Table | None = None
     picture: Machines | Waterfall | None = None
-    n_late: int = 0
+    late: tuple[int, ...] = ()  # rows of the table, by position
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
 
 
-def _section(drawn: Table, *lines: Text, n_late: int = 0) -> Section:
-    return Section(drawn.title, lines, drawn, n_late=n_late)
+def _section(drawn: Table, *lines: Text, late: tuple[int, ...] = ()) -> Section:
+    return Section(drawn.title, lines, drawn, late=late)
 
 
 # The first page
@@ -207,24 +207,50 @@ def _warnings(findings: Findings) -> Iterator[str]:
     for check in findings.checks:
         if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
             named, n = check.against[:NAMED], len(check.against[NAMED:])
-            yield f"Not so: {check.statement}. {'; '.join(named)}{f'; and {n} more' if n else ''}."
+            failing = f"{check.failing[0].upper()}{check.failing[1:]}"
+            yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
 def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
-    """The decisions to sign now, late ones first; and those for which the first page has no more lines."""
-    now = [decision for decision in decisions if kind(findings.answer.plan, decision) == NOW]
+    """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
+    now = _by_money([decision for decision in decisions if kind(findings.answer.plan, decision) == NOW])
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
         used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
         n_first += used <= n_lines or not n_first
-    n_late = sum(decision.late for decision in now)
-    late = f", {n_late} of them late" if n_late else ""
-    title = f"Decisions to sign now: {len(now)}{late}" if now else "Nothing is to be signed before the next plan"
-    more = (f"The other {len(rows) - n_first} are overleaf.",) if n_first < len(rows) else ()
-    first = _section(table(title, _DECISION_HEADS, rows[:n_first]), *more, n_late=min(n_late, n_first))
+    late = [i for i, decision in enumerate(now) if decision.late]
+    of_them = f", {len(late)} of them late" if late else ""
+    title = f"Decisions to sign now: {len(now)}{of_them}" if now else "Nothing is to be signed before the next plan"
+    shown = tuple(i for i in late if i < n_first)
+    first = _section(table(title, _DECISION_HEADS, rows[:n_first]), *_overleaf(now[n_first:]), late=shown)
     rest = table("Further decisions to sign now", _DECISION_HEADS, rows[n_first:])
-    return first, (_section(rest, n_late=max(0, n_late - n_first)),) if rest.rows else ()
+    return first, (_section(rest, late=tuple(i - n_first for i in late if i >= n_first)),) if rest.rows else ()
+
+
+def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions, those of most money first: what they bind, or cost where they bind nothing; a quota is of as much as
+    what cannot be had without it."""
+
+    def money(decision: Decision) -> float:
+        return decision.binds_usd or abs(decision.usd or 0.0)
+
+    def rank(decision: Decision) -> tuple[float, bool]:
+        if decision.what != "raise quota":
+            return -money(decision), False
+        waiting = (other for other in decisions if other.instance == decision.instance)
+        return -max(money(other) for other in waiting), True
+
+    return sorted(decisions, key=rank)
+
+
+def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
+    """The number of decisions that are not on the first page, and their money."""
+    if further:
+        plan_usd = math.fsum(decision.usd or 0.0 for decision in further)
+        binds_usd = math.fsum(decision.binds_usd for decision in further)
+        pattern = f"{count(len(further), 'further decision')} overleaf: {{}} in the plan, {{}} bound."
+        yield words(pattern, usd(plan_usd), usd(binds_usd))
 
 
 _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
@@ -382,16 +408,22 @@ def _closing(findings: Findings) -> Iterator[Text]:
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:
-    """The services that are cut where a budget or a quota is kept, or until an order is there; budgets first."""
-    plan = findings.answer.plan
+    """The services that are cut where a budget or a quota is kept, or until an order is there; what cuts most first, by
+    what the machines of the part that is cut cost."""
+    answer, plan = findings.answer, findings.answer.plan
 
     def limit(row: Served) -> tuple[int, str, str]:
         machines = short_name(row.instance or "")
         named = {BUDGET: "budget", MACHINES: f"{machines} there until {row.until}", QUOTA: f"quota of {machines}"}
         return [*named].index(row.limit), str(plan.quarters[row.quarter]), named[row.limit]
 
-    lines = list[Text]()
-    for (_, quarter, subject), rows in groupby(sorted(findings.served, key=limit), limit):
+    def cut_usd(row: Served) -> float:
+        months = answer.services["service_month_usd"]
+        return (1 - row.share) * float(months[row.service, row.quarter, answer.case])
+
+    lines = list[tuple[float, Text]]()
+    for (_, quarter, subject), group in groupby(sorted(findings.served, key=limit), limit):
+        rows = [*group]
         cut = [row for row in rows if row.share < 1 - A_BIT]
         parts: list[Text] = []
         for row in cut:
@@ -402,11 +434,12 @@ def _waiting(findings: Findings) -> Iterator[Section]:
                 parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
         if out := [plan.services[row.service].id for row in cut if not row.share]:
             parts.append(f"nothing of {first_named(out)}")
-        lines.append(words("{}, {}: serves {}.", quarter, subject, joined(", ", parts)))
+        lines.append((sum(map(cut_usd, rows)), words("{}, {}: serves {}.", quarter, subject, joined(", ", parts))))
     if lines:
-        n = len(lines) - MOST_CUT
-        more = [f"{count(n, 'further limit')} in the JSON."] if n > 0 else []
-        yield Section("If the limits are kept: who is cut, by priority", (*lines[:MOST_CUT], *more))
+        worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
+        n = len(worst) - MOST_CUT
+        more = [f"{count(n, 'further limit')} in the JSON, which cut less."] if n > 0 else []
+        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more))
 
 
 # The second page
@@ -609,7 +642,7 @@ def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[L
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
         ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
-        ("Not so", " ".join(warning.removeprefix("Not so: ") for warning in _warnings(findings))),
+        ("Before signing", " ".join(_warnings(findings))),
     ]
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(

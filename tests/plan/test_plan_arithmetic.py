@@ -553,6 +553,48 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
 
 
+def test_the_command_of_a_service_names_its_machine_where_recommend_takes_another_without_spare_ones() -> None:
+    chat = {
+        "id": "chat",
+        "demand": {"requests": {"peak_per_second": 22.1}},
+        "model": [{"id": "llama-3.3-70b", "weight_dtype": "fp8"}],
+        "request": {
+            "input_tokens": {"mean": 1500, "p95": 6000},
+            "output_tokens": {"mean": 300, "p95": 900},
+            "prefix_hit_fraction": 0.3,
+        },
+        "targets": {"tpot_ms": 50, "ttft_ms": 1500},
+    }
+    beside = {
+        "id": "review",
+        "demand": {"in_flight": 60},
+        "model": [{"id": "llama-3.1-70b", "weight_dtype": "fp8"}],
+        "request": {"context_tokens": "32k", "output_tokens": 1500},
+        "targets": {"tpot_ms": 60, "ttft_ms": 15000},
+        "allowed": {"instances": ["azure/Standard_NC80adis_H100_v5"]},
+    }
+    policy = {"headroom_fraction": 0.1, "redundancy": {"survive": "machine"}}
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-30"},
+        "policy": policy,
+        "prices": {"discount_fraction": 0.08},
+        "supply": {"allowed": {"providers": ["azure", "aws"]}},
+        "services": [chat, beside],
+    }
+    answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+    words = next(commands(answer))
+    flags = shlex.split(words.partition(": ")[2])
+    asked = {
+        name.removeprefix("--").replace("-", "_"): value for name, value in zip(flags[2::2], flags[3::2], strict=True)
+    }
+    found = recommend(**asked)
+    assert (found["instance"], found["n_replicas"]) == ("azure/Standard_NC80adis_H100_v5", 8)
+    assert answer.hardware.alone[0, 0] == "azure/Standard_NC80adis_H100_v5"
+    # The same without its machine, and without the spare ones that others share, is on another.
+    del asked["instances"]
+    assert recommend(**asked)["instance"] == "aws/p6-b200.48xlarge"
+
+
 def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> None:
     found = example_record()
     orders = {(one["order_by"], one["instance"]): one for one in found["decisions"] if one["what"] == "order"}
