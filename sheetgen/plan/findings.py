@@ -16,6 +16,7 @@ from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted import Hosted, hosted, million_tokens
+from sheetgen.plan.measuring import ToMeasure, to_measure
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
@@ -56,6 +57,7 @@ class Findings:
     closing: Closing | None  # of levers that make the budget hold where it does not
     served: tuple[Served, ...]  # where a budget or a quota does not hold
     hosted: tuple[Hosted, ...]
+    to_measure: tuple[ToMeasure, ...]  # the least sure first
 
     @property
     def sign_now_usd(self) -> tuple[float, float]:
@@ -82,7 +84,30 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         closing(answer, levers, lost),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
+        tuple(to_measure(answer)),
     )
+
+
+def changed_now(findings: Findings) -> list[tuple[Decision, float]]:
+    """The decisions to sign now of which there are other numbers with the levers that close the budget; with those
+    numbers, what changes most money first."""
+    plan, closing = findings.answer.plan, findings.closing
+    if closing is None:
+        return []
+
+    def subject(decision: Decision) -> tuple[str, str, str | None, int | None]:
+        return decision.what, decision.instance, decision.purchase, plan.quarter_of(decision.needed_from)
+
+    then = {subject(decision): decision.n_instances for decision in closing.decisions}
+    now = [decision for decision in findings.decisions if kind(plan, decision) == NOW]
+    changed = [(decision, float(then.get(subject(decision), 0.0))) for decision in now]
+
+    def less_usd(pair: tuple[Decision, float]) -> float:
+        decision, n = pair
+        usd = decision.binds_usd or abs(decision.usd or 0.0)
+        return usd * abs(1 - n / decision.n_instances)
+
+    return sorted((pair for pair in changed if pair[1] != pair[0].n_instances), key=lambda pair: -less_usd(pair))
 
 
 def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:

@@ -32,11 +32,12 @@ from sheetgen.units import Layout
 
 @dataclass(frozen=True)
 class Speed:
-    """The times that users see at a quantile."""
+    """The times that users see at a quantile, and the chance that the hardware serves that load as predicted."""
 
     ttft_seconds: float
     tpot_seconds: float
     sized_by: str
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -380,4 +381,4 @@ def _speeds(
     for s, q in many:
         for z in range(len(QUANTILES)):
             choice = fast[work.rows[s, q, z]]
-            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by)
+            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)

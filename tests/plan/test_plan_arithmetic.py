@@ -551,6 +551,16 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
             answer.services["planned_replicas"][s, q, answer.case],
         )
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
+        assert found["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
+        by_service = {measured["service"]: measured for measured in example_record()["measure_first"]}
+        measured = by_service.get(answer.plan.services[s].id)
+        assert measured or found["chance"] >= 0.9
+        if measured and measured["quarter"] == str(answer.plan.quarters[q]):
+            assert (measured["instance"], measured["usd"]) == (
+                found["instance"],
+                pytest.approx(found["measure"]["usd"]),
+            )
+            assert measured["chance"] == pytest.approx(found["chance"])
 
 
 def test_the_command_of_a_service_names_its_machine_where_recommend_takes_another_without_spare_ones() -> None:

@@ -321,6 +321,23 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
     other = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
     assert not other.over
     assert sum(example().answer.asked_usd) - sum(other.asked_usd) == pytest.approx(closing.saves_usd)
+    # What is to be signed now in another number with them is said, as that plan has it.
+    then = {
+        (one["what"], one["instance"], one["purchase"], one["needed_from"]): one["n_instances"]
+        for one in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
+    }
+    keys = ("what", "instance", "purchase", "needed_from")
+    said = {
+        tuple(one[key] for key in keys): (one["n_instances"], one["n_instances_then"])
+        for one in record_of(example())["closing"]["sign_now"]
+    }
+    now = [one for one in record_of(example())["decisions"] if one["kind"] == "now"]
+    assert said == {
+        key: (one["n_instances"], then.get(key, 0))
+        for one in now
+        if then.get(key := tuple(one[key] for key in keys), 0) != one["n_instances"]
+    }
+    assert said
     data = deepcopy(DATA)
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
     hopeless = findings(solved_plan(plan(data))).closing
