@@ -13,7 +13,7 @@ from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
-from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
+from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved, with_others
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import ToMeasure, to_measure
@@ -68,7 +68,7 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, lost = drawn(answer), unserved(answer)
+    draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     levers = cheaper(answer, lost)

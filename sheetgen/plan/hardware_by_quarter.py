@@ -51,9 +51,13 @@ class Hardware:
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
+    def everywhere(self, slot: At) -> Mapping[str, Placed]:
+        """The places of a service by the type of machine that can serve it."""
+        return self.ways[slot].everywhere if slot in self.ways else {}
+
     def on(self, slot: At, instance: str) -> Placed | None:
         """The place of a service on a type of machine; None where that cannot serve it."""
-        return self.ways[slot].everywhere.get(instance) if slot in self.ways else None
+        return self.everywhere(slot).get(instance)
 
 
 @dataclass(frozen=True)

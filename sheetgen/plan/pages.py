@@ -363,7 +363,12 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     for gap in decision.shed[:NAMED]:
         share = cell(gap.share, PERCENT)
         whose = f"{answer.plan.services[gap.service].id} at {answer.plan.worst_case}"
-        yield words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
+        waits = words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
+        if gap.other is None:
+            yield words("{} (nothing else that it allows is there in time)", waits)
+        else:
+            machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
+            yield words(f"{{}} (or {machines}, until then: {{}} more)", waits, usd(gap.other.usd))
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"
     if decision.shed:
@@ -477,7 +482,28 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
         n = len(worst) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
-        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more))
+        keeping = _keeping(findings)
+        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *keeping))
+
+
+def _keeping(findings: Findings) -> Iterator[Text]:
+    """The services of lower priority that keep machines that are owned or committed and could serve one that waits."""
+    answer, keep, wait = findings.answer, dict[str, None](), dict[str, None]()
+    plan, counts = answer.plan, answer.supply_counts
+    there = (counts["owned"] + counts["committed"])[..., answer.case]
+    for gap in findings.unserved:
+        for t, machine in enumerate(answer.types):
+            can = answer.hardware.on((gap.service, gap.quarter), machine.instance)
+            if machine.instance == gap.instance or not there[t, gap.quarter] or can is None:
+                continue
+            for s in answer.on(machine.instance, gap.quarter):
+                if plan.priorities[s] > plan.priorities[gap.service]:
+                    keep[plan.services[s].id] = wait[plan.services[gap.service].id] = None
+    if keep:
+        yield (
+            f"{first_named([*keep])} keep machines that are there and could serve {first_named([*wait])}: priority is "
+            "among services of one type, and takes only what is idle of others."
+        )
 
 
 # The second page

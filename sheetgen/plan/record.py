@@ -244,6 +244,14 @@ def _unserved(answer: Answer, gap: Unserved) -> Record:
         "until": gap.last.isoformat(),
         "share": gap.share,
         "limit": gap.limit,
+        "or": gap.other
+        and {
+            "instance": gap.other.instance,
+            "purchase": gap.other.purchase,
+            "n_instances": gap.other.n_instances,
+            "there_on": gap.other.there_on.isoformat(),
+            "usd": gap.other.usd,
+        },
     }
 
 
