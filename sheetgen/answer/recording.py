@@ -369,7 +369,7 @@ def _measure(
 
     def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[str, int, float, str]:
         rented = question.instances[rental.instance]
-        hourly_usd, purchase, instance = _by_the_day(question, rented)
+        hourly_usd, purchase, instance = by_the_day(question, rented)
         n_machines = math.ceil(rental.gpus_per_replica / rented.gpu_count)
         return instance, n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd, purchase
 
@@ -397,7 +397,7 @@ def _measure(
     )
 
 
-def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
+def by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
     """$ an hour, class and instance of the machine to measure on: the one that is rented, on demand or else spot. Where
     it is sold in neither, the cheapest with as many of the same GPUs that is; else the rented one, in its class."""
     alike = [

@@ -269,6 +269,8 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
         days = f"{quarter['days']} of {quarter['of_days']}"
         rows.append((quarter["quarter"], days, f"{quarter['usd']:,.0f}", f"{quarter['unused_usd']:,.0f}"))
     say(table(rows, right=(2, 3)))
+    if planned is not None and (others := real.not_in_plan(planned, spent)):
+        say(f"\nnot in the plan, so nothing is planned beside them: {', '.join(others)}")
     if compared:
         against = [
             ("of the same days", "plan p50 $", "p90 $", "spent $", "plan / spent - 1", "owned: plan $", "spent $")

@@ -326,7 +326,11 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
         rented = of_plan["p50_usd"] - of_plan["owned_usd"]
         machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
         charged = [
-            replace(line, instance=machines.get(_machine(line.instance), line.instance))
+            replace(
+                line,
+                instance=machines.get(_machine(line.instance), line.instance),
+                purchase=COMMITTED if _is_committed(plan, line) and line.purchase != buy else line.purchase,
+            )
             for line in lines
             if line.purchase != OWNED
         ]
@@ -348,6 +352,21 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
                         "actual_usd": usd,
                         "difference_usd": usd - expected,
                     }
+
+
+def _is_committed(plan: Mapping[str, Any], line: Actual) -> bool:
+    """True where a line is in the class of a commitment of the plan, of its machine where it names one."""
+    return any(
+        committed["purchase"] == line.purchase
+        and (not line.instance or _machine(committed["type"]) == _machine(line.instance))
+        for committed in plan["inputs"].get("supply", {}).get("committed", ())
+    )
+
+
+def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
+    """The services of lines that the plan does not have."""
+    ids = {row["id"] for row in plan["services"]}
+    return sorted({line.service for line in actuals.lines if line.service and line.service not in ids})
 
 
 def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.decisions import Unserved, unserved
+from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
 from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
@@ -60,11 +60,13 @@ class Lever:
 
 @dataclass(frozen=True)
 class Closing:
-    """Levers that are pulled together, and the quarters that are over their budget even then."""
+    """Levers that are pulled together, the quarters that are over their budget even then, and what is to be decided
+    then."""
 
     levers: tuple[Lever, ...]
     saves_usd: float
     over: tuple[str, ...]
+    decisions: tuple[Decision, ...]
 
 
 def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
@@ -92,7 +94,8 @@ def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -
     """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
     many those that save most together; where no set of them does, all that work together. None where the budget holds,
     or nothing saves."""
-    best, together = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES], None
+    best = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES]
+    together: tuple[tuple[Lever, ...], Lever] | None = None
     for n in range(1, len(best) + 1) if answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
@@ -101,20 +104,21 @@ def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -
                 sets.append((not result.over, _net_usd(result), chosen, result))
         if sets:
             holds, _, chosen, result = max(sets, key=lambda ranked: ranked[:2])
-            together = Closing(chosen, result.saves_usd, result.over)
+            together = chosen, result
             if holds:
                 break
-    return together
+    if together is None:
+        return None
+    chosen, result = together
+    other = _changed(answer, [lever.change for lever in chosen])
+    decided = decisions(other, unserved(other)) if other else ()
+    return Closing(chosen, result.saves_usd, result.over, decided)
 
 
 def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Change]) -> Lever | None:
     """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
-    plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
-    hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
-    fresh = replace(plan, questions={**plan.questions})
-    try:
-        other = solved_plan(fresh, timed=False, kept=dict(answer.hardware.loads), hardware=hardware)
-    except SheetgenError:
+    other = _changed(answer, changes)
+    if other is None:
         return None
     asked = sum(other.asked_usd)
     saves = sum(answer.asked_usd) - asked
@@ -124,6 +128,17 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
         return None
     moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
     return Lever(changes[0], asked, saves, moves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
+
+
+def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
+    """The plan with changes; None where it cannot be worked out."""
+    plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
+    hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
+    fresh = replace(plan, questions={**plan.questions})
+    try:
+        return solved_plan(fresh, timed=False, kept=dict(answer.hardware.loads), hardware=hardware)
+    except SheetgenError:
+        return None
 
 
 def _waiting(lost: Sequence[Unserved]) -> float:

@@ -23,7 +23,7 @@ from sheetgen.plan.orders import (
     shed,
     there_on,
 )
-from sheetgen.plan.placement import BOUGHT
+from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
@@ -50,6 +50,18 @@ class BreakEven:
 
 
 @dataclass(frozen=True)
+class InTime:
+    """Machines of another type that are there in time for what is not served. usd: the cost of those days, at today's
+    price, beside what is planned."""
+
+    instance: str
+    purchase: str
+    n_instances: int
+    there_on: datetime.date
+    usd: float
+
+
+@dataclass(frozen=True)
 class Unserved:
     """A share of a service that has no machine on some days of a quarter, as no order can be there (limit: MACHINES),
     or as no more may be rented until a quota is raised (QUOTA)."""
@@ -61,6 +73,7 @@ class Unserved:
     last: datetime.date
     share: float
     limit: str
+    other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
 
 
 @dataclass(frozen=True)
@@ -200,6 +213,27 @@ def unserved(answer: Answer) -> list[Unserved]:
             idle[t, lack.quarter] -= taken / n
             left[lack] = max(0.0, left[lack] - taken / of_all)
     return [replace(lack, share=left[lack]) for lack in lacking if left[lack] > A_BIT]
+
+
+def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
+    """The same with other machines that are there in time, where there are some."""
+    return [replace(lack, other=_in_time(answer, lack)) for lack in lost]
+
+
+def _in_time(answer: Answer, lack: Unserved) -> InTime | None:
+    """The cheapest machines of another type that are there on the first of the days, within today's quota, in a class
+    without a long term."""
+    plan, ways = answer.plan, list[InTime]()
+    months = ((lack.last - lack.first).days + 1) / DAYS_IN_A_MONTH
+    for instance, place in answer.hardware.everywhere((lack.service, lack.quarter)).items():
+        n, quota = math.ceil(place.machines[BOUGHT] * lack.share - A_BIT), quota_of(plan, instance)
+        if instance == lack.instance or (quota is not None and n > quota.limit):
+            continue
+        for purchase, month_usd in class_months(plan, place.candidate).items():
+            day = there_on(plan, purchase)
+            if day <= lack.first and QUARTERS_OF_TERM.get(purchase, 0) <= 1:
+                ways.append(InTime(instance, purchase, n, day, n * month_usd * months))
+    return min(ways, key=lambda way: (way.usd, way.instance), default=None)
 
 
 def _free(answer: Answer) -> Any:

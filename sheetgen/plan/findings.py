@@ -13,26 +13,29 @@ from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
-from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
+from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved, with_others
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
+from sheetgen.plan.measuring import ToMeasure, to_measure
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.notes import is_stale
-from sheetgen.units import ON_DEMAND, USD
+from sheetgen.units import ON_DEMAND, USD, count
 
 HOLDS, FAILS = "yes", "no"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A statement that should hold before a plan is signed; against: the reasons why it does not."""
+    """A statement that should hold before a plan is signed; against: the reasons why it does not; failing: what is so
+    where it does not hold."""
 
     statement: str
     against: Sequence[str]
+    failing: str
 
     @property
     def holds(self) -> bool:
@@ -54,6 +57,7 @@ class Findings:
     closing: Closing | None  # of levers that make the budget hold where it does not
     served: tuple[Served, ...]  # where a budget or a quota does not hold
     hosted: tuple[Hosted, ...]
+    to_measure: tuple[ToMeasure, ...]  # the least sure first
 
     @property
     def sign_now_usd(self) -> tuple[float, float]:
@@ -64,7 +68,7 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, lost = drawn(answer), unserved(answer)
+    draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     levers = cheaper(answer, lost)
@@ -80,7 +84,30 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         closing(answer, levers, lost),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
+        tuple(to_measure(answer)),
     )
+
+
+def changed_now(findings: Findings) -> list[tuple[Decision, float]]:
+    """The decisions to sign now of which there are other numbers with the levers that close the budget; with those
+    numbers, what changes most money first."""
+    plan, closing = findings.answer.plan, findings.closing
+    if closing is None:
+        return []
+
+    def subject(decision: Decision) -> tuple[str, str, str | None, int | None]:
+        return decision.what, decision.instance, decision.purchase, plan.quarter_of(decision.needed_from)
+
+    then = {subject(decision): decision.n_instances for decision in closing.decisions}
+    now = [decision for decision in findings.decisions if kind(plan, decision) == NOW]
+    changed = [(decision, float(then.get(subject(decision), 0.0))) for decision in now]
+
+    def less_usd(pair: tuple[Decision, float]) -> float:
+        decision, n = pair
+        usd = decision.binds_usd or abs(decision.usd or 0.0)
+        return usd * abs(1 - n / decision.n_instances)
+
+    return sorted((pair for pair in changed if pair[1] != pair[0].n_instances), key=lambda pair: -less_usd(pair))
 
 
 def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:
@@ -192,16 +219,27 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
         f"{plan.worst_case} has no machine yet"
         for gap in lost
     ]
-    yield Check("every service is served", nothing)
+    waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
+        plan.services[gap.service].id for gap in lost
+    }
+    yield Check("every service is served", nothing, f"{_are(len(waiting), 'service')} not fully served")
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
-    yield Check("every quarter is within its budget", over)
+    yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
-    yield Check("nothing is late", late)
-    yield Check("every commitment has a price", [*unpriced(plan)])
-    yield Check(f"no price is older than {stale_after(plan):g} days", [*_old_prices(answer)])
-    yield Check("every term costs less than its hours on demand", [*_dear_terms(answer)])
+    yield Check("nothing is late", late, f"{_are(len(late), 'decision')} late")
+    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer)], [*_dear_terms(answer)]
+    yield Check("every commitment has a price", prices, f"{_are(len(prices), 'commitment')} without a price")
+    days = f"{stale_after(plan):g} days"
+    yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")
+    no_less = f"{_are(len(dear), 'term')} no cheaper than the hours on demand"
+    yield Check("every term costs less than its hours on demand", dear, no_less)
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6
     differs = ["the shares of services and the spare machines are not the machines needed"] if is_off else []
-    yield Check("services' machines and the spare ones add up", differs)
+    yield Check("services' machines and the spare ones add up", differs, "the machines do not add up")
+
+
+def _are(n: int, noun: str) -> str:
+    """So many of something, with the verb."""
+    return f"{count(n, noun)} {'is' if n == 1 else 'are'}"

@@ -32,11 +32,12 @@ from sheetgen.units import Layout
 
 @dataclass(frozen=True)
 class Speed:
-    """The times that users see at a quantile."""
+    """The times that users see at a quantile, and the chance that the hardware serves that load as predicted."""
 
     ttft_seconds: float
     tpot_seconds: float
     sized_by: str
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,13 @@ class Hardware:
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
+    def everywhere(self, slot: At) -> Mapping[str, Placed]:
+        """The places of a service by the type of machine that can serve it."""
+        return self.ways[slot].everywhere if slot in self.ways else {}
+
     def on(self, slot: At, instance: str) -> Placed | None:
         """The place of a service on a type of machine; None where that cannot serve it."""
-        return self.ways[slot].everywhere.get(instance) if slot in self.ways else None
+        return self.everywhere(slot).get(instance)
 
 
 @dataclass(frozen=True)
@@ -380,4 +385,4 @@ def _speeds(
     for s, q in many:
         for z in range(len(QUANTILES)):
             choice = fast[work.rows[s, q, z]]
-            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by)
+            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)

@@ -9,6 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+import numpy
+
+from sheetgen.answer.confidences import said_steps
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
@@ -16,7 +19,8 @@ from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, in_lines, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
+from sheetgen.plan.findings import FAILS, HOLDS, Findings, changed_now, spans, spent
+from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
@@ -24,13 +28,14 @@ from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.supplied import live, term
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
-from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
+from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
@@ -52,13 +57,13 @@ class Tile:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the document under its title: a picture, sentences, a table whose first rows may be late."""
+    """A part of the document under its title: a picture, sentences, a table of whose rows some are late."""
 
     title: str
     lines: tuple[Text, ...] = ()
     table: Table | None = None
     picture: Machines | Waterfall | None = None
-    n_late: int = 0
+    late: tuple[int, ...] = ()  # rows of the table, by position
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,8 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
 
 
-def _section(drawn: Table, *lines: Text, n_late: int = 0) -> Section:
-    return Section(drawn.title, lines, drawn, n_late=n_late)
+def _section(drawn: Table, *lines: Text, late: tuple[int, ...] = ()) -> Section:
+    return Section(drawn.title, lines, drawn, late=late)
 
 
 # The first page
@@ -207,24 +212,83 @@ def _warnings(findings: Findings) -> Iterator[str]:
     for check in findings.checks:
         if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
             named, n = check.against[:NAMED], len(check.against[NAMED:])
-            yield f"Not so: {check.statement}. {'; '.join(named)}{f'; and {n} more' if n else ''}."
+            failing = f"{check.failing[0].upper()}{check.failing[1:]}"
+            yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
 def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
-    """The decisions to sign now, late ones first; and those for which the first page has no more lines."""
-    now = [decision for decision in decisions if kind(findings.answer.plan, decision) == NOW]
+    """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
+    now = _by_money([decision for decision in decisions if kind(findings.answer.plan, decision) == NOW])
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
         used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
         n_first += used <= n_lines or not n_first
-    n_late = sum(decision.late for decision in now)
-    late = f", {n_late} of them late" if n_late else ""
-    title = f"Decisions to sign now: {len(now)}{late}" if now else "Nothing is to be signed before the next plan"
-    more = (f"The other {len(rows) - n_first} are overleaf.",) if n_first < len(rows) else ()
-    first = _section(table(title, _DECISION_HEADS, rows[:n_first]), *more, n_late=min(n_late, n_first))
+    late = [i for i, decision in enumerate(now) if decision.late]
+    of_them = f", {len(late)} of them late" if late else ""
+    title = f"Decisions to sign now: {len(now)}{of_them}" if now else "Nothing is to be signed before the next plan"
+    shown = tuple(i for i in late if i < n_first)
+    first = _section(
+        table(title, _DECISION_HEADS, rows[:n_first]), *_first_of_all(findings), *_overleaf(now[n_first:]), late=shown
+    )
     rest = table("Further decisions to sign now", _DECISION_HEADS, rows[n_first:])
-    return first, (_section(rest, n_late=max(0, n_late - n_first)),) if rest.rows else ()
+    return first, (_section(rest, late=tuple(i - n_first for i in late if i >= n_first)),) if rest.rows else ()
+
+
+def _first_of_all(findings: Findings) -> Iterator[Text]:
+    """The levers that change what is to be signed, and of what binds money the service that is least sure."""
+    answer = findings.answer
+    if (changed := changed_now(findings)) and findings.closing:
+        decision, then = changed[0]
+        kinds = listed([lever.change.kind for lever in findings.closing.levers])
+        levers, them = (f"{kinds} levers", "them") if len(findings.closing.levers) > 1 else (f"{kinds} lever", "it")
+        others = f"; {count(len(changed) - 1, 'other decision')} too" if len(changed) > 1 else ""
+        counts = cell(then, WHOLE), cell(decision.n_instances, WHOLE)
+        machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
+        quota = " as the quota" if decision.what == "raise quota" else ""
+        yield words(f"Decide the {levers} first: with {them} {{}} x {machine}{quota}, not {{}}{others}.", *counts)
+    now = [decision for decision in findings.decisions if kind(answer.plan, decision) == NOW]
+    bound = {s for decision in now if decision.binds_usd for s in served(answer, decision)}
+    least = next((measured for measured in findings.to_measure if measured.service in bound), None)
+    if least is not None:
+        which = f"Least sure of what binds money: {answer.plan.services[least.service].id}"
+        yield words(f"{which}, {{}}; measure first: {{}}.", _sure(least.chance), _day_of(least))
+
+
+def _sure(chance: float) -> Text:
+    """A chance in the steps in which it is said."""
+    return words("{} sure", cell(said_steps(chance) * CHANCE_STEP, PERCENT))
+
+
+def _day_of(measured: ToMeasure) -> Text:
+    """A measurement with its price."""
+    machines = f"{measured.n_instances} x {short_name(measured.instance)}"
+    return words(f"{machines} for a day, {{}}", usd(measured.usd))
+
+
+def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions, those of most money first: what they bind, or cost where they bind nothing; a quota is of as much as
+    what cannot be had without it."""
+
+    def money(decision: Decision) -> float:
+        return decision.binds_usd or abs(decision.usd or 0.0)
+
+    def rank(decision: Decision) -> tuple[float, bool]:
+        if decision.what != "raise quota":
+            return -money(decision), False
+        waiting = (other for other in decisions if other.instance == decision.instance)
+        return -max(money(other) for other in waiting), True
+
+    return sorted(decisions, key=rank)
+
+
+def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
+    """The number of decisions that are not on the first page, and their money."""
+    if further:
+        plan_usd = math.fsum(decision.usd or 0.0 for decision in further)
+        binds_usd = math.fsum(decision.binds_usd for decision in further)
+        pattern = f"{count(len(further), 'further decision')} overleaf: {{}} in the plan, {{}} bound."
+        yield words(pattern, usd(plan_usd), usd(binds_usd))
 
 
 _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
@@ -299,7 +363,12 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     for gap in decision.shed[:NAMED]:
         share = cell(gap.share, PERCENT)
         whose = f"{answer.plan.services[gap.service].id} at {answer.plan.worst_case}"
-        yield words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
+        waits = words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
+        if gap.other is None:
+            yield words("{} (nothing else that it allows is there in time)", waits)
+        else:
+            machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
+            yield words(f"{{}} (or {machines}, until then: {{}} more)", waits, usd(gap.other.usd))
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"
     if decision.shed:
@@ -382,16 +451,22 @@ def _closing(findings: Findings) -> Iterator[Text]:
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:
-    """The services that are cut where a budget or a quota is kept, or until an order is there; budgets first."""
-    plan = findings.answer.plan
+    """The services that are cut where a budget or a quota is kept, or until an order is there; what cuts most first, by
+    what the machines of the part that is cut cost."""
+    answer, plan = findings.answer, findings.answer.plan
 
     def limit(row: Served) -> tuple[int, str, str]:
         machines = short_name(row.instance or "")
         named = {BUDGET: "budget", MACHINES: f"{machines} there until {row.until}", QUOTA: f"quota of {machines}"}
         return [*named].index(row.limit), str(plan.quarters[row.quarter]), named[row.limit]
 
-    lines = list[Text]()
-    for (_, quarter, subject), rows in groupby(sorted(findings.served, key=limit), limit):
+    def cut_usd(row: Served) -> float:
+        months = answer.services["service_month_usd"]
+        return (1 - row.share) * float(months[row.service, row.quarter, answer.case])
+
+    lines = list[tuple[float, Text]]()
+    for (_, quarter, subject), group in groupby(sorted(findings.served, key=limit), limit):
+        rows = [*group]
         cut = [row for row in rows if row.share < 1 - A_BIT]
         parts: list[Text] = []
         for row in cut:
@@ -402,11 +477,33 @@ def _waiting(findings: Findings) -> Iterator[Section]:
                 parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
         if out := [plan.services[row.service].id for row in cut if not row.share]:
             parts.append(f"nothing of {first_named(out)}")
-        lines.append(words("{}, {}: serves {}.", quarter, subject, joined(", ", parts)))
+        lines.append((sum(map(cut_usd, rows)), words("{}, {}: serves {}.", quarter, subject, joined(", ", parts))))
     if lines:
-        n = len(lines) - MOST_CUT
-        more = [f"{count(n, 'further limit')} in the JSON."] if n > 0 else []
-        yield Section("If the limits are kept: who is cut, by priority", (*lines[:MOST_CUT], *more))
+        worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
+        n = len(worst) - MOST_CUT
+        more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
+        keeping = _keeping(findings)
+        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *keeping))
+
+
+def _keeping(findings: Findings) -> Iterator[Text]:
+    """The services of lower priority that keep machines that are owned or committed and could serve one that waits."""
+    answer, keep, wait = findings.answer, dict[str, None](), dict[str, None]()
+    plan, counts = answer.plan, answer.supply_counts
+    there = (counts["owned"] + counts["committed"])[..., answer.case]
+    for gap in findings.unserved:
+        for t, machine in enumerate(answer.types):
+            can = answer.hardware.on((gap.service, gap.quarter), machine.instance)
+            if machine.instance == gap.instance or not there[t, gap.quarter] or can is None:
+                continue
+            for s in answer.on(machine.instance, gap.quarter):
+                if plan.priorities[s] > plan.priorities[gap.service]:
+                    keep[plan.services[s].id] = wait[plan.services[gap.service].id] = None
+    if keep:
+        yield (
+            f"{first_named([*keep])} keep machines that are there and could serve {first_named([*wait])}: priority is "
+            "among services of one type, and takes only what is idle of others."
+        )
 
 
 # The second page
@@ -416,11 +513,12 @@ def _supply(answer: Answer) -> Section:
     """By machine what is needed, there, bought and in use in each quarter."""
     counts = {name: numbers[..., answer.case] for name, numbers in answer.supply_counts.items()}
     there, bought, needed = counts["owned"] + counts["committed"], counts["gap"], counts["needed"]
+    idle = numpy.maximum(0, there - needed)
     mean, peak = answer.in_use
     largest = sorted(range(len(answer.types)), key=lambda t: -(needed[t] * answer.types[t].gpu_count).sum())
     rows: Rows = []
     for t in sorted(largest[:MOST_MACHINES]):
-        lines = {"needed": needed[t], "owned or committed": there[t], "to buy": bought[t]}
+        lines = {"needed": needed[t], "owned or committed": there[t], "of it idle": idle[t], "to buy": bought[t]}
         if (needed[t] == bought[t]).all():
             del lines["needed"]
         shown = [(name, [cell(count, WHOLE) for count in of_line]) for name, of_line in lines.items() if of_line.any()]
@@ -430,9 +528,23 @@ def _supply(answer: Answer) -> Section:
         rows += [(name if i == 0 else "", line, *cells) for i, (line, cells) in enumerate(shown)]
     more = len(largest) - MOST_MACHINES
     further = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
+    further += _ending_within(answer)
     title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
     heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
     return _section(table(title, heads, rows), *_utilization(answer), *further)
+
+
+def _ending_within(answer: Answer) -> Iterator[str]:
+    """The commitments that are paid for a part of a quarter, in which they serve nothing."""
+    plan = answer.plan
+    for committed in plan.supply.committed:
+        parts = zip(plan.quarters, live(plan, committed), strict=True)
+        names = [str(quarter) for quarter, (serves, share) in parts if share and not serves]
+        if names:
+            first, last = term(committed)
+            until = f"until {last}" if last < plan.last_day(plan.quarters[-1]) else f"from {first}"
+            machines = f"{committed.count:g} x {short_name(plan.machine(committed.type))}"
+            yield f"Paid and idle in {' and '.join(names)}, as it is there {until}: {committed.id}, {machines}."
 
 
 def _utilization(answer: Answer) -> Iterator[Text]:
@@ -521,7 +633,7 @@ def _swings(findings: Findings) -> Table:
 def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
     answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
-    for decision in decisions:
+    for decision in sorted(decisions, key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue
@@ -546,7 +658,7 @@ def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Table:
     answer = findings.answer
     rows = [
         (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
-        for decision in decisions
+        for decision in sorted(decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
     ]
     heads: Heads = ("By", "Forecast", "For", number("In the plan"))
@@ -609,7 +721,7 @@ def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[L
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
         ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
-        ("Not so", " ".join(warning.removeprefix("Not so: ") for warning in _warnings(findings))),
+        ("Before signing", " ".join(_warnings(findings))),
     ]
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
@@ -632,7 +744,8 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     how = "as a mix" if policy.buy == MIX else policy.buy
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     yield words(
-        "Headroom {}; what may be lost: {}; {} days of approval; quarters of lower need until it is given back: {}.",
+        "Headroom {}; what may be lost: {}; {} days of approval, from Ask by to the answer; quarters of lower need "
+        "until it is given back: {}.",
         cell(policy.headroom_fraction, PERCENT),
         _survives(plan),
         str(policy.approval_days),
@@ -679,6 +792,14 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         yield f"Times and memory are as measured where that is of the same deployment: {'; '.join(plan.measured)}."
     else:
         yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
+    if findings.to_measure:
+        services = [
+            words(f"{plan.services[measured.service].id} ({{}}) {{}}", _sure(measured.chance), _day_of(measured))
+            for measured in findings.to_measure[:NAMED]
+        ]
+        n = len(findings.to_measure) - NAMED
+        more = f"; {n} more in the JSON" if n > 0 else ""
+        yield words(f"Measure first, less than 90% sure: {{}}{more}.", joined("; ", services))
     yield from unused_lines(plan.unused)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.bridge import listed_prices
-from sheetgen.plan.cheaper import Closing, Lever
+from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
+from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -55,7 +55,7 @@ def record_of(findings: Findings) -> Record:
         **_since(findings),
         "variance": list(findings.last.variance) if findings.last else [],
         "cheaper": [_lever(lever) for lever in findings.cheaper],
-        "closing": _closing(findings.closing),
+        "closing": _closing(findings),
         "served": [
             {
                 "quarter": str(plan.quarters[share.quarter]),
@@ -77,6 +77,18 @@ def record_of(findings: Findings) -> Record:
                 "read_on": hosts.read_on,
             }
             for hosts in findings.hosted
+        ],
+        "measure_first": [
+            {
+                "service": plan.services[measured.service].id,
+                "quarter": str(plan.quarters[measured.quarter]),
+                "chance": measured.chance,
+                "instance": measured.instance,
+                "n_instances": measured.n_instances,
+                "purchase": measured.purchase,
+                "usd": measured.usd,
+            }
+            for measured in findings.to_measure
         ],
         "prices": listed_prices(plan),
         "checks": [
@@ -144,13 +156,14 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "requests_per_replica": plain(place.paced_requests),
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
-                    **_chance(answer, s, q, z),
+                    "chance": answer.hardware.speed[s, q, z].chance,
+                    **_places(answer, s, q, z),
                     "utilization": _utilization(answer, s, q, z),
                     "usd_per_million_tokens": unit_cost(answer, s, q, z),
                 }
 
 
-def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
+def _places(answer: Answer, s: int, q: int, z: int) -> Record:
     """Of a rate the places that are planned, and the share of requests that finds none free: by exact Erlang-C, beside
     the share that the square-root form was asked for."""
     table = answer.services
@@ -231,6 +244,14 @@ def _unserved(answer: Answer, gap: Unserved) -> Record:
         "until": gap.last.isoformat(),
         "share": gap.share,
         "limit": gap.limit,
+        "or": gap.other
+        and {
+            "instance": gap.other.instance,
+            "purchase": gap.other.purchase,
+            "n_instances": gap.other.n_instances,
+            "there_on": gap.other.there_on.isoformat(),
+            "usd": gap.other.usd,
+        },
     }
 
 
@@ -334,8 +355,23 @@ def _lever(lever: Lever) -> Record:
     }
 
 
-def _closing(closing: Closing | None) -> Record | None:
+def _closing(findings: Findings) -> Record | None:
+    closing = findings.closing
     if closing is None:
         return None
-    levers = [lever.change.name for lever in closing.levers]
-    return {"levers": levers, "usd": closing.saves_usd, "over_budget": list(closing.over)}
+    return {
+        "levers": [lever.change.name for lever in closing.levers],
+        "usd": closing.saves_usd,
+        "over_budget": list(closing.over),
+        "sign_now": [
+            {
+                "what": decision.what,
+                "instance": decision.instance,
+                "purchase": decision.purchase,
+                "needed_from": decision.needed_from.isoformat(),
+                "n_instances": plain(decision.n_instances),
+                "n_instances_then": plain(then),
+            }
+            for decision, then in changed_now(findings)
+        ],
+    }

@@ -38,7 +38,8 @@ def commands(answer: Answer) -> Iterator[str]:
 
 
 def _options(answer: Answer, s: int, q: int) -> dict[str, str]:
-    """The options of `recommend` for a service; where it is on other hardware than alone, that is named."""
+    """The options of `recommend` for a service on the machine that the plan has it on, which is named: by itself, with
+    its spare machines or without them, it may be cheaper on another."""
     plan = answer.plan
     options: dict[str, str] = dict(plan.key(plan.services[s], served_in(plan.services[s], plan.quarters[q])))
     rate, at_once = (
@@ -46,10 +47,9 @@ def _options(answer: Answer, s: int, q: int) -> dict[str, str]:
     )
     whole = math.ceil(round(at_once, 9))
     load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
-    here, by_itself = answer.hardware.placed[s, q].instance, answer.hardware.alone[s, q]
     shared = (*A_LOAD, *SURVIVAL) if _starts_elsewhere(answer, s, q) else A_LOAD
     others = {name: value for name, value in options.items() if name not in shared}
-    return others | load | ({"instances": machine_in(here)} if here != by_itself else {})
+    return others | load | {"instances": machine_in(answer.hardware.placed[s, q].instance)}
 
 
 def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:

@@ -62,7 +62,7 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
     if timed:
         put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
     rented = buy(grid, plan, types)
-    if plan.policy.buy == MIX and (base := (*_base(plan, types, rented),)):
+    if plan.policy.buy == MIX and (base := (*bases(plan, types, rented, CASE[plan.policy.plan_at]),)):
         plan = replace(plan, base=base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
@@ -71,11 +71,11 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
     return Answer(plan, hardware, types, grid, rented)
 
 
-def _base(plan: Plan, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
-    """The orders of a mix for a term, of every type that is bought in its class, at the quantile that is bought."""
+def bases(plan: Plan, types: Sequence[Type], rented: Sequence[Rented], case: int) -> Iterator[Base]:
+    """The orders of a mix for a term, of every type that is bought in its class, in a case of the demand."""
     committed = supplied(plan).committed
     for machine, hours in zip(types, rented, strict=True):
         if machine.candidate is not None and machine.buying.purchase == plan.policy.purchase:
-            shares, months = hours.shares(CASE[plan.policy.plan_at]), class_months(plan, machine.candidate)
+            shares, months = hours.shares(case), class_months(plan, machine.candidate)
             most = machine.buying.most(committed.get(machine.instance, 0.0))
             yield from base_of(plan, machine.instance, shares, machine.month_usd, months, most)

@@ -7,6 +7,7 @@ import datetime
 import html
 import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def _put_section(document: Document, section: Section, width: float, font: Path,
     if drawn := draw_picture(section.picture, font, width, _PICTURE_FONT, visible):
         _put_picture(document, drawn, width, font)
     if section.table is not None and section.table.rows:
-        _put_table(document, section.table, width, font, section.n_late)
+        _put_table(document, section.table, width, font, section.late)
 
 
 def _put_signature(document: Document, page: PlanPage) -> None:
@@ -183,7 +184,7 @@ def _widths(table: Table, width: float, font: Path) -> list[float]:
     return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
 
 
-def _put_table(document: Document, table: Table, width: float, font: Path, n_late: int = 0) -> None:
+def _put_table(document: Document, table: Table, width: float, font: Path, late: Sequence[int] = ()) -> None:
     """A table; its head stands again on each page, and no row is torn."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
@@ -204,7 +205,7 @@ def _put_table(document: Document, table: Table, width: float, font: Path, n_lat
         for cell, text, column, points in zip(line.cells, texts, table.columns, widths, strict=True):
             cell.width, paragraph = points, cell.paragraphs[0]
             paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
-            paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
+            paragraph.add_run(_plain(text)).bold = True if i - 1 in late else None
             if column.right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.actuals import against, by_quarter, measured, read_actuals, variance
+from sheetgen.plan.actuals import against, by_quarter, measured, not_in_plan, read_actuals, variance
 from sheetgen.plan.quarters import Quarter, quarter_of
 
 FOCUS = """\
@@ -172,6 +172,23 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,ChargeCategory,CommitmentDiscoun
     for by in ("service", "purchase", "instance"):
         mine = [amounts for (kind, _), amounts in parts.items() if kind == by]
         assert [sum(of_it) for of_it in zip(*mine, strict=True)] == [pytest.approx(3000), 2500]
+
+
+def test_a_charge_in_the_class_of_a_commitment_is_of_it_and_services_outside_the_plan_are_named(tmp_path: Path) -> None:
+    """reserved-1yr of a machine that the plan has committed is what it paid anyway; of another machine it is not."""
+    inputs = PLANNED["inputs"] | {
+        "supply": {"committed": [{"type": "aws/p5.48xlarge", "purchase": "reserved-1yr", "count": 1}]}
+    }
+    planned = PLANNED | {"inputs": inputs}
+    text = """\
+quarter,service,instance,purchase,usd
+2027-Q1,chat,p5.48xlarge,reserved-1yr,2700
+2027-Q1,chatt,g6e.xlarge,reserved-1yr,40
+"""
+    found = read_actuals(write(tmp_path, text))
+    spent = {one["name"]: one["actual_usd"] for one in variance(planned, found) if one["by"] == "purchase"}
+    assert spent == {"committed": 2700, "on-demand": 0, "reserved-1yr": 40}
+    assert not_in_plan(planned, found) == ["chatt"]
 
 
 def test_charges_of_a_month_cover_it(tmp_path: Path) -> None:

@@ -551,6 +551,58 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
             answer.services["planned_replicas"][s, q, answer.case],
         )
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
+        assert found["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
+        by_service = {measured["service"]: measured for measured in example_record()["measure_first"]}
+        measured = by_service.get(answer.plan.services[s].id)
+        assert measured or found["chance"] >= 0.9
+        if measured and measured["quarter"] == str(answer.plan.quarters[q]):
+            assert (measured["instance"], measured["usd"]) == (
+                found["instance"],
+                pytest.approx(found["measure"]["usd"]),
+            )
+            assert measured["chance"] == pytest.approx(found["chance"])
+
+
+def test_the_command_of_a_service_names_its_machine_where_recommend_takes_another_without_spare_ones() -> None:
+    chat = {
+        "id": "chat",
+        "demand": {"requests": {"peak_per_second": 22.1}},
+        "model": [{"id": "llama-3.3-70b", "weight_dtype": "fp8"}],
+        "request": {
+            "input_tokens": {"mean": 1500, "p95": 6000},
+            "output_tokens": {"mean": 300, "p95": 900},
+            "prefix_hit_fraction": 0.3,
+        },
+        "targets": {"tpot_ms": 50, "ttft_ms": 1500},
+    }
+    beside = {
+        "id": "review",
+        "demand": {"in_flight": 60},
+        "model": [{"id": "llama-3.1-70b", "weight_dtype": "fp8"}],
+        "request": {"context_tokens": "32k", "output_tokens": 1500},
+        "targets": {"tpot_ms": 60, "ttft_ms": 15000},
+        "allowed": {"instances": ["azure/Standard_NC80adis_H100_v5"]},
+    }
+    policy = {"headroom_fraction": 0.1, "redundancy": {"survive": "machine"}}
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-30"},
+        "policy": policy,
+        "prices": {"discount_fraction": 0.08},
+        "supply": {"allowed": {"providers": ["azure", "aws"]}},
+        "services": [chat, beside],
+    }
+    answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+    words = next(commands(answer))
+    flags = shlex.split(words.partition(": ")[2])
+    asked = {
+        name.removeprefix("--").replace("-", "_"): value for name, value in zip(flags[2::2], flags[3::2], strict=True)
+    }
+    found = recommend(**asked)
+    assert (found["instance"], found["n_replicas"]) == ("azure/Standard_NC80adis_H100_v5", 8)
+    assert answer.hardware.alone[0, 0] == "azure/Standard_NC80adis_H100_v5"
+    # The same without its machine, and without the spare ones that others share, is on another.
+    del asked["instances"]
+    assert recommend(**asked)["instance"] == "aws/p6-b200.48xlarge"
 
 
 def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> None:

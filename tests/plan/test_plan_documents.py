@@ -7,6 +7,7 @@ import json
 import math
 import re
 import zipfile
+from collections import defaultdict
 from copy import deepcopy
 from dataclasses import replace
 from datetime import date
@@ -126,7 +127,17 @@ def first_facts() -> list[str]:
         kind: max(one["usd"] for one in found["cheaper"] if one["kind"] == kind) for kind in ("policy", "precision")
     }
     kinds = [one["kind"] for one in found["cheaper"] if one["what"] in found["closing"]["levers"]]
-    cut = [one for one in found["served"] if one["limit"] == "budget" and one["share"] < 1]
+    # Of the limits the one that cuts most is said first, and of the decisions the one that binds most.
+    month_usd = {
+        (one["id"], one["quarter"]): one["monthly_usd"] for one in found["services"] if one["quantile"] == "p90"
+    }
+    cut: dict[tuple[str, str], float] = defaultdict(float)
+    for one in found["served"]:
+        limit = one["quarter"], {"budget": "budget", "quota": "quota of"}.get(one["limit"], "there until")
+        cut[limit] += (1 - one["share"]) * month_usd[one["service"], one["quarter"]]
+    worst = max(cut, key=lambda limit: cut[limit])
+    signed = [one for one in found["decisions"] if one["kind"] == "now"]
+    largest = max(signed, key=lambda one: one["binds_usd"] or abs(one["usd"] or 0))
     return [
         *rows,
         *over,
@@ -138,7 +149,9 @@ def first_facts() -> list[str]:
         f"below {usd(found['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
         f"With the {kinds[0]} lever every quarter",
-        *(f"{one['quarter']}, budget" for one in cut[:1]),
+        worst[0],
+        worst[1],
+        usd(largest["binds_usd"] or largest["usd"]),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
     ]
@@ -308,6 +321,23 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
     other = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
     assert not other.over
     assert sum(example().answer.asked_usd) - sum(other.asked_usd) == pytest.approx(closing.saves_usd)
+    # What is to be signed now in another number with them is said, as that plan has it.
+    then = {
+        (one["what"], one["instance"], one["purchase"], one["needed_from"]): one["n_instances"]
+        for one in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
+    }
+    keys = ("what", "instance", "purchase", "needed_from")
+    said = {
+        tuple(one[key] for key in keys): (one["n_instances"], one["n_instances_then"])
+        for one in record_of(example())["closing"]["sign_now"]
+    }
+    now = [one for one in record_of(example())["decisions"] if one["kind"] == "now"]
+    assert said == {
+        key: (one["n_instances"], then.get(key, 0))
+        for one in now
+        if then.get(key := tuple(one[key] for key in keys), 0) != one["n_instances"]
+    }
+    assert said
     data = deepcopy(DATA)
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
     hopeless = findings(solved_plan(plan(data))).closing

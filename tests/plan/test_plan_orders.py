@@ -90,6 +90,27 @@ def committed(count: int) -> dict[str, Any]:
     return {"committed": [one], **LATE}
 
 
+def test_what_waits_has_the_cheapest_other_machine_that_is_there_in_time() -> None:
+    """The machines on demand are there on 15 February. A capacity block, of 7 days, is there on 24 December: four of
+    another type for 45 days, at $5.191 an hour. Where nothing else is allowed there is none."""
+    late = {"approval_days": 21}
+    assert [one["or"] for one in solved([SERVICE], 2, supply=LATE, policy=late)["unserved"]] == [None]
+    supply = LATE | {"allowed": {"instances": [NC40, "aws/p5.4xlarge"]}}
+    (lost,) = solved([SERVICE], 2, supply=supply, policy=late)["unserved"]
+    other = lost["or"]
+    assert (lost["instance"], lost["share"], lost["until"]) == (NC40, 1, "2027-02-14")
+    assert (other["instance"], other["purchase"]) == ("aws/p5.4xlarge", "capacity-block")
+    assert (other["n_instances"], other["there_on"]) == (4, "2026-12-24")
+    assert other["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
+
+
+def test_a_term_of_a_mix_has_the_demand_at_which_it_would_be_another() -> None:
+    """Three machines for 400 requests: two hold 290, which is 72 % of them, and a fourth is needed above 435."""
+    (order,) = solved([SERVICE], policy={"buy": "mix"})["decisions"]
+    assert (order["purchase"], order["n_instances"]) == ("reserved-1yr", 3)
+    assert order["break_even"] == {"fewer_below": pytest.approx(0.72), "more_above": pytest.approx(1.09)}
+
+
 @pytest.mark.parametrize(("there", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})])
 def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
     """Five machines from 1 January; what is asked for on 26 November is there on 15 February, after 21 days of

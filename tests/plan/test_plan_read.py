@@ -171,6 +171,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
         ("  - {id: x, demand: {rps: 3}, like: chat}\n", "rps. Known: in_flight, requests, tokens, users."),
         (
             "  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
