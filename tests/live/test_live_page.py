@@ -349,9 +349,11 @@ def test_what_a_day_of_measuring_decides_is_said_once(page: Browser, address: st
 
 
 def test_a_name_that_the_address_may_not_have_is_told_those_it_may(page: Browser, address: str) -> None:
-    page.open(f"{address}#people=640")
+    page.open(f"{address}#persons=640")
     message = page.evaluate(TEXT.format("message"))
-    assert '"people"' in message and re.search(r"\busers\b", message)
+    assert '"persons"' in message and re.search(r"\busers\b", message)
+    page.open(f"{address}#people=641")
+    assert page.evaluate("document.forms[0].elements.users.value") == "641"
 
 
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
