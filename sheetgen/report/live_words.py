@@ -45,7 +45,7 @@ ABSENT: Mapping[str, Template] = {
     "no_less": template("less than {least:percent} is saved"),
     "costs_more": template("it costs {month} a month, no less than the answer"),
     "no_less_sure": template("less than {least_sure:percent} is saved"),
-    "not_clearly": template("nothing there is {clearly:percent} cheaper"),
+    "not_clearly": template("nothing that is compared by default is {clearly:percent} cheaper; others can be named"),
     "not_held": template("nothing serves this so within the targets"),
     "no_price": template(
         "the catalog has no {area} price of this kind[named? at {providers}]", named=is_text(q.providers)

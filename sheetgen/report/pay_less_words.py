@@ -159,11 +159,14 @@ MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 # Which way is the best where nothing but the way to pay may change, and that savings do not add up.
+_SAME = (
+    "the same answers, within the same targets, at least as sure, at all hours, on machines that stay, of the providers "
+    "requested"
+)
 CHEAPEST_SAME = template(
-    "[any?Cheapest with the same answers, within the same targets, at least as sure, at all hours, of the providers "
-    "requested: {what}, {month} a month, {rent}; gives up {gives_up}|"
-    "No cheaper way has the same answers, within the same targets, at least as sure, at all hours, of the providers "
-    "requested].[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
+    f"[any?Cheapest with {_SAME}: {{what}}, {{month}} a month, {{rent}}; gives up {{gives_up}}|"
+    f"No cheaper way has {_SAME}]."
+    "[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
     "[free?, bound to nothing].]"
     "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
