@@ -160,8 +160,8 @@ JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_mi
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 # Which way is the best where nothing but the way to pay may change, and that savings do not add up.
 _SAME = (
-    "the same answers, within the same targets, at least as sure, at all hours, on machines that stay, of the providers "
-    "requested"
+    "the same answers, within the same targets, at least as sure, at all hours, on machines that stay, of the "
+    "providers requested"
 )
 CHEAPEST_SAME = template(
     f"[any?Cheapest with {_SAME}: {{what}}, {{month}} a month, {{rent}}; gives up {{gives_up}}|"
