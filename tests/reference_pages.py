@@ -80,10 +80,10 @@ def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, s
     if isinstance(command, Command):
         sections = command.sections(ctx)
     else:
-        sections = {"Output": [r for one in command.get_params(ctx) if (r := one.get_help_record(ctx))]}
+        sections = {"Output": [r for one in command.params if (r := one.get_help_record(ctx))]}
     for heading, of in sections.items():
         for option, words in of:
-            if words and option not in ANY_COMMAND:  # newer releases of click list arguments, without words
+            if words and option not in (*ANY_COMMAND, "--help"):  # newer releases of click list arguments, without words
                 yield heading, option, words
 
 

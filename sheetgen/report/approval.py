@@ -71,7 +71,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 _BESIDE = template(
-    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; next is {place}: {costs}].",
+    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; next {place}, {costs}].",
     lower=is_text(q.usd),
     other=is_text(q.costs),
 )
@@ -93,7 +93,7 @@ _TEST = template(
     settled=q.settled == 1,
 )
 _SPAN = template(
-    "{low} to {high}[compared?, now {now}][loosened?; slower answers]",
+    "{low} to {high}[compared?, now {now}][loosened?; slower]",
     compared=is_text(q.now),
     loosened=q.loosened == 1,
 )
@@ -106,7 +106,7 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names} each move the month by up to {usd}")
+_SHARED = template("{names} each move {usd} at most")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
