@@ -38,6 +38,7 @@ from sheetgen.writers.formats import json_text
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 MADE = "Made by `python tests/reference_pages.py`; held to the code by `tests/test_docs.py`."
 ANY_COMMAND = ("--json", "--catalogs DIR", "-q, --quiet", "-h, --help")
+OF_ANY = (*ANY_COMMAND, "--help")  # so named where click was asked for a command alone
 CELLS = "Cells of the workbook, and what its readers note"
 
 
@@ -83,7 +84,7 @@ def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, s
         sections = {"Output": [r for one in command.params if (r := one.get_help_record(ctx))]}
     for heading, of in sections.items():
         for option, words in of:
-            if words and option not in (*ANY_COMMAND, "--help"):  # newer releases of click list arguments, without words
+            if words and option not in OF_ANY:  # newer releases of click list arguments, without words
                 yield heading, option, words
 
 
