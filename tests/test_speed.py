@@ -110,6 +110,7 @@ def test_a_run_looked_at_anew_is_of_who_measured_it(runs: Runs) -> None:
     assert set(anew["publisher"]) == {"InferenceX"}
 
 
+@pytest.mark.long
 def test_half_of_a_wave_is_waited_for(runs: Runs, results: Results) -> None:
     """NVIDIA's runs of SGLang, of one length: a longer share of waiting fits no run of them otherwise, but others."""
     wait, both = NAMES.index("wait_factor"), [results.constants.copy() for _ in range(2)]

@@ -173,6 +173,7 @@ def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
     assert months[0] < months[1]
 
 
+@pytest.mark.long
 def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
     """Each month holds up to its amount, and not for one person more."""
     [page] = beside([USERS], tmp_path, facts(NAMES))

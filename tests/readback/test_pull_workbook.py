@@ -225,6 +225,7 @@ def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(
     assert chat.ttft_target_ms == pytest.approx(1000 + 0.4 * (40_000 - chat.output_tokens))
 
 
+@pytest.mark.long
 def test_targets_on_decision_follow_its_tokens_through_pull(quick: Path, tmp_path: Path) -> None:
     """Typed tokens alone are carried, recalculated or not; a target that is typed over is, too."""
     tokens = {"in_decision_context_tokens": 32_768}
