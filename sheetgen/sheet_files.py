@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FOLDER, NAME = "output", "sizing-sheet"
 PULL_SCHEMA = 1  # of the JSON of `pull`
-OF_FILES = ("format", "out", "name", "attach", "brand", "flags")  # options that are no part of the question
+OF_OUTPUT = ("format", "out", "name", "attach")  # options of where a sheet goes, and as what
+OF_FILES = (*OF_OUTPUT, "brand", "flags")  # options that are no part of the question
 NO_LAUNCHES: Mapping[int, Launch] = MappingProxyType({})
 
 

@@ -66,8 +66,10 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
         at_level = replace(others, grid=at_z(others.grid, float(confidence_z(level))))
         for row, other in _cheaper(solved, at_level):
             if (row, other.kind) in groups and not is_below(other.chance, solved.choices[row].chance):
-                same = [one for one in records[row] if is_same_rental(one, other)]  # in a layout that is less sure
-                records[row] = [*(one for one in records[row] if one not in same), other]
+                same = [
+                    record for record in records[row] if is_same_rental(record, other)
+                ]  # in a layout that is less sure
+                records[row] = [*(record for record in records[row] if record not in same), other]
     return tuple(map(tuple, records))
 
 

@@ -138,7 +138,9 @@ def as_sure_ways(
         surer = [_term(cell, purchase, rental) for purchase, rental in terms.items() if rental.monthly_usd <= most]
         sure_ways += [min(surer, key=lambda term: term.monthly_usd)] if surer else []
     for way in ways:
-        if way.kind == "provider" and not any(is_as_sure(one.chance) for one in (way.other, way.further) if one):
+        if way.kind == "provider" and not any(
+            is_as_sure(rental.chance) for rental in (way.other, way.further) if rental
+        ):
             surer_others = [other for other in cell.not_asked if is_as_sure(other.chance)]
             sure_ways += [_bound_as(cell.answer, _from_others(surer_others))] if surer_others else []
     return tuple(sure_ways)

@@ -449,8 +449,8 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
     if kind == "extra_forbidden":
         fields = allowed_fields(schema, fault["loc"][:-1])
-        known = f" Known: {', '.join(fields)}." if len(fields) <= MOST_FIELDS else ""
-        return f"unknown field {shown_key(loc[-1])}.{did_you_mean(str(loc[-1]), fields) or known}"
+        listing = f" Known: {', '.join(fields)}." if len(fields) <= MOST_FIELDS else ""
+        return f"unknown field {shown_key(loc[-1])}.{did_you_mean(str(loc[-1]), fields) or listing}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted

@@ -86,7 +86,7 @@ class Fix(Entry):
 
 
 class Source(Entry):
-    """Where a fingerprint was seen: in words, and the address."""
+    """The source of a fingerprint: in words, and its address."""
 
     text: Label
     url: Text

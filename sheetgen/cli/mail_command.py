@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen.cli.options import OF_FILES, SHEET, brand_option, command, common, text_options, with_scenario
+from sheetgen.cli.options import SHEET, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, step, warn_of_letters
 from sheetgen.errors import MissingLibraryError, ScenarioError, shown
-from sheetgen.sheet_files import brand_of, draw, place_of, with_tiers
+from sheetgen.sheet_files import OF_OUTPUT, brand_of, draw, place_of, with_tiers
 from sheetgen.writers.formats import templates_folder
 from sheetgen.writers.safe_files import write_files
 
@@ -146,7 +146,7 @@ def _message(
     files = dict[str, bytes]()
     if workbook is None:
         given = with_scenario(options.pop("scenario"), options)
-        aside = {key: given.pop(key, None) for key in ("brand", *OF_FILES)}
+        aside = {key: given.pop(key, None) for key in ("brand", *OF_OUTPUT)}
         if not given.get("models"):
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
         step("working it out")
@@ -183,6 +183,7 @@ def _message(
         files["pdf"] = _pdf(pdf)
     missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
     if missing:
+        step(f"drawing {', '.join(missing)}")
         drawn, problems = draw(answer, missing, catalog, brand)
         files |= drawn
         notes += problems

@@ -15,6 +15,7 @@ import click
 
 from sheetgen.cli.output import as_called, say
 from sheetgen.errors import ELSEWHERE, CatalogError, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.sheet_files import OF_OUTPUT
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -83,13 +84,12 @@ HEADINGS = {
 }
 SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
-OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
 
 
 def in_either_number(word: str, names: Iterable[str]) -> str | None:
     """The one of some names that a word is, or is in the singular or the plural; None where it is none of them."""
-    known = {*names}
-    return next((name for name in (word, f"{word}s", word.removesuffix("s")) if name in known), None)
+    allowed = {*names}
+    return next((name for name in (word, f"{word}s", word.removesuffix("s")) if name in allowed), None)
 
 
 class Command(click.Command):
@@ -160,7 +160,7 @@ command = functools.partial(click.command, cls=Command)
 
 
 def _takes_a_value(parameter: click.Parameter) -> bool:
-    """Whether what stands behind an option is its value, whatever it is."""
+    """True where the next word is the option's value, whatever it is."""
     return isinstance(parameter, click.Option) and not parameter.is_flag and parameter.metavar != SWITCH
 
 
@@ -308,7 +308,7 @@ def scenario_option(function: F) -> F:
     )(function)
 
 
-def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYPED, *OF_FILES)) -> dict[str, Raw]:
+def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYPED, *OF_OUTPUT)) -> dict[str, Raw]:
     """`options` on top of those in the file, `--scenario FILE.yaml`: of a sheet it may also have typed cells and where
     its files go. A load that is typed stands in place of the file's.
 

@@ -1,4 +1,4 @@
-"""What would cost less, and what it gives up: another policy, another class, FP8, or other machines. Each change is
+"""Changes that would cost less, and what they give up: another policy, another class, FP8, or other machines. Each is
 worked out by itself; where the budget does not hold, the fewest of them that make it hold together.
 """
 

@@ -40,7 +40,7 @@ def hosted(answer: Answer) -> Iterator[Hosted]:
 
 
 def _hosts(answer: Answer, s: int, q: int) -> list[tuple[float, HostedPrice]]:
-    """What a month of a service costs at each host of its model, the cheapest first; nothing where it has no rate."""
+    """The price of a month of a service at each host of its model, the cheapest first; nothing where it has no rate."""
     question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[q])
     rate, (request,) = float(answer.services["requests_per_second"][s, q, CASE["p50"]]), question.workloads
     if not rate or not request.output_tokens:

@@ -58,11 +58,11 @@ def _moved(service: Data, before: Quarter, start: Quarter) -> Data:
     return service
 
 
-def _product(one: Any, other: Any) -> Any:
+def _product(amount: Any, factor: Any) -> Any:
     """The product of two numbers or bands."""
-    bands = [band if isinstance(band, dict) else dict.fromkeys(QUANTILES, band) for band in (one, other)]
-    if not any(isinstance(band, dict) for band in (one, other)):
-        return one * other
+    bands = [band if isinstance(band, dict) else dict.fromkeys(QUANTILES, band) for band in (amount, factor)]
+    if not any(isinstance(band, dict) for band in (amount, factor)):
+        return amount * factor
     return {name: bands[0][name] * bands[1][name] for name in QUANTILES}
 
 

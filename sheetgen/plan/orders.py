@@ -362,7 +362,7 @@ def _bought(
 
 def added(parts: Sequence[tuple[Buying, Bought]]) -> Bought:
     """Purchases of a type together."""
-    return Bought(*(sum(getattr(part, of.name) for _, part in parts) for of in fields(Bought)))
+    return Bought(*(sum(getattr(part, entry.name) for _, part in parts) for entry in fields(Bought)))
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

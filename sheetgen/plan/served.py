@@ -46,7 +46,7 @@ def in_order_of_priority(plan: Plan) -> list[int]:
 
 @dataclass(frozen=True)
 class Limit:
-    """What does not hold in a quarter: its budget, or the quotas of some types, by what is the most of each."""
+    """A limit that does not hold in a quarter: its budget, or the quotas of some types, with the most of each."""
 
     kind: str
     quarter: int
@@ -84,7 +84,7 @@ def _limits(answer: Answer) -> Iterator[Limit]:
     """The limits that do not hold, by quarter."""
     plan = answer.plan
     left, rented = answer.money["budget_left_usd"][:, answer.case], answer.rented_instances[..., answer.case]
-    quotas = {t: quota.limit for t, of in enumerate(answer.types) if (quota := quota_of(plan, of.instance))}
+    quotas = {t: quota.limit for t, machine in enumerate(answer.types) if (quota := quota_of(plan, machine.instance))}
     for q, quarter in enumerate(plan.quarters):
         if left[q] < 0:
             yield Limit(BUDGET, q, {None: plan.budget[quarter]})
@@ -138,7 +138,7 @@ def _within(answer: Answer, limits: Sequence[Limit]) -> Iterator[Served]:
 
 @dataclass(frozen=True)
 class _Used:
-    """What a plan takes of a limit's quarter."""
+    """A plan's use of a limit's quarter."""
 
     usd: float  # without contingency
     asked_usd: float
@@ -149,7 +149,7 @@ class _Used:
 
 
 def _worked_out(answer: Answer, limits: Sequence[Limit], live: Array, which: Sequence[int]) -> list[_Used]:
-    """What is used with these shares of the services' demands, by service and case, of the limit of each case; the
+    """The use with these shares of the services' demands, by service and case, of the limit of each case; the
     least of the ways that there are, as a smaller plan may have no base."""
     plan = answer.plan
     ways = [plan, *([replace(plan, base=())] if plan.base else [])]

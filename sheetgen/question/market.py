@@ -238,8 +238,8 @@ class _Asked:
         """Raises ScenarioError for a name that is in no catalog."""
         every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
-        found = [catalog.instance_and_gpus(name) for name in filters.instances]
-        named_instances = {row.id: frozenset(n for other, n in found if other.id == row.id) for row, _ in found}
+        asked = [catalog.instance_and_gpus(name) for name in filters.instances]
+        named_instances = {row.id: frozenset(n for other, n in asked if other.id == row.id) for row, _ in asked}
         rows, doubted = _plausible_rows(catalog, filters.region, catalog.brought.union(named_instances))
         named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
         return cls(

@@ -586,17 +586,20 @@ def _lesser_there(way: PayLess, ways: Sequence[PayLess]) -> PayLess | None:
     if way.kind != "provider" or way.other is None or way.chance is None:
         return None
     same = (
-        one for one in ways if one.kind == "provider" and one.other and other_words(one.other) == other_words(way.other)
+        lesser
+        for lesser in ways
+        if lesser.kind == "provider" and lesser.other and other_words(lesser.other) == other_words(way.other)
     )
-    return next((one for one in same if is_below(one.chance or 0, way.chance)), None)
+    return next((lesser for lesser in same if is_below(lesser.chance or 0, way.chance)), None)
 
 
 def _surer_there(question: Question, way: PayLess, ways: Sequence[PayLess]) -> str:
     """The price and the certainty of the surer way of the same GPU and provider; "" where there is none."""
-    surer = [one for one in ways if _lesser_there(one, ways) is way]
+    all_surer = [surer for surer in ways if _lesser_there(surer, ways) is way]
     amount = amounts_of(question.settings)
     return "".join(
-        str(_SURER_THERE.fill(month=amount(one.monthly_usd), sure=str(wording.sure(one.chance or 0)))) for one in surer
+        str(_SURER_THERE.fill(month=amount(surer.monthly_usd), sure=str(wording.sure(surer.chance or 0))))
+        for surer in all_surer
     )
 
 

@@ -373,7 +373,7 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
     )
     usd = cell.answer.monthly_usd
     beside = zip(cards, record.headline_cells, strict=True)
-    priced = [(one.chosen.monthly_usd, card.model) for card, one in beside if one.chosen]
+    priced = [(other_cell.chosen.monthly_usd, card.model) for card, other_cell in beside if other_cell.chosen]
     cheaper = sorted(pair for pair in priced if pair[0] < usd)
     shown = [
         _COSTS.fill(model=model, usd=_shown(question, month)) for month, model in (*cheaper[:1], *cheaper[1:][-1:])

@@ -242,7 +242,7 @@ def _cheaper_elsewhere(cell: CellRecord) -> NotAskedRecord | None:
     ]
     most_usd = (cell.cheapest_same or cell.answer).monthly_usd
     return min(
-        (other for other in others if other.monthly_usd < most_usd), key=lambda one: one.monthly_usd, default=None
+        (other for other in others if other.monthly_usd < most_usd), key=lambda other: other.monthly_usd, default=None
     )
 
 

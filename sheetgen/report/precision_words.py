@@ -56,7 +56,7 @@ def is_passed_over(question: Question, cell: CellRecord) -> bool:
 
 
 def weights_gains(cell: CellRecord) -> str:
-    """What the answer's weights buy beside the published ones in requests and certainty; "" where nothing."""
+    """The gain of the answer's weights beside the published ones in requests and certainty; "" where nothing."""
     published, answer = cell.as_published, cell.answer
     if published is None or published.served_at_target is None or published.chance is None:
         return ""
