@@ -72,7 +72,6 @@ def test_sequences_are_those_of_size(
             "gpu": solved.candidate(choice.offer).gpu.id,
             **solved.layout(choice.offer)._asdict(),
             "pipeline_parallel_size": choice.pipeline_parallel_size,
-            "gpu_memory_utilization": solved.question.settings.gpu_memory_utilization,
         },
         catalog,
     )
@@ -94,7 +93,6 @@ def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, A
         "gpu": question.gpus[gpu].id,
         **solved.layout(choice.offer)._asdict(),
         "pipeline_parallel_size": choice.pipeline_parallel_size,
-        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "max_num_seqs": int(solved.gpus["max_num_seqs"][gpu]),
         "max_num_batched_tokens": int(solved.gpus["max_num_batched_tokens"][gpu]),
         "max_model_len": cell.context_tokens,

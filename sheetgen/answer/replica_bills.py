@@ -76,7 +76,7 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "requests_per_replica": per_replica,
         "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
-        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
+        "gpu_memory_utilization": fit["utilization_on_gpu"],
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit["memory_budget_bytes"],
         "kv_pool_bytes_per_gpu": pool,

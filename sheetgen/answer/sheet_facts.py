@@ -26,7 +26,7 @@ from sheetgen.question import deployment
 from sheetgen.question.deployment import objects
 from sheetgen.question.inputs import OF_WORKLOAD
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
-from sheetgen.question.overrides import limits_of
+from sheetgen.question.overrides import limits_of, own_utilization
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
 from sheetgen.sizing import cost, rates
 from sheetgen.units import DTYPES, ENDS, GBPS, GIB
@@ -122,6 +122,7 @@ def _put_inputs(grid: Grid, question: Question) -> None:
     inputs: Columns = {
         **question.engine.columns(),
         **settings_of(question),
+        "usual_utilization": question.engine.gpu_memory_utilization,
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         **{name: float(getattr(question.speed, name)) for name in deployment.OF_EVERY_SPEED},
@@ -290,6 +291,7 @@ def _gpu_columns(same: _Same) -> Columns:
         **{name: [row[name] for row in residuals] for name in RESIDUALS},
         **{name: [row[name] for row in bands] for name in bands[0]},
         "measured_kinds": [0 if has_draft else speed.measured_kinds(engine.engine, g) for g in gpus],
+        "own_utilization": [own_utilization(engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "has_heavier_graphs": [engine.has_heavier_graphs(g.architecture) for g in gpus],
         "shares_host_memory": [g.memory.shared_with_host for g in gpus],

@@ -27,10 +27,10 @@ from sheetgen.question.parse import TEXT as TEXT_KIND
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import age_word, instance_id
 from sheetgen.report.wording import PROVIDERS, mixed_name, provider_name
-from sheetgen.sizing import cost
+from sheetgen.sizing import cost, memory
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
-from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 MOST_GPUS = 1024  # of one instance
 
@@ -119,6 +119,8 @@ GIVEN: dict[str, tuple[str, Display, int, str]] = {
      "What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision."),
     "gpu_memory_bytes": ("Memory, bytes", WHOLE, 18, "Total memory as the engine sees it."),
     "basis": ("Basis", TEXT, 12, "measured: seen in a log; derived: nvidia-smi less a stated share."),
+    "own_utilization": ("Share of memory by default", PERCENT, 12,
+     "gpu_memory_utilization: the engine's default on this GPU."),
     "is_older_gpu": ("Older GPU (0 or 1)", PLAIN, 12, "1: memory outside torch is that of older GPUs on Inputs."),
     "shares_host_memory": ("Memory is the host's (0 or 1)", PLAIN, 16,
      "1: the host's processes take of it, too, and each machine has one GPU."),
@@ -361,6 +363,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         note = f"{key}: the engine's default on this GPU."
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
+    _give(table, "own_utilization", [float(v) for v in columns["own_utilization"]])
+    table.computed(memory.utilization_on_gpu)
     for of_runs, words, where_ in (
         ("measured", "measured TP", "up to the largest TP among measured runs"),
         ("elsewhere", "other TP", "at other tensor-parallel sizes"),

@@ -28,6 +28,7 @@ from sheetgen.units import (
     DTYPES,
     FACTOR,
     GBPS,
+    PERCENT,
     PLAIN,
     PUBLISHED,
     RECOMMENDED,
@@ -157,6 +158,14 @@ def _memory(page: InputsSheet) -> None:
                 for i, size in enumerate(sizes, 1)
             )
         )
+    page.fixed(
+        "usual_utilization",
+        "Share of memory, the engine's default",
+        question.engine.gpu_memory_utilization,
+        PERCENT,
+        "",
+        "Where it stands on Inputs, each GPU has its own default.",
+    )
     unit = question.settings.units
     page.fixed(
         "unit_bytes",

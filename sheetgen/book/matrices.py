@@ -154,7 +154,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     non_torch = (lookup(wiring.lists["non_torch"], row) for row in rows_of_sizes)
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
     head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
-    head.computed(memory.memory_budget_bytes)
+    head.computed(SHEET["profiles"].named()["memory_budget_bytes"])
     for end in ENDS:
         name = f"kv_pool_error_bytes_{end}"
         head.computed(SHEET["profiles"].named()[name], name=name, label=f"Pool's error, {end} end")

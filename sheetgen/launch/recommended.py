@@ -197,9 +197,7 @@ def fullest_replica(question: Question, cell: CellRecord) -> RawRecord:
     """The inputs of `sheetgen size` for the answer's replica with the most requests, started for as many as it serves
     within the targets. The engine's defaults are left out, so that every engine launches with its own."""
     load, answer, engine = question.loads[cell.row], cell.answer, question.engine
-    gpu, n_ranks = question.instances[answer.instance].gpu, answer.data_parallel_size
-    memory = gpu.memory.engine_bytes / GIB, gpu.architecture
-    own = engine_defaults(engine) | {"gpu_memory_utilization": engine.utilization_on(*memory)}
+    n_ranks, own = answer.data_parallel_size, engine_defaults(engine)
     chosen = {
         setting.asked_as: setting.words[value] if setting.words else value
         for setting in OF_SETTINGS

@@ -1423,7 +1423,7 @@ function answerWords(record) {
     memory: parts.map(([part, bytes], i) => ({
       part,
       share: bytes / gpu.memory_bytes,
-      words: say("part", { part: FACTS.parts[part], gib: sizes[i], percent: part === "outside" ? 1 - CONSTANTS.gpu_memory_utilization : 0 }),
+      words: say("part", { part: FACTS.parts[part], gib: sizes[i], percent: part === "outside" ? 1 - readChosen(record.chosenGrid, "utilization_on_gpu") : 0 }),
     })),
     hardware: say("hardware", {
       hardware: say("hardware_words", {

@@ -117,9 +117,9 @@ function changesOf(record, now) {
   const change = (name, to, buys, found) => ({ change: [name, to].filter(Boolean).join(" "), buys, holds: found ? holds(found.held) : "" });
   const request = (found) => say("change_request", { bytes: gibWords(found.steady_bytes), now: gibWords(now.steady_bytes) });
   function share(more) {
-    const to = Math.round(100 * (CONSTANTS.gpu_memory_utilization + more)) / 100;
+    const to = Math.round(100 * (readChosen(record.chosenGrid, "utilization_on_gpu") + more)) / 100;
     if (to >= 1) return null;
-    const found = replicaWith(record, { gpu_memory_utilization: to }),
+    const found = replicaWith(record, { utilization_on_gpu: to }),
       bytes = gibWords(Math.abs(found.kv_budget_bytes_per_gpu - now.kv_budget_bytes_per_gpu));
     return change("gpu_memory_utilization", String(to), say(more > 0 ? "change_more_pool" : "change_less_pool", { bytes }), found);
   }
@@ -199,7 +199,7 @@ function startCommand(record) {
     max_model_len: workload.max_model_len,
     seqs: seqsOfRank(record),
     batched: readChosen(chosenGrid, "max_num_batched_tokens"),
-    share: String(CONSTANTS.gpu_memory_utilization),
+    share: String(readChosen(chosenGrid, "utilization_on_gpu")),
     cache: isOurs ? FACTS.starts.wide : (FACTS.starts.kv[kv] ?? "auto"),
   });
 }

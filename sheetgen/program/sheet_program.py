@@ -98,6 +98,7 @@ SHEET = Program(
     (
         Table("inputs", (), (speed.network_bytes_per_second, certainty.confidence_z)),
         Table("models", ("model",), (*quantities.MODEL, *quantities.WORK)),
+        Table("gpus", ("gpu",), (memory.utilization_on_gpu,)),
         Table(
             "measured",
             ("model", "profile"),
@@ -126,7 +127,7 @@ SHEET = Program(
                 memory.non_torch_bytes_per_tp,
                 same_as("non_torch_bytes_per_gpu", "non_torch_bytes_per_tp"),
                 memory.staged_non_torch_bytes_per_gpu,
-                memory.memory_budget_bytes,
+                memory.memory_budget_bytes.reading(gpu_memory_utilization="utilization_on_gpu"),
             ),
         ),
         # What a model leaves on a profile: pools are those without pipeline stages.

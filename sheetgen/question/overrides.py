@@ -24,7 +24,20 @@ from sheetgen.catalog.model import Group, Model
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.question.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
-from sheetgen.question.parse import ANY, COUNT, DAY, FLAG, LEAST, TEXT, TOKENS, Kind, Raw, name_part, plain
+from sheetgen.question.parse import (
+    ANY,
+    COUNT,
+    DAY,
+    FLAG,
+    LEAST,
+    SHARE_ABOVE_0,
+    TEXT,
+    TOKENS,
+    Kind,
+    Raw,
+    name_part,
+    plain,
+)
 from sheetgen.units import DTYPES, GIB, ON_DEMAND, PURCHASES
 
 FACTOR = Kind(high=1000)
@@ -73,6 +86,7 @@ TABLES: dict[str, dict[str, Kind]] = {
     "gpus": {
         "gpu_memory_bytes": Kind(low=1, high=1e13),
         **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
+        "own_utilization": SHARE_ABOVE_0,
         **dict.fromkeys(("pool_error_bytes_measured_low", "pool_error_bytes_elsewhere_low"), Kind(low=-1e13, high=0)),
         **dict.fromkeys(("pool_error_bytes_measured_high", "pool_error_bytes_elsewhere_high"), Kind(low=0, high=1e13)),
         **dict.fromkeys(
@@ -340,7 +354,7 @@ def overridden_model(model: Model, row: Row) -> Model:
 
 
 class OverriddenGpu(Gpu):
-    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's GPU."""
+    """A GPU whose memory was typed over: the engine's defaults stay those of the catalog's GPU."""
 
     catalog_bytes: int
 
@@ -361,8 +375,16 @@ def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
 
 def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
     """The engine's default batch limits on a GPU, by the memory in the catalog."""
-    memory_bytes = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
-    return engine.batch_limits(memory_bytes / GIB, gpu.architecture)
+    return engine.batch_limits(_catalog_gib(gpu), gpu.architecture)
+
+
+def own_utilization(engine: Engine, gpu: Gpu) -> float:
+    """The engine's default share of memory on a GPU, by the memory in the catalog."""
+    return engine.utilization_on(_catalog_gib(gpu), gpu.architecture)
+
+
+def _catalog_gib(gpu: Gpu) -> float:
+    return (gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes) / GIB
 
 
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:

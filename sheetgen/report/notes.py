@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.sheet_facts import gpu_columns
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.prices.rows import list_of
 from sheetgen.errors import shown
@@ -224,7 +225,10 @@ def most_assumed(record: Record, question: Question) -> Iterator[str]:
         yield f"{wording.share(active)} of the people wait for an answer at the same moment."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
     yield wording.targets_of_readers(question)
-    share = wording.share(settings.gpu_memory_utilization)
+    shares = sorted(gpu_columns(question)["own_utilization"])
+    if settings.gpu_memory_utilization != engine.gpu_memory_utilization:
+        shares = [settings.gpu_memory_utilization]
+    share = " to ".join(dict.fromkeys(wording.share(end) for end in (shares[0], shares[-1])))
     taken = (
         "gives its KV cache {} of the GPU memory that is free after loading"
         if engine.fraction_of_free

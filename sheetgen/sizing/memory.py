@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.kv_cache import held_sequences, pool_for
-from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
+from sheetgen.units import FACTOR, PERCENT, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 
 @formula("On the second runner (1 or 0)", PLAIN)
@@ -236,6 +236,18 @@ def activation_bytes_per_gpu(
     Check:  stages without the head log 1.10 and 1.05 GiB.
     """
     return profile_peak_bytes + where(pipeline_parallel_size > 1, hand_over_bytes, 0)
+
+
+@formula("Share of this GPU's memory", PERCENT)
+def utilization_on_gpu(
+    gpu_memory_utilization: Quantity, usual_utilization: Quantity, own_utilization: Quantity
+) -> Quantity:
+    """Share of the memory of this GPU that the engine may take: where the setting is the engine's default, the default
+    on this GPU, which differs where the engine leaves a number of bytes free (SGLang).
+
+    Source: catalogs/engines (gpu_memory_utilization, reserve_gib).
+    """
+    return where(gpu_memory_utilization == usual_utilization, own_utilization, gpu_memory_utilization)
 
 
 @formula("Memory the engine may use")

@@ -593,3 +593,22 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     first = {key[1]: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Sizing sheet"}
     assert str(first["A3"]).startswith("1,024 chats at once: ")
     print(f"{n} cells in two engines, {n_solve} against solve")
+
+
+@needs_libreoffice
+@pytest.mark.parametrize("share", [None, 0.7], ids=["of each GPU", "of all GPUs"])
+def test_the_share_of_memory_of_an_engine_that_differs_by_gpu(share: float | None, tmp_path: Path) -> None:
+    options = {
+        "models": "8b",
+        "engine": "sglang",
+        "workloads": "chat,rag",
+        "tiers": "32",
+        "instances": "aws/g6.12xlarge,aws/p5en.48xlarge",
+    }
+    book, _ = books.build(tmp_path, "shares", options, with_decision=False)
+    typed = {"in_gpu_memory_utilization": share} if share else {}
+    file = edit(book, tmp_path / "edited.xlsx", typed)
+    found = values(convert_all([file], tmp_path)[0])
+    asked = options | ({"gpu_memory_utilization": share} if share else {})
+    n_solve, lines = differences(found, Sheets(book), solve(ask(books.catalog(), asked)))
+    assert n_solve and not lines, "\n".join(lines[:10])

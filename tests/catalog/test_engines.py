@@ -4,15 +4,18 @@ TensorRT-LLM in tests/data/measured/engine_logs.csv."""
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sheetgen
+from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.errors import CatalogError
+from sheetgen.question.sheet_question import ask
 from sheetgen.sizing import memory
 
 GIB = 2**30
@@ -179,11 +182,22 @@ def test_a_gpu_smaller_than_the_reserve_keeps_a_little(catalog: Catalog) -> None
     assert engine.utilization_on(2, "Turing TU102") == pytest.approx(0.01)
 
 
-def test_a_sheet_takes_the_least_share_of_its_gpus(catalog: Catalog) -> None:
-    engine = load_engine(catalog, "sglang")
-    seen = [g for g in catalog.gpus() if g.memory.engine_bytes >= 22 * GIB and g.vendor == "nvidia"]
-    least = min(engine.utilization_on(g.memory.engine_bytes / GIB, g.architecture) for g in seen)
-    assert engine.gpu_memory_utilization == pytest.approx(least, abs=0.01)
+def test_a_sheet_takes_each_gpu_share_of_its_own(catalog: Catalog) -> None:
+    question = ask(catalog, {"models": "8b", "engine": "sglang", "gpus": "l4,h200", "as_of": "2026-08-01"})
+    solved = solve(question)
+    sized = {gpu.id: size(model="8b", gpu=gpu.id, engine="sglang") for gpu in question.gpus}
+    shares = dict(zip(sized, solved.gpus["utilization_on_gpu"], strict=True))
+    assert shares == {gpu: point["gpu_memory_utilization"] for gpu, point in sized.items()}
+    assert len(set(shares.values())) == 2
+    asked = solve(replace(question, settings=replace(question.settings, gpu_memory_utilization=0.7)))
+    assert set(asked.gpus["utilization_on_gpu"].flat) == {0.7}
+
+
+def test_no_engine_takes_a_share_of_the_free_memory_by_gpu(catalog: Catalog) -> None:
+    """The share by which such an engine pays its parts is the same on all GPUs."""
+    engines = [load_engine(catalog, name) for name in ENGINES]
+    by_gpu = [engine for engine in engines if any(row.reserve_gib for row in engine.batch_defaults)]
+    assert by_gpu and not any(engine.fraction_of_free for engine in by_gpu)
 
 
 # Public logs ------------------------------------------------------------------------------------------

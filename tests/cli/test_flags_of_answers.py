@@ -73,7 +73,7 @@ def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     sized = sheetgen.size(**point)
     assert sized["fits"] and sized["tpot_seconds"] == pytest.approx(choice.tpot_seconds, rel=1e-9)
     assert point["concurrent_requests"] == -(-load["concurrent_requests"] // choice.n_replicas)
-    assert sized["gpu_memory_utilization"] == answer.question.settings.gpu_memory_utilization
+    assert sized["gpu_memory_utilization"] == record.of_replica["gpu_memory_utilization"]
     assert sized["block_size"] == answer.question.settings.block_size
     launch = launched(answer, answer.question.engine.engine)[0]
     (flags,) = launch.flags.values()

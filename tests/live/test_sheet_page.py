@@ -35,6 +35,7 @@ BUILDS: dict[str, dict[str, Any]] = {
     "other GPUs": {"models": "70b", "gpus": "a100,l40s", "vendors": "nvidia,amd", "headline": "chat:100"},
     "instances": {"models": "8b", "instances": "aws/g6e.xlarge,aws/p5.48xlarge"},
     "engine": {"models": "8b,deepseek-v3", "engine": "sglang", "gpu_memory_utilization": "0.85", "survive": "machine"},
+    "shares of memory": {"models": "8b", "engine": "sglang", "gpus": "l4,h200"},
     "money": {"models": "70b", "discount_fraction": "0.05,aws=0.2,azure:reserved-1yr=0.3", "hours_per_month": "700"},
     "targets": {"models": "70b", "tpot_ms": "40,rag=off", "ttft_ms": "3000", "confidence": "0.9"},
     "agents": {

@@ -408,20 +408,21 @@ class Plans:
         addition."""
         share = self.question.settings.gpu_memory_utilization
         most = self.launcher.most_share if self.launcher else share
-        if self._nearly_held(row, most - share):
+        if self._nearly_held(row, most):
             settings = replace(self.question.settings, gpu_memory_utilization=most)
             changed = f"share of GPU memory {share:g} to {most:g}"
             self.plan(MORE, row, Change(row, settings=settings), words=f"{most:g} of GPU memory", changed=changed)
         else:
             self.plan(MORE, row, why_not="no cheaper GPUs lack as little memory as the engine may take more")
 
-    def _nearly_held(self, row: int, more: float) -> bool:
-        """True where an offer that is clearly cheaper in one machine lacks less than a further share of its memory."""
+    def _nearly_held(self, row: int, most: float) -> bool:
+        """True where an offer that is clearly cheaper in one machine lacks less memory than the engine gains with this
+        share of it."""
         solved = self.solved
         profiles = [offer.profile for offer in solved.offers]
         needed, left, runs = (solved.sequences[name] for name in ("charge_bytes", "counted_kv_budget_bytes", "runs"))
         short = (needed[row] - left[row])[profiles]
-        gained = more * numpy.array(
+        gained = (most - solved.grid.spread("utilization_on_gpu", ("offer",))) * numpy.array(
             [self.question.candidates[offer.candidate].gpu.memory.engine_bytes for offer in solved.offers]
         )
         clearly = 1 - self.assumption("clearly_cheaper_fraction")
