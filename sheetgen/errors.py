@@ -80,15 +80,18 @@ ELSEWHERE = {
 }
 
 
+MEANT = " Did you mean {}?"
+
+
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
-    """` Did you mean X?` for what other tools call so, or the nearest of `allowed`; nothing where none is near."""
+    """`MEANT` for what other tools call so, or the nearest of `allowed`; nothing where none is near."""
     import difflib
 
     spelled = {one.lower(): one for one in allowed}
     if (meant := ELSEWHERE.get(word.lower(), "")) in spelled:
-        return f" Did you mean {spelled[meant]}?"
+        return MEANT.format(spelled[meant])
     near = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.6)
-    return f" Did you mean {spelled[near[0]]}?" if near else ""
+    return MEANT.format(spelled[near[0]]) if near else ""
 
 
 class _Shown(str):

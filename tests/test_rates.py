@@ -26,6 +26,7 @@ from sheetgen.sizing.rates import (
     first_z,
     loaded_replicas,
     mean_batch_requests,
+    mean_wait_seconds,
     next_in_flight,
     next_z,
     replica_requests_per_second,
@@ -57,6 +58,8 @@ def erlang_c(n: int, a: float) -> float:
 @pytest.mark.parametrize("n,a", [(1, 0.5), (2, 1.0), (5, 3.0), (40, 33.0), (1000, 950.0), (20_000, 19_800.0)])
 def test_exact_erlang_c(n: int, a: float) -> None:
     assert exact_wait_fraction(n, a) == pytest.approx(erlang_c(n, a), rel=1e-9)
+    queue = sum(k * (a / n) ** k * (1 - a / n) for k in range(round(40 / (1 - a / n))))  # where every place is taken
+    assert mean_wait_seconds(7.0, n, a) == pytest.approx(queue * 7 / a, rel=1e-6)  # by Little's law
     assert exact_wait_fraction(n, n) == 1 and exact_wait_fraction(n, 0) == 0
     assert exact_wait_fraction(1, a) == pytest.approx(min(a, 1))  # one place: who comes waits as long as it is taken
 

@@ -134,13 +134,14 @@ class SameMoment:
 @dataclass(frozen=True)
 class WaitsRecord:
     """Predicted times on the answer's machines beside the usual ones: the first token of a request alone, first and
-    further tokens with every place taken, the requests at once that have a place, and of people all at the same
-    moment."""
+    further tokens with every place taken, the requests at once that have a place, of a rate the mean wait of those that
+    come when none is free, and of people all at the same moment."""
 
     ttft_alone_seconds: float
     ttft_full_seconds: float
     tpot_full_seconds: float
     places: int
+    mean_wait_seconds: float | None
     same_moment: SameMoment | None
 
 

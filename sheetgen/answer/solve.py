@@ -171,15 +171,17 @@ def choose(solved: Solution) -> list[Choice]:
 
 def _served(numbers: Mapping[str, float], is_rate: bool) -> Json:
     """The load served within the targets: requests at once; for a rate, requests a second, its places, and the share of
-    requests that wait."""
+    requests that wait and how long."""
     if not is_rate:
         return {"served_at_target": int(numbers["served_at_target"])}
     serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
-    n_places = int(serving * numbers["paced_requests"])
+    n_places, offered = int(serving * numbers["paced_requests"]), numbers["offered_requests"]
+    wait = {"full_turn_seconds": numbers["full_turn_seconds"], "n_places": n_places, "offered_requests": offered}
     return {
         "served_at_target": float(numbers["served_requests_per_second"]),
         "n_places": n_places,
-        "wait_fraction": rates.exact_wait_fraction(n_places, numbers["offered_requests"]),
+        "wait_fraction": rates.exact_wait_fraction(n_places, offered),
+        "mean_wait_seconds": float(rates.mean_wait_seconds.of(wait)) if n_places > offered else None,
     }
 
 
@@ -193,7 +195,7 @@ _OF_CHOICE = (
     "n_replicas", "sequences", "data_parallel_size", "pipeline_stages", "hourly_usd", "headroom_fraction",
     "served_at_target", "memory_holds",
 )  # fmt: skip
-_OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_requests_per_second")
+_OF_RATE = ("load_requests", "paced_requests", "offered_requests", "full_turn_seconds", "served_requests_per_second")
 
 
 def verdict_without(solved: Solution, row: int) -> str:

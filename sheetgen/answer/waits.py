@@ -28,7 +28,14 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
         together.spread("last_ttft_seconds", OF_CHOSEN),
     )
     return {
-        row: WaitsRecord(first, full, pace, int(places), _same_moment(solved, row, int(places), last))
+        row: WaitsRecord(
+            first,
+            full,
+            pace,
+            int(places),
+            solved.choices[row].mean_wait_seconds,
+            _same_moment(solved, row, int(places), last),
+        )
         for row, first, full, pace, places, last in zip(offers, *(column.tolist() for column in columns), strict=True)
     }
 

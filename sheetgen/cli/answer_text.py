@@ -28,6 +28,7 @@ from sheetgen.report.wording import (
     DRAFT_COUNTED,
     month_as_budgeted,
     saving,
+    seconds,
     sure,
     throughput,
     took_part,
@@ -130,11 +131,14 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         return
     wait, allowed = cell.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
+    mean_wait = cell.waits.mean_wait_seconds if cell.waits else None
+    mean = "" if mean_wait is None else f", {seconds(mean_wait)} s on average"
     rare = f"below {100 * LEAST_WAIT:g}%"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
-        f"{f'{100 * wait:.2g}%' if wait >= LEAST_WAIT else rare} of the requests would wait for one to end{above}. "
+        f"{f'{100 * wait:.2g}%' if wait >= LEAST_WAIT else rare} of the requests would wait for one to "
+        f"end{mean}{above}. "
         "The times above are those of the replicas as busy as they are on average."
     )
 

@@ -48,7 +48,7 @@ class Problems {
       act();
     } catch (error) {
       if (!(error instanceof QuestionError)) throw error;
-      this.errors.push(error);
+      this.errors.push(...error.problems);
     }
   }
 
@@ -368,14 +368,14 @@ function rentalOf(grid, position, n_instances, monthly_usd) {
 }
 
 // A load on what was chosen for it.
-function along(grid, position) {
-  return grid.along("chosen", 1, { load: [0], offer: [position] });
+function along(grid, position, load = 0) {
+  return grid.along("chosen", 1, { load: [load], offer: [position] });
 }
 
 const readChosen = (chosen, name) => chosen.values(name, ["chosen"])[0];
 
-function paced(grid, position) {
-  const chosen = along(grid, position);
+function paced(grid, position, load = 0) {
+  const chosen = along(grid, position, load);
   chosen.workOut(PROGRAMS.chosen);
   return (name) => readChosen(chosen, name);
 }
@@ -551,8 +551,8 @@ function inPrecision({ question }, precisions) {
   return surelyRented(grid, pick(grid));
 }
 
-const surelyRented = (grid, rental) =>
-  rental && { ...rentalOnly(rental), chance: paced(grid, rental.position)("chance") };
+const surelyRented = (grid, rental, load = 0) =>
+  rental && { ...rentalOnly(rental), chance: paced(grid, rental.position, load)("chance") };
 
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
 function answer(asked) {
@@ -1132,6 +1132,13 @@ function measureFirst(record) {
 
 const count = (number) => number.toLocaleString("en-US");
 const dollars = (usd) => FACTS.currency.prefix + groupedText(usd * FACTS.currency.rate);
+
+// How much one sum is above another as both are shown, in US dollars.
+function moreThan(usd, other) {
+  const { rate } = FACTS.currency,
+    inWhole = (one) => Number(wholeText(one * rate));
+  return (inWhole(usd) - inWhole(other)) / rate;
+}
 const fixed = (number, decimals) =>
   number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 
@@ -1308,14 +1315,21 @@ function waitsOf({ solved: { question, grid }, chosen }) {
     tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
     places,
     same_moment: people ? { people, last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
-    wait_fraction: question.isRate ? waitFractionOf(full) : null,
+    ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null }),
   };
 }
 
-// The share of requests that find every place taken, by Erlang-C: see `exact_wait_fraction`.
-function waitFractionOf(grid) {
-  const [load, ofReplica, offered] = ["load_requests", "paced_requests", "offered_requests"].map((name) => readChosen(grid, name)),
-    places = Math.ceil(load / ofReplica) * ofReplica;
+// The share of requests that find every place taken, and how long they wait on average, null where more is offered than
+// there are places.
+function chanceWaits(grid) {
+  const [load, ofReplica, offered_requests, full_turn_seconds] = ["load_requests", "paced_requests", "offered_requests", "full_turn_seconds"].map((name) => readChosen(grid, name)),
+    n_places = Math.ceil(load / ofReplica) * ofReplica;
+  const mean_wait_seconds = n_places > offered_requests ? workOutCase(PROGRAMS.meanWait, { full_turn_seconds, n_places, offered_requests })("mean_wait_seconds") : null;
+  return { wait_fraction: waitFraction(n_places, offered_requests), mean_wait_seconds };
+}
+
+// By Erlang-C: see `exact_wait_fraction`.
+function waitFraction(places, offered) {
   if (!(offered > 0)) return 0;
   if (places <= offered) return 1;
   let [term, inverse] = [1, 1];
@@ -1351,6 +1365,8 @@ function waitWords(record) {
       first_target: waitValues(record).first_target,
       sure: sureWords(chance_of.ttft),
       share: waits.wait_fraction === null ? "" : shareWords(waits.wait_fraction),
+      mean_wait: waits.mean_wait_seconds === null ? "" : secondsWords(waits.mean_wait_seconds),
+      is_placed: Number(!question.isRate),
     }),
     same_moment:
       together && together.people > 1
@@ -1398,6 +1414,7 @@ function answerWords(record) {
     weights_of: weightsWords(record),
     longest: say("longest", {
       context: count(question.workload.context_tokens),
+      both: isLonger(question) ? count(bothOf(question)) : "",
       limit: question.model.limit > question.workload.context_tokens ? count(question.model.limit) : "",
     }),
     spare: [...spareWords(record)].join(" "),
@@ -1506,21 +1523,21 @@ function qualityWords(record) {
   if (!published) return "";
   const { model } = record.question,
     isHeld = published.monthly_usd !== null,
-    more = published.monthly_usd - record.monthly_usd,
+    more = moreThan(published.monthly_usd, record.monthly_usd),
     usual = asRecommended(record),
-    usualMore = usual ? usual.monthly_usd - record.monthly_usd : 0;
+    usualMore = usual ? moreThan(usual.monthly_usd, record.monthly_usd) : 0;
   return say("paid_quality", {
     ...checkpointValues(record),
     usual: usual ? weightsName(model, usual.weights) : "",
     usual_usd: dollars(Math.abs(usualMore)),
-    is_as_usual: Number(Math.abs(usualMore) < CENT / 2),
+    is_as_usual: Number(usualMore === 0),
     is_usual_saved: Number(usualMore > 0),
     dtype: weightsName(model, record.weight_dtype),
     published: weightsName(model, published.weight_dtype),
     month: isHeld ? dollars(published.monthly_usd) : "",
     rent: isHeld ? rentWords(published) : "",
     usd: dollars(Math.abs(more)),
-    is_same: Number(Math.abs(more) < CENT / 2),
+    is_same: Number(more === 0),
     is_saved: Number(more > 0),
     gains: isHeld ? gainsWords(record, published) : "",
   });
@@ -1609,6 +1626,10 @@ function neverMeasuredWords(record, rented = () => "") {
 const sourceOf = (offer) =>
   MARKET.sources[MARKET.offers[offer][SOURCE]].map((part) => MARKET.parts_of_sources[part]).join(FACTS.between_sources);
 
+// Prompt and answer together; and whether the context is longer.
+const bothOf = ({ workload }) => workload.input_tokens + workload.output_tokens;
+const isLonger = (question) => question.workload.context_tokens > bothOf(question);
+
 // What is asked, in a sentence.
 function askedWords({ question, weight_dtype, declined }) {
   const { workload, model, kv } = question;
@@ -1618,7 +1639,7 @@ function askedWords({ question, weight_dtype, declined }) {
     kv: kv === model.kv ? "" : kv.toUpperCase(),
     prompt: count(workload.input_tokens),
     answer: count(workload.output_tokens),
-    context: workload.context_tokens > workload.input_tokens + workload.output_tokens ? count(workload.context_tokens) : "",
+    context: isLonger(question) ? count(workload.context_tokens) : "",
     times: question.users ? String(workload.requests_per_user_per_day) : "",
     region: question.region,
     providers: question.providers.map((id) => MARKET.providers[id]).join(", "),

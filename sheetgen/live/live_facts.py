@@ -33,7 +33,7 @@ from sheetgen.catalog.guidance import bare
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
 from sheetgen.catalog.stacks import Launcher, LeverFile, StackFile
-from sheetgen.errors import ScenarioError
+from sheetgen.errors import ELSEWHERE, ScenarioError
 from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
@@ -257,6 +257,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "gib": GIB,
         "longest_prompt_tokens": plain.speed.longest_prompt_tokens,
         "inputs": {name: _limits(name) for name in TYPED},
+        "elsewhere": ELSEWHERE,
         "usual": {"input_tokens": usual.input_tokens, "output_tokens": usual.output_tokens},
         "workloads": [
             {

@@ -71,6 +71,7 @@ PROGRAMS: Mapping[str, Program] = {
     "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
     "units": _of_case("units", *UNIT_COSTS),
     "first": _of_case("first", _of_chosen(speed.service_ttft_seconds.name)),
+    "meanWait": _of_case("mean_wait", rates.mean_wait_seconds),
     "level": _of_case("level", certainty.confidence_z),
     "owning": _of_case("owning", *OF_OWNING),
     "hostedTokens": _of_case("hosted_tokens", *HOSTED_TOKENS),

@@ -7,8 +7,9 @@ const OF_LOADS = PROGRAMS.sheet.order.filter((name) => PROGRAMS.sheet.tables[nam
 const loadName = (question) => (question.users ? "users" : question.isRate ? "requests_per_second" : "concurrent_requests");
 const amountOf = (question) => question[question.users || !question.isRate ? loadName(question) : "rate"];
 
-// What would be rented at each of these amounts of a question's load, in its class and at the confidence in force.
-function atLoads({ question, grid }, amounts, kind = loadName(question)) {
+// What would be rented at each of these amounts of a question's load, in its class and at the confidence in force; isSure:
+// and how sure that is.
+function atLoads({ question, grid }, amounts, { kind = loadName(question), isSure = false } = {}) {
   const none = { users: 0, requests_per_second: 0, requests_per_day: 0, tokens_per_day: 0 };
   const rates = amounts.map((amount) =>
     kind === "concurrent_requests" ? 0 : peakOf({ ...question.workload, ...none, [kind]: amount }),
@@ -25,7 +26,8 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
   wide.workOut(PROGRAMS.choice);
   const read = (name) => wide.values(name, ["load"]);
   const [usd, positions, n_instances] = ["chosen_usd", "chosen_position", "fewest_instances"].map(read);
-  return amounts.map((_, i) => (usd[i] === usd[i] ? rentalOnly(rentalOf(wide, positions[i] - 1, n_instances[i], usd[i])) : null));
+  const rentals = amounts.map((_, i) => (usd[i] === usd[i] ? rentalOf(wide, positions[i] - 1, n_instances[i], usd[i]) : null));
+  return isSure ? rentals.map((rental, i) => surelyRented(wide, rental, i)) : rentals.map((rental) => rental && rentalOnly(rental));
 }
 
 // The grid with the times of requests at once, which differ from those of a rate where answers are short.
@@ -38,7 +40,7 @@ const TRIED = 16; // amounts between two, of which the step is between two
 const isSame = (one, other) => one?.monthly_usd === other?.monthly_usd;
 
 // The months up to four times the load, and up to which amount the month stays, be that beyond; next: what is rented
-// where it ends.
+// from where on, and how sure that is there.
 function stepsOf({ solved, chosen }) {
   const { question } = solved,
     amount = amountOf(question),
@@ -55,16 +57,17 @@ function stepsOf({ solved, chosen }) {
     found = [...rented, ...(far.length ? atLoads(solved, far) : [])],
     first = tries.findIndex((x, i) => isOther(x, i, found));
   if (first < 0) return { amount, points, upTo: null, next: null };
-  let [low, high, next] = [Math.max(amount, tries[first - 1] ?? 0), tries[first], found[first]];
+  let [low, high] = [Math.max(amount, tries[first - 1] ?? 0), tries[first]];
   while (isWhole ? high - low > 1 : high - low > low / 1000) {
     const step = (high - low) / TRIED;
     const tried = [...new Set(Array.from({ length: TRIED - 1 }, (_, i) => rounded(low + step * (i + 1))))].filter((x) => x > low && x < high);
     const between = atLoads(solved, tried),
       k = between.findIndex((one) => !isSame(one, chosen));
-    if (k >= 0) [high, next] = [tried[k], between[k]];
+    if (k >= 0) high = tried[k];
     if (k !== 0) low = k < 0 ? tried.at(-1) : tried[k - 1];
   }
-  return { amount, points, upTo: low, next };
+  const [next] = atLoads(solved, [high], { isSure: true });
+  return { amount, points, upTo: low, next: next && { ...next, amount: high } };
 }
 
 const MOST_TRIED = 600; // amounts that the list of steps is sought with
@@ -125,14 +128,15 @@ function gridOfLoads({ question }) {
 const twice = (n) => 2 * n,
   half = (n) => Math.max(1, Math.round(n / 2));
 
-// The same question with twice or half of one thing, all people at the same moment, or Europe's prices beside those of the
-// US: what is other, by kind.
+// The same question with twice or half of one thing, all people at the same moment, or the prices of the US or Europe where
+// others were asked for: what is other, each with its kind.
 function otherQuestions({ question }) {
   const { workload, users } = question,
     name = loadName(question),
     amount = amountOf(question),
     prompt = workload.input_tokens,
-    elsewhere = question.region === FACTS.other_area ? "" : FACTS.other_area,
+    areaOf = (region) => region || FACTS.default_area,
+    elsewhere = ["", FACTS.other_area].filter((area) => area in MARKET.regions && areaOf(area) !== areaOf(question.region)),
     halfOf = name === "requests_per_second" ? (n) => n / 2 : half;
   const lengths = (input_tokens, output_tokens = workload.output_tokens) => ({
     input_tokens,
@@ -148,9 +152,8 @@ function otherQuestions({ question }) {
     less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
     less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
     same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
-    in_area: elsewhere in MARKET.regions ? { region: elsewhere } : null,
   };
-  return Object.entries(others).filter(([, changes]) => changes);
+  return [...Object.entries(others), ...elsewhere.map((region) => ["in_area", { region }])].filter(([, changes]) => changes);
 }
 
 // What would be rented for each of them, in the class that was asked for; message: where it is refused.
@@ -178,8 +181,10 @@ const unitOf = (kind, amount) => (amount === 1 ? UNITS_OF_ONE : UNITS)[kind];
 const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
 
 // What a month costs more or less than the answer's.
-const differenceWords = (more) =>
-  say("other_difference", { usd: Math.abs(more) < CENT ? "" : dollars(Math.abs(more)), is_less: Number(more < 0) });
+function differenceWords(usd, own) {
+  const more = moreThan(usd, own);
+  return say("other_difference", { usd: more ? dollars(Math.abs(more)) : "", is_less: Number(more < 0) });
+}
 
 // One of them in the words under these heads.
 function askedOtherwise(record, { kind, changes, question, message, ttft_seconds, ...rental }) {
@@ -195,14 +200,13 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
     is_default: Number(changes.region === ""),
   });
   if (message) return [what, "", message, "", "", ""];
-  const more = rental.monthly_usd - record.monthly_usd,
-    { purchase } = question,
+  const { purchase } = question,
     ofClass = purchase === record.purchase ? "" : `, ${FACTS.purchases[purchase].words}`,
     target = question.workload.ttft_target_ms;
   return [
     what,
     dollars(rental.monthly_usd),
-    differenceWords(more),
+    differenceWords(rental.monthly_usd, record.monthly_usd),
     `${placeWords(rental)}${ofClass}`,
     sureWords(rental.chance).replace(/ sure$/, ""),
     say("other_first", { first: secondsWords(ttft_seconds), target: target ? secondsWords(target / 1000) : "" }),

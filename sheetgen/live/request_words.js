@@ -73,15 +73,19 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure) return;
   const run = measure.decider ?? measure;
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(measure))] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(record, measure))] };
 }
 
-const worthValues = ({ passed_saves_usd: less, failed_costs_usd: more, is_worth_it }) => ({
-  less: less ? lessOf(less) : "",
-  more: more ? lessOf(more) : "",
-  level: more === null ? sureWords(FACTS.levels.sure) : "",
-  is_worth_it: Number(is_worth_it),
-});
+function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
+  const { monthly_usd: usd } = record,
+    less = decider ? moreThan(usd, decider.monthly_usd) : 0;
+  return {
+    less: less ? lessOf(less) : "",
+    more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
+    level: more === null ? sureWords(FACTS.levels.sure) : "",
+    is_worth_it: Number(is_worth_it),
+  };
+}
 
 // The part of the load that is sent to the machines of a measurement: their share of what would be rented.
 function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instances }, { n_instances: n_measured }, rental) {
@@ -128,7 +132,7 @@ function measureWords(record) {
     { first_target, pace_target } = waitValues(record),
     tried = measure.decider ? evenOf(record) : null;
   return say("measure", {
-    ...worthValues(measure),
+    ...worthValues(record, measure),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
@@ -198,17 +202,17 @@ function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
   if (margin && !isSure && !FACTS.terms[purchase])
-    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(margin.monthly_usd - usd), is_short: Number(isShort(record)) });
+    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
-    const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
+    const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });
     const last = waitsOf(record).same_moment.last_ttft_seconds;
     if (every?.monthly_usd > usd)
       yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))
-    yield say("request_quality", { usd: published.monthly_usd === null ? "" : lessOf(published.monthly_usd - usd) });
+    yield say("request_quality", { usd: published.monthly_usd === null ? "" : lessOf(moreThan(published.monthly_usd, usd)) });
   const unmeasured = neverMeasuredWords(record);
   if (unmeasured) yield unmeasured;
   const months = FACTS.purchases[purchase].months;
@@ -240,7 +244,7 @@ function comparedWords({ record, model, weights, message }, own) {
   const rented = record.chosen
     ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) })
     : "";
-  const beside = record !== own && record.chosen && own.chosen ? differenceWords(record.monthly_usd - own.monthly_usd) : "";
+  const beside = record !== own && record.chosen && own.chosen ? differenceWords(record.monthly_usd, own.monthly_usd) : "";
   return [head, words.month, beside, rented, words.wait ?? ""];
 }
 

@@ -18,6 +18,7 @@ HOURS_PER_DAY = 24
 A_LOAD = ("concurrent_requests", *RATES)
 BY_DAY = tuple(name for name in RATES if name != "requests_per_second")
 RATE = "rate"  # among the tiers of a workbook, and as its headline
+TOGETHER = "{given} are given together, and each is a load by itself. Keep one."
 STATED = ("users", "tokens_per_day", "requests_per_day", "requests_per_second")  # the first that is given counts
 
 
@@ -55,7 +56,7 @@ def rate_of(options: Options) -> Rate | None:
     """
     given = [name for name in A_LOAD if options.get(name) is not None]
     if len(given) > 1:
-        raise ScenarioError(f"{listed(given)} are given together, and each is a load by itself. Keep one.")
+        raise ScenarioError(TOGETHER.format(given=listed(given)))
     active = options.get("active_fraction") is not None
     if active and given != ["users"]:
         whose = f"the load is {given[0]}" if given else "users are not given"

@@ -34,7 +34,18 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
+from sheetgen.report.wording import (
+    MARGIN,
+    full_money,
+    money,
+    more_than,
+    plural,
+    provider_of,
+    rate_number,
+    rent,
+    seconds,
+    sure,
+)
 from sheetgen.sizing import cost
 from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
 
@@ -309,6 +320,11 @@ def _shown(question: Question, usd: float) -> Cell:
     return full_money(_with_contingency(question, usd))
 
 
+def _more_shown(question: Question, usd: float, other_usd: float) -> Cell:
+    """How much one amount to approve is above another, in its short form."""
+    return full_money(more_than(*(_with_contingency(question, one) for one in (usd, other_usd))))
+
+
 def _margin(cell: CellRecord) -> AtConfidence | None:
     """The answer at higher confidence; None where there is none, or where the answer is as sure for its price."""
     margin = cell.at_level(MARGIN)
@@ -429,8 +445,8 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
             is_worth_it=int(cell.measure.is_worth_it),
-            less=_shown(question, less),
-            more=_shown(question, more or 0),
+            less=_more_shown(question, answer.monthly_usd, cheaper.monthly_usd) if cheaper else NONE,
+            more=_more_shown(question, margin.monthly_usd, answer.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             moved=bool(less or more or more is None),
             falls=less > 0,
@@ -647,7 +663,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     answer, usd = cell.answer, cell.answer.monthly_usd
     surer = _next_step(question, cell)
     if surer is not None:
-        more = full_money(surer.monthly_usd - usd)
+        more = full_money(more_than(surer.monthly_usd, usd))
         is_short = int(wording.is_short(answer))
         yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
     if question.settings.survive:
@@ -673,7 +689,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
             waits=last is not None,
         )
     if (published := cell.as_published) and (published.monthly_usd is None or published.monthly_usd > usd):
-        more = full_money(published.monthly_usd - usd) if published.monthly_usd else NONE
+        more = full_money(more_than(published.monthly_usd, usd)) if published.monthly_usd else NONE
         yield _QUALITY.fill(usd=more, served=published.monthly_usd is not None)
     own = [measured for measured in question.measurements.deployments if measured.served.gpu == answer.gpu]
     if not answer.measured and cell.measure is not None and not any(measured.runs for measured in own):

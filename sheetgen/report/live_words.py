@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sheetgen.errors import MEANT
 from sheetgen.formula import Formula, is_text
+from sheetgen.question.stated_load import TOGETHER
 from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
 
+NEAR = f"[near?{MEANT.format('{near}')}]"
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
 PARTS = {
     "weights": "weights",
@@ -183,8 +186,9 @@ SENTENCES: Mapping[str, Template | Formula] = {
         aimed=is_text(q.first_target),
     ),
     "longest": template(
-        "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[more? The model reads up to "
-        "{limit}.]",
+        "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[spare? Memory is counted for "
+        "all of that, though these take {both}.][more? The model reads up to {limit}.]",
+        spare=is_text(q.both),
         more=is_text(q.limit),
     ),
     "weights_of": template(
@@ -215,6 +219,10 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "[stepped?; nothing carries more at this confidence| and more]]",
         stepped=is_text(q.up_to),
         more=is_text(q.next),
+    ),
+    "next_step": template(
+        "The next step is {rent}, {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
+        "load, and less sure with more."
     ),
     "area": template("{area}[default?, any region]", default=q.is_default == 1),
     "other_more_load": template(
@@ -371,18 +379,26 @@ SENTENCES: Mapping[str, Template | Formula] = {
         spread=is_text(q.newest),
     ),
     "over": template("{model} reads at most {limit} tokens; prompt and answer are {context}."),
-    "short": template("The context is {context} tokens; prompt and answer are {both}."),
+    "short": template(
+        "The context is {context} tokens; prompt and answer are {both}.[usual? Give both, or a longer context.]",
+        usual=q.is_usual == 1,
+    ),
     "no_model": template(
         "[named?No model is called {name}.[near? Near it: {near}.]|Name a model.]",
         named=is_text(q.name),
         near=is_text(q.near),
     ),
     "not_one_model": template("Choose one model: {near}[more? or another].", more=q.more == 1),
-    "wrong": template("{label} is {value}. Write {kind}."),
+    "wrong": template(f"{{label}} is {{value}}. Write {{kind}}.{NEAR}", near=is_text(q.near)),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
+    "unanswered": template("Not answered: mend the address, or ask in the form."),
     "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
-    "unknown": template("The address has {name}, which the page does not know; it knows {names}."),
+    "unknown": template(
+        f"The address has {{name}}, which the page does not know.{NEAR} It knows {{names}}.", near=is_text(q.near)
+    ),
+    "together": template(TOGETHER),
+    "twice": template("{name} is given twice. Keep one."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
 }

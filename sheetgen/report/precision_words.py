@@ -5,13 +5,12 @@ from __future__ import annotations
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.confidences import is_below
 from sheetgen.catalog.model import Model
-from sheetgen.formula import same_money
 from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, Cell, Text
-from sheetgen.report.wording import money, rent, shape_words, sure, weights_name
+from sheetgen.report.wording import money, more_than, rent, shape_words, sure, weights_name
 from sheetgen.units import RECOMMENDED, UNQUANTIZED, rate_text
 
 
@@ -80,7 +79,7 @@ def weights_reason(question: Question, cell: CellRecord) -> str:
     if published is None or cell.chosen is None:
         return ""
     model = question.model_of(cell.row).model
-    more = (published.monthly_usd or 0) - cell.answer.monthly_usd
+    more = more_than(published.monthly_usd or 0, cell.answer.monthly_usd, question.settings.fx_rate)
     return str(
         sentences.weights_reason.fill(
             dtype=weights_name(model, cell.weight_dtype),
@@ -88,7 +87,7 @@ def weights_reason(question: Question, cell: CellRecord) -> str:
             month="" if published.monthly_usd is None else amount(published.monthly_usd),
             rent=rent(published.n_instances or 0, published.instance or ""),
             usd=amount(abs(more)),
-            is_same=int(same_money(published.monthly_usd or 0, cell.answer.monthly_usd)),
+            is_same=int(more == 0),
             is_saved=int(more > 0),
             gains=weights_gains(cell),
         )

@@ -175,11 +175,15 @@ _WORD = template("[worded?first word|answer]", worded=q.output_tokens > 1)
 waits = template(
     "Alone a request has its {word} after {alone} s, with every place taken after {full} s"
     "[worded?, then {pace} tokens a second][aimed?, {sure} to keep {first_target} s]"
-    "[known?; {share} of the requests come when no place is free and wait for one first].",
+    "[known?; {share} of the requests come when no place is free and wait for one first"
+    "[long?, {mean_wait} s on average]]"
+    "[placed?; each has a place at every moment, and nobody waits for one].",
     word=_WORD,
     worded=q.output_tokens > 1,
     aimed=is_text(q.first_target),
     known=is_text(q.share),
+    long=is_text(q.mean_wait),
+    placed=q.is_placed == 1,
 )
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
@@ -214,14 +218,16 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
     "chance_words", "Sure"
 )
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
-# level: what nothing is, "" where something is.
+# level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?if it passes, [falls?{less} less a month|the month stays]; if not, [rises?up to {more} more|"
-    "[nothing?nothing is {level}|no more]]|no money hangs on it]",
+    "[falls?|[worth?it buys certainty, not money: ]][moved?if it passes, "
+    "[falls?{less} less a month|the month stays]; if not, [rises?up to {more} more|[nothing?nothing is {level}|"
+    "no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),
     nothing=is_text(q.level),
+    worth=q.is_worth_it == 1,
 )
 # Whether a measurement is worth its price.
 measure_worth = template("[worth?Worth it|Not needed]: {stakes}.", worth=q.is_worth_it == 1, stakes=measure_stakes)

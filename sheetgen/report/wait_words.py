@@ -26,6 +26,7 @@ def wait_words(question: Question, cell: CellRecord) -> Iterator[Cell]:
         sure=sure(cell.answer.chance_of["ttft"]),
         aimed=target is not None,
         known=False,  # the share that waits longer has a line of its own
+        is_placed=int(not cell.is_rate),
     )
     if (together := waits.same_moment) and together.people > 1:
         yield sentences.same_moment.fill(

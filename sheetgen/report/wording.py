@@ -18,6 +18,7 @@ from sheetgen.answer.answer_record import (
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import shown
+from sheetgen.formula import round_nearest
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
@@ -99,6 +100,12 @@ def whole(count: float) -> Cell:
 def money(usd: float | None) -> Cell:
     """Whole dollars: $80,358."""
     return Cell(usd, USD)
+
+
+def more_than(usd: float, other_usd: float, fx_rate: float = 1) -> float:
+    """How much one sum is above another in US dollars, as both are shown in whole amounts of a currency."""
+    shown_usd, shown_other = (float(round_nearest(in_currency(one, fx_rate))) for one in (usd, other_usd))
+    return (shown_usd - shown_other) / fx_rate
 
 
 def dollars(usd: float) -> Cell:

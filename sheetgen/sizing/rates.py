@@ -408,6 +408,16 @@ def ranked_requests(
     return where(requests_per_second > 0, ratio(served_requests_per_second, left), requests_per_instance)
 
 
+@formula("Mean wait for a place", SECONDS)
+def mean_wait_seconds(full_turn_seconds: Quantity, n_places: Quantity, offered_requests: Quantity) -> Quantity:
+    """Time that a request which finds every place taken waits for one, on average: that of a request in its place, over
+    the places that the mean load leaves free.
+
+    Source: Erlang (1917). Check: 5 places at 3 erlangs, 0.5 s each: 0.25 s.
+    """
+    return ratio(full_turn_seconds, n_places - offered_requests)
+
+
 def exact_wait_fraction(n_places: int, offered: float) -> float:
     """The share of requests that find every place taken, by Erlang-C, which is exact for random arrivals and
     exponential service times; 1 where more is offered than there are places.

@@ -62,6 +62,9 @@ function showSteps(record) {
     unit: unitOf(kind, upTo ?? points.at(-1).amount),
     next: next ? dollars(next.monthly_usd) : "",
   });
+  $("next_step").textContent = next
+    ? say("next_step", { rent: placeWords(next), sure: sureWords(next.chance), amount: amountText(next.amount), unit: unitOf(kind, next.amount) })
+    : "";
   const draw = () => $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
   draw();
   drawCurve = draw;
@@ -273,7 +276,7 @@ function comparedWith(texts) {
     const [model, weights = "recommended"] = entry.split(":");
     try {
       const known = [...form.elements.weight_dtype.options].map(({ value }) => value);
-      if (!known.includes(weights)) refuse("wrong", { label: "Weights", value: `"${weights.slice(0, 60)}"`, kind: `one of ${known.join(", ")}` });
+      if (!known.includes(weights)) refuse("wrong", { label: "Weights", value: inQuotes(weights), kind: `one of ${known.join(", ")}`, near: nearestTo(weights, known) });
       return { entry, model, weights, record: answer({ ...questionOf(texts), model, weight_dtype: weights }) };
     } catch (error) {
       if (!(error instanceof QuestionError)) throw error;

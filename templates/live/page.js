@@ -151,6 +151,13 @@ function numberOf(name, text) {
   return number * { "": 1, k: base, m: base ** 2 }[match[2]];
 }
 
+// Whether a number is one that an input may be.
+function isWithin(name, number) {
+  const { low, high, is_whole } = FACTS.inputs[name],
+    isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
+  return number >= low && number <= high && isAbove && !(is_whole && number % 1);
+}
+
 // The question of texts. Throws QuestionError with all that is none of it.
 function questionOf(texts) {
   const question = { model: texts.model },
@@ -163,12 +170,11 @@ function questionOf(texts) {
     const { low, high, is_whole, is_share, words } = FACTS.inputs[name];
     const isOff = OFF.includes(name) && text.toLowerCase() === "off";
     const number = isOff ? 0 : numberOf(name, text);
-    const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
     const isUnsure = is_whole && PARTED.test(text);
-    const isRight = isOff || (!isUnsure && number >= low && number <= high && isAbove && !(is_whole && number % 1));
+    const isRight = isOff || (!isUnsure && isWithin(name, number));
     const kind = isUnsure ? text.replaceAll(".", "") : is_share ? say("a_share", { low, high }) : words;
     const label = labelOf(form.elements[name]);
-    if (!isRight) wrong.attempt(() => refuse("wrong", { label, value: `"${text.slice(0, 60)}"`, kind }, name));
+    if (!isRight) wrong.attempt(() => refuse("wrong", { label, value: inQuotes(text), kind }, name));
     question[name] = number;
   }
   wrong.throwAll();
@@ -181,32 +187,82 @@ const labelOf = (field) => field.labels[0].firstChild.textContent.trim().replace
 
 // The address ---------------------------------------------------------------------------------------------------------
 
-const SPOKEN = new Map([["people", "users"]]); // names of inputs as the form has them, where they are spelled otherwise
+// Names of inputs as the form has them, where they are spelled otherwise.
+const SPOKEN = new Map([["people", "users"], ["context", "context_tokens"]]);
+const KEYS = Object.keys(USUAL).filter((name) => name !== "load");
 
-// The texts of an address; what it does not have is as usual. Throws QuestionError with all that it may not have.
+// The values that the form lets one choose; null of an input that is typed.
+function valuesOf(name) {
+  if (name === "providers") return Object.keys(MARKET.providers);
+  return CHOICES.includes(name) ? [...form.elements[name].options].map(({ value }) => value) : null;
+}
+
+// The texts of an address, and what it may not have; what it does not have is as usual.
 function addressTexts(hash) {
   const given = [...new URLSearchParams(hash.replace(/^#/, ""))],
     texts = { ...USUAL },
+    names = new Set(),
     wrong = new Problems();
   for (const [key, value] of given.length ? given : OPENED) {
-    const name = SPOKEN.get(key) ?? key;
-    if (name === "load" || !Object.hasOwn(USUAL, name)) {
-      wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"`, names: Object.keys(USUAL).filter((one) => one !== "load").join(", ") }));
+    const name = SPOKEN.get(key) ?? key,
+      known = valuesOf(name);
+    if (!KEYS.includes(name)) {
+      wrong.attempt(() => refuse("unknown", { name: inQuotes(name), near: nearestTo(name, [...KEYS, ...SPOKEN.keys()]), names: KEYS.join(", ") }));
       continue;
     }
-    texts[name] = name === "providers" ? value.split(",").filter(Boolean) : name === "region" ? (FACTS.same_areas[value] ?? value) : value;
+    if (names.has(name)) wrong.attempt(() => refuse("twice", { name }));
+    names.add(name);
     if (LOADS.includes(name)) texts.load = name;
-    const known = CHOICES.includes(name)
-      ? [...form.elements[name].options].map((option) => option.value)
-      : Object.keys(MARKET.providers);
-    const isKnown = CHOICES.includes(name)
-      ? known.includes(texts[name])
-      : name !== "providers" || texts.providers.every((one) => known.includes(one));
-    const kind = `one of ${known.filter(Boolean).join(", ")}`;
-    if (!isKnown) wrong.attempt(() => refuse("wrong", { label: name, value: `"${value.slice(0, 60)}"`, kind }));
+    const isArea = name === "region" && Object.hasOwn(FACTS.same_areas, value),
+      values = name === "providers" ? value.split(",").filter(Boolean) : [isArea ? FACTS.same_areas[value] : value],
+      strange = known ? values.filter((one) => !known.includes(one)) : [];
+    if (!strange.length) texts[name] = name === "providers" ? values : known ? values[0] : value;
+    for (const one of strange) wrong.attempt(() => refuse("wrong", { label: name, value: inQuotes(one), kind: `one of ${known.filter(Boolean).join(", ")}`, near: nearestTo(one, known) }));
   }
-  wrong.throwAll();
-  return texts;
+  const loads = LOADS.filter((name) => names.has(name));
+  if (loads.length > 1) wrong.attempt(() => refuse("together", { given: loads.join(" and ") }));
+  wrong.attempt(() => Object.assign(texts, lengthsOf(texts, names)));
+  return { texts, wrong };
+}
+
+const inQuotes = (text) => `"${text.slice(0, 60)}"`;
+
+// Prompt, answer and context where an address has not all of them: what follows from the others, as in `recommend`.
+function lengthsOf(texts, names) {
+  const [context, prompt, answered] = ["context_tokens", "input_tokens", "output_tokens"].map((name) => (names.has(name) ? numberOf(name, texts[name]) : null)),
+    { usual } = FACTS,
+    whole = context ?? usual.input_tokens + usual.output_tokens;
+  if (whole !== whole || prompt !== prompt || answered !== answered) return {}; // no number, as the field says
+  if (prompt !== null && answered !== null) return {};
+  const output = answered ?? (prompt === null ? Math.min(usual.output_tokens, Math.floor(whole / 2)) : whole - prompt),
+    input = prompt ?? whole - output;
+  if (Math.min(input, output) < 0) refuse("short", { context: count(whole), both: count(prompt ?? answered), is_usual: Number(context === null) });
+  return { input_tokens: String(input), output_tokens: String(output), context_tokens: "" };
+}
+
+// How many characters two words share in the same order, by the longest part that both have, and so on beside it.
+function sharedBy(word, other) {
+  let [most, from, to] = [0, 0, 0];
+  for (let i = 0; i < word.length; i++)
+    for (let k = 0; k < other.length; k++) {
+      let n = 0;
+      while (i + n < word.length && word[i + n] === other[k + n]) n++;
+      if (n > most) [most, from, to] = [n, i, k];
+    }
+  return most && most + sharedBy(word.slice(0, from), other.slice(0, to)) + sharedBy(word.slice(from + most), other.slice(to + most));
+}
+
+const LEAST_LIKE = 0.6; // of what two words share, to be taken for each other
+
+// What a word stands for, where other tools call it so, or the nearest of those allowed; "" where none is near: as
+// `did_you_mean` of Python.
+function nearestTo(text, allowed) {
+  const word = text.slice(0, 60).toLowerCase(),
+    meant = Object.hasOwn(FACTS.elsewhere, word) ? FACTS.elsewhere[word] : "";
+  if (meant && allowed.includes(meant)) return meant;
+  const likes = allowed.map((one) => [(2 * sharedBy(one.toLowerCase(), word)) / (one.length + word.length), one]);
+  const [like, near] = likes.sort(([one, name], [other, second]) => other - one || (name < second ? 1 : -1))[0];
+  return like >= LEAST_LIKE ? near : "";
 }
 
 // A text as the address has it: numbers without commas, a share as `recommend` reads it.
@@ -282,7 +338,7 @@ function refused({ problems }) {
   const ofFields = problems.filter(({ of }) => of && form.elements[of]);
   showProblems(ofFields);
   $("message").textContent = [
-    shown ? say("stale", {}) : "",
+    say(shown ? "stale" : "unanswered", {}),
     ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
     ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join("; ") }) : "",
   ].filter(Boolean).join(" ");
@@ -372,9 +428,8 @@ function changed() {
 // The texts of an address as a reader types them: thousands with commas, shares as percentages.
 function asTyped(texts) {
   const typed = Object.entries(texts).map(([name, text]) => {
-    const number = Number(text);
-    if (FACTS.inputs[name]?.is_share && text !== "" && number === number) return [name, `${Number((100 * number).toPrecision(12))}%`];
-    return [name, COUNTED.includes(name) && /^[0-9]{4,9}$/.test(text) ? count(number) : text];
+    if (FACTS.inputs[name]?.is_share && isWithin(name, numberOf(name, text))) return [name, `${Number((100 * numberOf(name, text)).toPrecision(12))}%`];
+    return [name, COUNTED.includes(name) && /^[0-9]{4,9}$/.test(text) ? count(Number(text)) : text];
   });
   return Object.fromEntries(typed);
 }
@@ -382,16 +437,13 @@ function asTyped(texts) {
 function readAddress() {
   clearTimeout(later);
   shown = null;
-  try {
-    putTexts(asTyped(addressTexts(location.hash)));
-    if (!form.elements.model.value) form.elements.model.value = FACTS.first;
-    answerTexts(formTexts());
-  } catch (error) {
-    if (!(error instanceof QuestionError)) throw error;
-    putTexts(asTyped({ ...USUAL, model: FACTS.first }));
-    dressForm(formTexts());
-    refused(error);
-  }
+  const { texts, wrong } = addressTexts(location.hash);
+  putTexts(asTyped({ ...texts, model: texts.model || FACTS.first }));
+  const typed = formTexts();
+  if (!wrong.errors.length) return answerTexts(typed);
+  dressForm(typed);
+  wrong.attempt(() => questionOf(typed));
+  refused({ problems: wrong.errors });
 }
 
 // A field that finds a model by any parts of its names ---------------------------------------------------------------

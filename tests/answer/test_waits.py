@@ -34,6 +34,19 @@ def test_waits_are_those_of_a_replica() -> None:
     assert waits["ttft_alone_seconds"] < cell["ttft_seconds"] < waits["ttft_full_seconds"] < last
 
 
+def test_the_mean_wait_is_by_the_lengths_of_the_queue() -> None:
+    """Each further request that waits is so much rarer than the one before it; by Little's law their number is the rate
+    times the wait."""
+    [cell] = recommend(model="8b", requests_per_second=4.5, input_tokens=3072, output_tokens=256)["cells"]
+    places, wait, share = cell["n_places"], cell["waits"]["mean_wait_seconds"], cell["wait_fraction"]
+    turn = cell["waits"]["ttft_full_seconds"] + 255 * cell["waits"]["tpot_full_seconds"]
+    busy = 4.5 * turn / places
+    waiting = sum(length * share * (1 - busy) * busy**length for length in range(2000))
+    assert 0 < busy < 1 and wait * share * 4.5 == pytest.approx(waiting, rel=0.02)
+    [at_once] = recommend(model="8b", concurrent_requests=3)["cells"]
+    assert at_once["waits"]["mean_wait_seconds"] is None
+
+
 def test_nobody_waits_where_there_are_places_for_all() -> None:
     [cell] = recommend(model="70b", users=10, input_tokens=3072, output_tokens=1024)["cells"]
     assert cell["waits"]["places"] >= 10 and cell["waits"]["same_moment"]["last_ttft_seconds"] is None

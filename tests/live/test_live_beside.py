@@ -156,6 +156,9 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
     same, beyond = (in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
     assert same == pytest.approx(page["month"], rel=1e-9)
     assert beyond == pytest.approx(steps["next"]["monthly_usd"], rel=1e-9) and beyond != same
+    there = in_python({**USERS, "users": steps["next"]["amount"]})
+    assert steps["next"]["amount"] == steps["upTo"] + 1
+    assert steps["next"]["chance"] == pytest.approx(there["chance"], rel=1e-9)
     for point in steps["points"][7::24]:
         assert in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
@@ -219,6 +222,20 @@ def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provi
     assert surer["chance"] >= answered["chance"] and surer["monthly_usd"] < answered["cheapest_same"]["monthly_usd"]
     assert f"${surer['monthly_usd']:,.0f} a month" in page["words"]["cheapest"]
     assert other["words"]["load_words"].startswith("always 500 at once")
+
+
+def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
+    """And who comes when no place is free, or that nobody does."""
+    questions = [USERS, PEOPLE, *FEW[1:3]]
+    pages = beside(questions, tmp_path, facts(NAMES))
+    for question, page in zip(questions, pages, strict=True):
+        answer, words = in_python(question), page["words"]
+        isnt_money = answer["is_worth_it"] and not page["measure"]["passed_saves_usd"]
+        assert ("certainty, not money" in words["measure"]) == isnt_money, question
+        wait = answer["waits"]["mean_wait_seconds"]
+        assert ("nobody waits" in words["waits"]) == (wait is None) == ("concurrent_requests" in question)
+        assert wait is None or f"{wait:.2f} s on average" in words["waits"] or f"{wait:.1f} s on" in words["waits"]
+    assert {bool(page["measure"]["passed_saves_usd"]) for page in pages} == {True, False}
 
 
 def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:

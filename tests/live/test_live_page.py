@@ -17,7 +17,7 @@ from live_questions import Question, catalog, facts, options_of, random_question
 
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.api import recommended, sheet_record
-from sheetgen.errors import SheetgenError
+from sheetgen.errors import SheetgenError, did_you_mean
 from sheetgen.live.live_page import write_live
 from sheetgen.report.wording import money, provider_of, rent, sure
 from sheetgen.units import SPOT
@@ -83,7 +83,7 @@ HOSTILE = (
     "model=70b&purchase=%3Cb%3E",
     "model=70b&tpot_ms=javascript:alert(1)",
     "%E0%A4%A",
-    "model=70b&history_hit_fraction=2",
+    "model=70b&history_hit_fraction=200",
     "model=70b&input_tokens=3000&output_tokens=500&context_tokens=1000",
     "model=70b&input_tokens=100000000&output_tokens=100000000",
 )
@@ -349,11 +349,111 @@ def test_what_a_day_of_measuring_decides_is_said_once(page: Browser, address: st
 
 
 def test_a_name_that_the_address_may_not_have_is_told_those_it_may(page: Browser, address: str) -> None:
-    page.open(f"{address}#persons=640")
+    """Nothing is answered; what was understood stands in the form, and is answered there."""
+    page.open(f"{address}#model=8b&persons=640&usres=500&purchase=sopt&users=12x")
     message = page.evaluate(TEXT.format("message"))
     assert '"persons"' in message and re.search(r"\busers\b", message)
+    assert "Did you mean users?" in message and "Did you mean spot?" in message and "People" in message
+    assert page.evaluate(TEXT.format("month")) == "" and page.evaluate("document.getElementById('copy').disabled")
+    assert page.evaluate("document.getElementById('model_name').textContent") == "Llama 3.1 8B"
+    type_in(page, "[name=users]", "64")
+    assert page.evaluate(TEXT.format("message")) == "" and "model=8b&users=64&" in page.evaluate("location.hash")
     page.open(f"{address}#people=641")
     assert page.evaluate("document.forms[0].elements.users.value") == "641"
+
+
+NEAREST = "{0}.map((word) => nearestTo(word, KEYS))"
+
+
+def test_the_nearest_name_is_that_of_python(page: Browser, address: str) -> None:
+    words = ["usres", "user", "precision", "dtype", "qps", "rps", "context_token", "promt", "contxt", "confidance",
+             "provider", "regions", "xyz", "", "a", "__proto__", "kv", "output", "Model"]  # fmt: skip
+    page.open(f"{address}#model=8b")
+    keys = page.evaluate("KEYS")
+    near = [did_you_mean(word, keys).removeprefix(" Did you mean ").removesuffix("?") for word in words]
+    assert page.evaluate(NEAREST.format(json.dumps(words))) == near and len(set(near)) > 8
+
+
+@pytest.mark.parametrize(
+    "given", ["users=5&concurrent_requests=3", "users=5&people=7", "context=16k&context_tokens=8k"]
+)
+def test_an_address_that_says_two_things_is_a_message(page: Browser, address: str, given: str) -> None:
+    page.open(f"{address}#model=8b&{given}")
+    assert "Keep one." in page.evaluate(TEXT.format("message")) and page.evaluate(TEXT.format("month")) == ""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"context_tokens": "16k"},
+        {"context_tokens": "16k", "input_tokens": 3072},
+        {"context_tokens": "1500"},
+        {"context_tokens": "16k", "output_tokens": 100},
+        {"output_tokens": 100},
+        {"input_tokens": 15_360},
+        {"context_tokens": "16k", "input_tokens": 3072, "output_tokens": 1024},
+    ],
+)
+def test_lengths_follow_from_the_others_as_recommend_has_them(page: Browser, address: str, given: Question) -> None:
+    """A context alone is a prompt of all but the answer; what does not fit is refused."""
+    question: Question = {"model": "70b", "users": 500, **given}
+    page.open(f"{address}#{address_of(question)}")
+    message, month = (page.evaluate(TEXT.format(name)) for name in ("message", "month"))
+    words = in_words(question)
+    if words is None:
+        assert month == "" and "15,360" in message
+        return
+    assert (message, month) == ("", words["month"])
+    [cell] = sheet_record(recommended(options_of(question), catalog())).cells
+    values = page.evaluate("['input_tokens', 'output_tokens'].map((name) => document.forms[0].elements[name].value)")
+    assert [int(value.replace(",", "")) for value in values] == [cell.input_tokens, cell.output_tokens]
+    longest = page.evaluate(TEXT.format("longest"))
+    assert f"{cell.context_tokens:,}" in longest
+    is_longer = cell.context_tokens > cell.input_tokens + cell.output_tokens
+    assert ("Memory is counted" in longest) == is_longer == (len(given) == 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("90", "90%"), ("90%", "90%"), ("0.9", "90%"), ("9000", "9000"), ("90x", "90x")]
+)
+def test_a_share_of_the_address_is_read_as_a_typed_one(page: Browser, address: str, text: str, value: str) -> None:
+    """What is none stands as it came, and is refused."""
+    page.open(f"{address}#model=70b&confidence={text}")
+    assert page.evaluate("document.forms[0].elements.confidence.value") == value
+    month, message = (page.evaluate(TEXT.format(name)) for name in ("month", "message"))
+    assert (month == "") == ("How sure" in message) == (value != "90%")
+    if value == "90%":
+        assert month == in_words({"model": "70b", "users": 640, "confidence": 0.9})["month"]
+
+
+SUMS = """({
+  month: document.getElementById("month").textContent,
+  others: [...document.querySelectorAll("#others tr")].map((row) => [...row.children].map((cell) => cell.textContent)),
+})"""
+
+
+@pytest.mark.parametrize("region", ["", "ap", "eu"])
+def test_a_difference_is_that_of_the_sums_beside_it(page: Browser, address: str, region: str) -> None:
+    """And the prices of the US and of Europe stand beside those of any other region."""
+    page.open(f"{address}#{address_of({'model': '70b', 'users': 640, 'region': region})}")
+    sums = page.evaluate(SUMS)
+
+    def dollars(text: str) -> int:
+        return int(text.strip("$").replace(",", ""))
+
+    own, told = dollars(sums["month"]), []
+    for what, month, difference, *_ in sums["others"]:
+        more = dollars(month) - own if month else 0
+        words = f"${abs(more):,} {'more' if more > 0 else 'less'}" if more else "the same"
+        assert not month or difference == words, what
+        told.append(what)
+    areas = [what for what in told if what.startswith("In ")]
+    assert areas == {"": ["In Europe"], "ap": ["In the US", "In Europe"], "eu": ["In the US"]}[region]
+    [published] = re.findall(
+        r"saves \$([\d,]+) a month: .* \$([\d,]+) a month on", page.evaluate(TEXT.format("quality"))
+    )
+    saved, whole = map(dollars, published)
+    assert saved == whole - own
 
 
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
@@ -404,6 +504,8 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     page.evaluate(OPENED)
     steps = page.evaluate(TEXT.format("steps_words"))
     assert re.fullmatch(r"\$[\d,]+ .*up to [\d,]+ people, .*70% sure; .*\$[\d,]+", steps)
+    [most] = re.findall(r"up to ([\d,]+) people", steps)
+    assert f"at {int(most.replace(',', '')) + 1:,} people" in page.evaluate(TEXT.format("next_step"))
     assert page.evaluate("document.querySelector('#curve svg').getAttribute('aria-label')").startswith("$")
     assert page.evaluate(TEXT.format("start")).startswith("vllm serve ")
     assert "for 16,384 tokens per request" in page.evaluate(TEXT.format("log"))

@@ -20,7 +20,7 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.report import pay_less_words
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request
-from sheetgen.report.wording import full_money, sure
+from sheetgen.report.wording import full_money, more_than, sure
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
 
@@ -204,7 +204,11 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
     assert said.count("sure") == 1  # no chance that counts those before it, too
     stakes = [cell.answer.monthly_usd - decider.monthly_usd, margin.monthly_usd - cell.answer.monthly_usd]
     assert [cell.measure.passed_saves_usd, cell.measure.failed_costs_usd] == pytest.approx(stakes)
-    assert all(str(full_money(usd)) in str(option.facts[1]) for usd in stakes)
+    shown = (
+        more_than(cell.answer.monthly_usd, decider.monthly_usd),
+        more_than(margin.monthly_usd, cell.answer.monthly_usd),
+    )
+    assert all(str(full_money(usd)) in str(option.facts[1]) for usd in shown)
     assert str(full_money(margin.monthly_usd - cell.answer.monthly_usd)) in str(asked.risks[0])
 
 
