@@ -136,9 +136,7 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
         raise ScenarioError(f"{where}:1: has {ours} nor those of FOCUS (ChargePeriodStart, EffectiveCost, ...).{near}")
     ours = f" Ours are {', '.join(OWN)}."
     unknown = [
-        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN) or ours}"
-        for head in heads
-        if head not in OWN
+        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN)}{ours}" for head in heads if head not in OWN
     ]
     if unknown:
         raise ScenarioError(*unknown[:MOST_PROBLEMS])

@@ -120,7 +120,7 @@ def _demand(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any
         of_day = {key: inputs[key] for key in OF_DAY}
         a_day = rate * SECONDS_IN_AN_HOUR / math.prod((people, *of_day.values()))
         return {"users": {"people": people, "requests_per_user_per_day": round(a_day, DIGITS), **of_day}}
-    return {"requests": {"peak_per_second": rate}} if rate else {"in_flight": cell["concurrent_requests"]}
+    return {"requests": {"peak_per_second": rate}} if rate else {"at_once": cell["concurrent_requests"]}
 
 
 def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> Iterator[str
     if hits := inputs["prefix_cache_hit_fraction"]:
         request["prefix_hit_fraction"] = hits
     targets = {name: workload[f"{name.removesuffix('_ms')}_target_ms"] or "off" for name in ("tpot_ms", "ttft_ms")}
-    if "in_flight" not in demand:
+    if "at_once" not in demand:
         targets["max_wait_probability"] = inputs["max_wait_fraction"]
     targets["confidence"] = inputs["confidence"]
     engine = {"name": inputs["engine"]} | {

@@ -115,7 +115,7 @@ class Type:
 def _read(stated: Demand) -> dict[str, Any]:
     """The amounts that the demand follows from, by field."""
     amount = stated.users or stated.requests or stated.tokens
-    return {"in_flight": stated.in_flight} if amount is None else amount.read
+    return {"at_once": stated.at_once} if amount is None else amount.read
 
 
 def bands_of(stated: Demand) -> dict[str, Amounts]:
@@ -131,8 +131,8 @@ def numbers_of(stated: Demand) -> dict[str, float]:
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
     """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
     bands' p50, its other numbers and the constants."""
-    if "in_flight" in quantities:
-        return quantities["in_flight"]
+    if "at_once" in quantities:
+        return quantities["at_once"]
     if "active_fraction" in quantities:
         return quantities["people"] * quantities["active_fraction"]
     if "peak_per_second" in quantities:
@@ -238,7 +238,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "stated_demand": at_p50,
         "stated_spread_below": below,
         "stated_spread_above": above,
-        "is_rate": numpy.array([float(not service.demand.at_once) for service in plan.services]),
+        "is_rate": numpy.array([float(not service.demand.is_at_once) for service in plan.services]),
         "counts_people": numpy.array([float(service.demand.users is not None) for service in plan.services]),
         "survive": numpy.array([float(words.index(redundancy.survive)) for redundancy in lost]),
         "zones": numpy.array([float(redundancy.zones) for redundancy in lost]),

@@ -202,7 +202,7 @@ class Answer:
         means = numpy.array(self.plan.week.mean_over_peak)
         for s, service in enumerate(self.plan.services):
             amount = service.demand.users or service.demand.requests or service.demand.tokens
-            if amount is not None and not service.demand.at_once:
+            if amount is not None and not service.demand.is_at_once:
                 by_hour = service.profile is not None
                 means[s] = (
                     means[s] / amount.burst_factor

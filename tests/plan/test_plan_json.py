@@ -62,7 +62,7 @@ def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
                     {
                         "plan": {"start": "2027-Q1", "quarters": 1},
                         "supply": {"allowed": {"gpus": ["l4"]}},
-                        "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
+                        "services": [{"id": "a", "demand": {"at_once": 4}, "model": "deepseek-v3"}],
                     }
                 )
             )

@@ -54,7 +54,7 @@ def test_what_moves_the_money_is_each_service_at_its_own_band() -> None:
     one = answer([service("one")])  # its price has no band
     assert swings(one) == [("demand of one", *(pytest.approx(one.money["spend_usd"][:, z].sum()) for z in (0, 2)))]
     two = answer(
-        [service("one"), service("large", demand={"in_flight": 90}, growth=0.1)],
+        [service("one"), service("large", demand={"at_once": 90}, growth=0.1)],
         prices={"expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}},
     )
     names = [name for name, *_ in swings(two)]
