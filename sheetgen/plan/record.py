@@ -12,6 +12,7 @@ from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost
+from sheetgen.plan.measuring import reasons_to_measure
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -82,6 +83,7 @@ def record_of(findings: Findings) -> Record:
             {
                 "service": plan.services[measured.service].id,
                 "quarter": str(plan.quarters[measured.quarter]),
+                "measure_first": list(measured.reasons),
                 "chance": measured.chance,
                 "instance": measured.instance,
                 "n_instances": measured.n_instances,
@@ -157,6 +159,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     "chance": answer.hardware.speed[s, q, z].chance,
+                    "measure_first": list(reasons_to_measure(answer, s, q)),
                     **_places(answer, s, q, z),
                     "utilization": _utilization(answer, s, q, z),
                     "usd_per_million_tokens": unit_cost(answer, s, q, z),
@@ -265,6 +268,11 @@ def _money(answer: Answer) -> Iterator[Record]:
             **spent,
             "bound_usd": plain(answer.bound_usd[q]),
             "late_usd": plain(table["late_usd"][q, answer.case]),
+            "by_class_usd": {
+                purchase: plain(usd[q, CASE["p50"]])
+                for purchase, usd in answer.of_classes.items()
+                if usd[q, CASE["p50"]]
+            },
             "committed_usd": plain(table["committed_usd"][q, 0]),
             "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),

@@ -469,9 +469,17 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
     for name, column in columns.items():
         grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    for name, which in (("late_ordered", "before"), ("late_beyond_quota", "beyond")):
+    of_parts = (
+        ("late_ordered", "before", "late"),
+        ("late_beyond_quota", "beyond", "late"),
+        ("cover_beyond_usd", "beyond", "cover_usd"),
+    )
+    for name, which, of_part in of_parts:
         late = [
-            sum((part.late for of_part, part in of_type if of_part is getattr(way, which)), numpy.zeros(gaps[0].shape))
+            sum(
+                (getattr(part, of_part) for of_way, part in of_type if of_way is getattr(way, which)),
+                numpy.zeros(gaps[0].shape),
+            )
             for way, of_type in zip(buyings, parts, strict=True)
         ]
         grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})

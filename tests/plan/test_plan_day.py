@@ -364,6 +364,9 @@ def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
     of_services = [one["monthly_usd"] for one in known["services"] if one["quantile"] == "p90"]
     assert [shown["Services", f"S{5 + i}"] for i in range(len(of_services))] == pytest.approx(of_services)
     assert sum(one["base"] for one in known["supply"]) > 0 if buy == "mix" else known["cheaper"]
+    for money in known["money"]:
+        assert math.fsum(money["by_class_usd"].values()) == pytest.approx(money["p50_usd"])
+        assert ("mix" not in money["by_class_usd"]) and len(money["by_class_usd"]) == (2 if buy == "mix" else 1)
     # Orders, and what is paid anyway, are the money.
     orders = sum(one["usd"] for one in known["decisions"] if one["what"] == "order")
     assert orders == pytest.approx(sum(one["p90_usd"] for one in known["money"]))

@@ -445,6 +445,15 @@ def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkey
     assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]
 
 
+def test_the_mail_names_first_what_the_first_page_does() -> None:
+    page = plan_page(example())
+    shown = page.first[0].table
+    assert shown is not None
+    said = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
+    assert [words.partition(" by 20")[0] for words in said] == [str(row[1]) for row in shown.rows[:2]]
+    assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
+
+
 def test_nothing_to_sign_now_is_a_whole_sentence(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     head = "plan: {start: 2028-Q1, quarters: 1, as_of: 2026-11-30}\n"
