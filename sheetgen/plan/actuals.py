@@ -354,7 +354,8 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
 
 def _bought(plan: Mapping[str, Any], of_plan: Mapping[str, Any]) -> Mapping[str, float]:
     """By purchase class the cost of what a plan buys in a quarter, at p50. of_plan: its money of the quarter."""
-    if (usd := of_plan.get("by_class_usd")) is not None:
+    usd: Mapping[str, float] | None = of_plan.get("by_class_usd")
+    if usd is not None:
         return usd
     buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)  # an older plan's JSON has no classes
     rest = of_plan["p50_usd"] - of_plan["owned_usd"] - of_plan["committed_usd"]
