@@ -18,7 +18,7 @@ class ToMeasure:
 
     service: int
     quarter: int
-    reasons: tuple[str, ...]
+    measure_first: tuple[str, ...]  # the reasons
     chance: float
     instance: str
     n_instances: int
