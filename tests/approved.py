@@ -57,15 +57,15 @@ FILES: Mapping[str, str] = {
     "broken/models/a.yaml": "id: a\nnome: A\n",
     "broken/models/more.yml": "id: b\n",
     "broken.yaml": "plan: {start: 2027-Q1, quarters: 2}\nservices:\n"
-    "  - {id: chat, demand: {users: 10, in_flight: 2}, modell: 8b}\n",
+    "  - {id: chat, demand: {users: 10, at_once: 2}, modell: 8b}\n",
     "old.yaml": "plan: {name: Serving plan, start: 2027-Q1, quarters: 2, as_of: 2026-11-26, approver: Jane Doe}\n"
     "budget: {2027-Q1: 1000}\nservices:\n"
-    "  - {id: chat, owner: cx, demand: {in_flight: 100}, model: 8b, growth: 0.1}\n"
-    "  - {id: rag, owner: search, demand: {in_flight: 40}, model: 70b}\n",
+    "  - {id: chat, owner: cx, demand: {at_once: 100}, model: 8b, growth: 0.1}\n"
+    "  - {id: rag, owner: search, demand: {at_once: 40}, model: 70b}\n",
     "new.yaml": "plan: {name: Serving plan, start: 2027-Q1, quarters: 2, as_of: 2026-11-27, approver: Jane Doe}\n"
     "budget: {2027-Q1: 200000}\npolicy: {redundancy: {survive: machine}, headroom_fraction: 0.1}\nservices:\n"
-    "  - {id: chat, owner: cx, demand: {in_flight: 400}, model: 8b, growth: 0.1}\n"
-    "  - {id: rag, owner: search, demand: {in_flight: 40}, model: 70b}\n",
+    "  - {id: chat, owner: cx, demand: {at_once: 400}, model: 8b, growth: 0.1}\n"
+    "  - {id: rag, owner: search, demand: {at_once: 40}, model: 70b}\n",
     "empty.log": "",
 }
 REQUEST: Mapping[str, object] = {"ask": "70b", "owner": "Platform", "approver": "Jane Doe", "headline": "rag:32"}

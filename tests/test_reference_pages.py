@@ -35,7 +35,7 @@ def test_nothing_is_left_out() -> None:
 # The keys that an example leaves to its reader.
 MUST_BE_GIVEN: dict[str, dict[str, Any]] = {
     "plan": {"start": "2027-Q1", "quarters": 4},
-    "services": {"id": "chat", "demand": {"in_flight": 1}, "model": "8b"},
+    "services": {"id": "chat", "demand": {"at_once": 1}, "model": "8b"},
     "model": {"id": "8b"},
     "owned": {"id": "pool", "gpu": "h100", "count": 8},
     "committed": {"id": "term", "type": "aws/p5.48xlarge", "count": 1},

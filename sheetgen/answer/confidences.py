@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy
 
-from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
+from sheetgen.answer.answer_record import AtConfidence, limit_of
 from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Column, Grid
@@ -43,6 +43,13 @@ class Rental(Protocol):
     def instance(self) -> str: ...
     @property
     def n_instances(self) -> int: ...
+
+
+class Chosen(Rental, Protocol):
+    """The machines that are rented, and the requests at once on a replica."""
+
+    @property
+    def requests_per_replica(self) -> float: ...
 
 
 def is_same_rental(rental: Rental, other: Rental) -> bool:
@@ -91,8 +98,21 @@ def _served(grid: Grid) -> Column:
 def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
     """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order, each in the
     layout that the rule of near ties takes among those of its price; None where nothing holds the load."""
+    return list(zip(*(_levels(solved, *level) for level in _cheapest(solved)), strict=True))
+
+
+def usd_by_confidence(solved: Solution) -> list[dict[float, float]]:
+    """By load, the month of those answers by their confidence, where there are some."""
+    levels = [(confidence, picks) for _, confidence, picks in _cheapest(solved)]
+    return [
+        {confidence: cheapest.usd for confidence, picks in levels if (cheapest := picks[row])}
+        for row in range(len(solved.question.loads))
+    ]
+
+
+def _cheapest(solved: Solution) -> Iterator[tuple[Grid, float, list[Pick | None]]]:
+    """The cheapest by load at each of these confidences, and the grid that they are read from."""
     asked = solved.question.settings.confidence
-    columns: list[list[AtConfidence | None]] = []
     for confidence in sorted({EVEN, asked, SURE}):
         is_asked = confidence == asked
         grid = solved.grid.read_again(AGAIN.again("at_lowest_price" if is_asked else AT_LEVEL[confidence]), AGAIN)
@@ -100,8 +120,7 @@ def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
             None if pair is None or (is_asked and is_fallback(solved, row)) else pair[0]
             for row, pair in enumerate(picks_of(grid))
         ]
-        columns.append(_levels(solved, grid, confidence, picks))
-    return list(zip(*columns, strict=True))
+        yield grid, confidence, picks
 
 
 def less_sure(
@@ -171,7 +190,7 @@ def paces_at_even_chance(solved: Solution) -> list[bool]:
 
 
 def measure_first(
-    chosen: ChosenRecord | None, levels: Sequence[AtConfidence | None], asked: float, is_even: bool
+    chosen: Chosen | None, usd_by_confidence: Mapping[float, float], asked: float, is_even: bool
 ) -> tuple[str, ...]:
     """Reasons to measure before renting: nothing serves the load at the confidence asked for (`impossible`, answered
     at an even chance); its cost is several times an even chance's (`asked_dear`), or its machines have one request
@@ -179,12 +198,11 @@ def measure_first(
     (`sure_dear`)."""
     if chosen is None:
         return ()
-    usd = {level.confidence: level.monthly_usd for level in levels if level}
-    even, sure = usd.get(EVEN, math.nan), usd.get(SURE)
+    even, sure = usd_by_confidence.get(EVEN, math.nan), usd_by_confidence.get(SURE)
     alone = chosen.n_instances > MOST_MACHINES and chosen.requests_per_replica <= 1
     reasons = {
         "impossible": is_even,
-        "asked_dear": usd.get(asked, 0.0) > MOST_OF_ASKED * even * ABOUT,
+        "asked_dear": usd_by_confidence.get(asked, 0.0) > MOST_OF_ASKED * even * ABOUT,
         "one_each": alone and asked > EVEN and not is_even,
         "sure_impossible": sure is None,
         "sure_dear": sure is not None and sure > MOST_OF_SURE * even * ABOUT,

@@ -208,7 +208,8 @@ def _cell(
     confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
     if with_runs is not None:
         with_runs = reduce(_as_sure_as, filter(None, confidences), with_runs)
-    reasons_to_measure = measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row))
+    months = {level.confidence: level.monthly_usd for level in confidences if level}
+    reasons_to_measure = measure_first(chosen, months, question.settings.confidence, is_fallback(solved, row))
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,

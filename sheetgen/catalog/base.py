@@ -12,7 +12,7 @@ import datetime
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_args
@@ -26,7 +26,7 @@ from sheetgen.units import DTYPE_ALIASES, DTYPES
 MAX_FILE_BYTES = 1_000_000
 MAX_STRING = 2_000
 MAX_DEPTH = 20
-MOST_FIELDS = 16  # that a message names
+MOST_FIELDS = 24  # that a message names
 
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
 Problem = tuple[Loc, str]  # the field, and one sentence; those of `Entry.problems` have no full stop
@@ -419,6 +419,8 @@ def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[
     for loc, fault in faults:
         if fault["type"] == "missing" and (loc, f" Did you mean {fault['loc'][-1]}?") in misspelt:
             continue
+        if fault["type"] == "too_short" and any(other[: len(loc)] == loc != other for other, _ in faults):
+            continue  # what is wrong in it was counted as none
         if fault["type"] in _KINDS and (words := kinds.get(loc)):
             within = sum(other[: len(loc)] == loc for other, _ in faults)
             if len(words) == within:  # no member accepts its type; else one did, and its own errors say more
@@ -448,18 +450,15 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
     last = loc[-1] if loc else "the file"
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
     if kind == "extra_forbidden":
-        fields = allowed_fields(schema, fault["loc"][:-1])
-        listing = f" Known: {', '.join(fields)}." if len(fields) <= MOST_FIELDS else ""
-        return f"unknown field {shown_key(loc[-1])}.{did_you_mean(str(loc[-1]), fields) or listing}"
+        return unknown_field(loc[-1], allowed_fields(schema, fault["loc"][:-1]))
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted
         is_message = kind == "value_error"
-        problem = str(fault["ctx"]["error"]).rstrip(".") if is_message else _KINDS.get(kind, "cannot be that")
-        return f"{name} {problem}."
+        return f"{name} {_with_stop(fault['ctx']['error'] if is_message else _KINDS.get(kind, 'cannot be that'))}"
     value = shown(fault["input"])
     if kind == "value_error":
-        return f"{name} {value!r} {str(fault['ctx']['error']).rstrip('.')}."
+        return f"{name} {value!r} {_with_stop(fault['ctx']['error'])}"
     if kind in ("literal_error", "union_tag_invalid"):
         allowed = fault["ctx"].get("expected") or fault["ctx"]["expected_tags"]
         given = fault["ctx"].get("tag", fault["input"])
@@ -472,6 +471,18 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
     if kind in _KINDS:
         return f"{name} is {value!r}, but {fault.get('says', _KINDS[kind])}."
     return f"{name} is {value!r}: {fault['msg'].lower()}."
+
+
+def _with_stop(problem: object) -> str:
+    """A message that ends as a sentence does."""
+    text = str(problem)
+    return text if text.endswith(("?", ".")) else f"{text}."
+
+
+def unknown_field(key: object, fields: Sequence[str]) -> str:
+    """The refusal of a key: the nearest that is allowed, and all of them where they are not too many."""
+    listing = f" Known: {', '.join(fields)}." if len(fields) <= MOST_FIELDS else ""
+    return f"unknown field {shown_key(key)}.{did_you_mean(str(key), fields)}{listing}"
 
 
 def _in_data(data: RawValue, loc: tuple[str | int, ...]) -> Loc:

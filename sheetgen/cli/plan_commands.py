@@ -87,7 +87,7 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     Example:
       sheetgen plan init --out .
     """
-    from sheetgen.readback.plan_book import is_plan, is_plan_book
+    from sheetgen.readback.plan_book import is_plan_book
     from sheetgen.writers.formats import templates_folder
 
     target = Path(out) / EXAMPLE
@@ -99,21 +99,11 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         from sheetgen.readback import pulled_plan as pulled
 
         text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
-    elif is_plan(sheet):
-        from sheetgen.plan.bridge import read_record
-        from sheetgen.plan.next_plan import next_plan
+    else:
         from sheetgen.readback.pulled_words import yaml_text
 
-        file = Path(sheet)
-        since = os.path.relpath(file, target.parent)
-        head = (
-            f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
-        )
-        text = (head + yaml_text(next_plan(read_record(file), since, today()))).encode()
-    else:
-        from sheetgen.plan.from_sheet import plan_text
-
-        text = plan_text(_sheet(Path(sheet), catalog), escaped(Path(sheet).name)).encode()
+        head, data = _begun(Path(sheet), catalog, target.parent)
+        text = f"{head}{yaml_text(data)}".encode()
     if not (force or may_be_written(target, text)):
         problem = f"{shown(target, 200)} is there already, and other"
         raise ScenarioError(f"{problem}. Name another folder with --out, or add --force.")
@@ -124,18 +114,27 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         say(f"wrote {target}")
 
 
-def _sheet(path: Path, catalog: Catalog) -> Json:
-    """The record of a sheet: from its JSON, or of its workbook as it is now."""
-    from sheetgen.plan.from_sheet import read_sheet
+def _begun(file: Path, catalog: Catalog, folder: Path) -> tuple[str, Json]:
+    """The first lines and the content of a plan that is to be written to a folder: the one after a plan, of its JSON,
+    or that of a sheet, of its JSON or its workbook as it is now."""
+    from sheetgen.plan.bridge import read_record
+    from sheetgen.plan.from_sheet import plan_of_sheet, read_sheet
+    from sheetgen.plan.next_plan import next_plan
+    from sheetgen.readback.plan_book import is_plan
 
-    if path.suffix.lower() != ".xlsx":
-        return read_sheet(path)
+    if is_plan(file):
+        head = (
+            f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
+        )
+        return head, next_plan(read_record(file), os.path.relpath(file, folder), today())
+    if file.suffix.lower() != WORKBOOK:
+        return plan_of_sheet(read_sheet(file), escaped(file.name))
     from sheetgen.answer.answer_record import as_json
     from sheetgen.api import sheet_record
     from sheetgen.readback.pulled import pull
 
-    record: Json = as_json(sheet_record(pull(str(path), catalog, None).solved, ()))
-    return record
+    record: Json = as_json(sheet_record(pull(str(file), catalog, None).solved, ()))
+    return plan_of_sheet(record, escaped(file.name))
 
 
 @plan.command()

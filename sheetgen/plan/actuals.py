@@ -12,7 +12,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from typing import Any
 from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
+from sheetgen.plan.schema import MIX
 from sheetgen.question.parse import MOST_TEXT, number
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
@@ -136,9 +137,7 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
         raise ScenarioError(f"{where}:1: has {ours} nor those of FOCUS (ChargePeriodStart, EffectiveCost, ...).{near}")
     ours = f" Ours are {', '.join(OWN)}."
     unknown = [
-        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN) or ours}"
-        for head in heads
-        if head not in OWN
+        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN)}{ours}" for head in heads if head not in OWN
     ]
     if unknown:
         raise ScenarioError(*unknown[:MOST_PROBLEMS])
@@ -320,23 +319,22 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
     """Each quarter of a plan's JSON that was spent, without owned machines: by service, class and machine what was
     planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what names
     none."""
-    buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)
     for quarter, of_plan, lines, (days, of_days) in _compared(plan, actuals):
         rows = [row for row in plan["services"] if row["quarter"] == quarter and row["quantile"] == "p50"]
-        rented = of_plan["p50_usd"] - of_plan["owned_usd"]
+        rented, classes = of_plan["p50_usd"] - of_plan["owned_usd"], _bought(plan, of_plan)
         machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
         charged = [
             replace(
                 line,
                 instance=machines.get(_machine(line.instance), line.instance),
-                purchase=COMMITTED if _is_committed(plan, line) and line.purchase != buy else line.purchase,
+                purchase=COMMITTED if _is_committed(plan, line) and line.purchase not in classes else line.purchase,
             )
             for line in lines
             if line.purchase != OWNED
         ]
         planned = {
             "service": _parts(rows, "id", rented),
-            "purchase": {COMMITTED: of_plan["committed_usd"], buy: rented - of_plan["committed_usd"]},
+            "purchase": _by_class(of_plan["committed_usd"], classes, {line.purchase for line in charged}),
             "instance": _parts(rows, "instance", rented),
         }
         for by, parts in planned.items():
@@ -352,6 +350,27 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
                         "actual_usd": usd,
                         "difference_usd": usd - expected,
                     }
+
+
+def _bought(plan: Mapping[str, Any], of_plan: Mapping[str, Any]) -> Mapping[str, float]:
+    """By purchase class the cost of what a plan buys in a quarter, at p50. of_plan: its money of the quarter."""
+    usd: Mapping[str, float] | None = of_plan.get("by_class_usd")
+    if usd is not None:
+        return usd
+    buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)  # an older plan's JSON has no classes
+    rest = of_plan["p50_usd"] - of_plan["owned_usd"] - of_plan["committed_usd"]
+    return {ON_DEMAND if buy == MIX else buy: rest}
+
+
+def _by_class(committed_usd: float, bought: Mapping[str, float], charged: Collection[str]) -> dict[str, float]:
+    """The same with what is committed already; what is bought for a term is committed, too, where charges do not tell
+    its class, as those of FOCUS."""
+    usd = {COMMITTED: committed_usd}
+    for purchase, amount in bought.items():
+        is_told = purchase in charged or COMMITTED not in charged
+        key = purchase if is_told or not PURCHASES[purchase].committed else COMMITTED
+        usd[key] = usd.get(key, 0.0) + amount
+    return usd
 
 
 def _is_committed(plan: Mapping[str, Any], line: Actual) -> bool:

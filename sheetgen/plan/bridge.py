@@ -112,6 +112,7 @@ class _QuarterMoney(_Part):
     p90_usd: float
     owned_usd: float
     committed_usd: float
+    by_class_usd: dict[str, float] = {}
 
 
 class _ServiceRow(_Part):

@@ -57,7 +57,7 @@ class Findings:
     closing: Closing | None  # of levers that make the budget hold where it does not
     served: tuple[Served, ...]  # where a budget or a quota does not hold
     hosted: tuple[Hosted, ...]
-    to_measure: tuple[ToMeasure, ...]  # the least sure first
+    to_measure: list[ToMeasure]  # the least sure first
 
     @property
     def sign_now_usd(self) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         closing(answer, levers, lost),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
-        tuple(to_measure(answer)),
+        to_measure(answer),
     )
 
 

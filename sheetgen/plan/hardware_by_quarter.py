@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.answer.confidences import is_fallback, usd_by_confidence
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
@@ -41,6 +42,16 @@ class Speed:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """A load by itself as `recommend` has it: the cheapest month by confidence, the confidence that is asked for, and
+    whether nothing serves it at that."""
+
+    usd: Mapping[float, float]
+    asked: float
+    is_even: bool
+
+
+@dataclass(frozen=True)
 class Hardware:
     """By service and quarter where it runs; and why it does not, where nothing serves it."""
 
@@ -48,6 +59,7 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
+    levels: Mapping[At, Levels]  # at the quantile that is bought; only where speeds are
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
@@ -187,7 +199,7 @@ def placed(
             wanted[key].append(slot)
     solutions: dict[Key, _Solved] = {}
     for key, many in wanted.items():
-        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
+        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once, timed)
         kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
     loads = {slot: kept_loads[facts] for slot, facts in whole.items()}
     nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
@@ -199,10 +211,11 @@ def placed(
             offers |= _alone(plan, mine, months, by_hour)
         gone, moves = _together(plan, loads, offers, months, by_hour)
         _pack(loads, keys, offers)
-        speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
+        speed, by_itself, levels = dict[tuple[int, int, int], Speed](), dict[At, str](), dict[At, Levels]()
         for key, work in solutions.items() if timed else ():
             here = [slot for slot in wanted[key] if slot in offers]
             speed |= dict(_speeds(work, here, offers))
+            levels |= {slot: work.levels[work.rows[(*slot, case)]] for slot in here}
             for slot in here:
                 alone = loads[slot].pick
                 assert alone is not None
@@ -210,7 +223,7 @@ def placed(
         where = {slot: replace(loads[slot].placed(offer), is_together=slot in gone) for slot, offer in offers.items()}
         where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
         if all(where != other.placed for other in ways):
-            ways.append(Hardware(where, speed, nothing, by_itself, kept_loads, loads))
+            ways.append(Hardware(where, speed, nothing, by_itself, levels, kept_loads, loads))
     return ways
 
 
@@ -285,9 +298,10 @@ class _Solved:
 
     solved: Solution
     rows: Mapping[tuple[int, int, int], int]
+    levels: Sequence[Levels]  # by row; none where it is not said how fast that is
 
 
-def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
+def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any, timed: bool) -> _Solved:
     """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
     load = question.loads[0]
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
@@ -306,6 +320,8 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         ),
     )
     solved = tables(question)
+    asked, every = question.settings.confidence, usd_by_confidence(solved) if timed else []
+    levels = [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(every)]
     lost = [plan.redundancy(s) for s, _, _ in rows]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
@@ -328,7 +344,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         solved.grid.put(costs.axes, {name: beside.spread(name, costs.axes)})
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
-    return _Solved(solved, rows)
+    return _Solved(solved, rows, levels)
 
 
 def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:

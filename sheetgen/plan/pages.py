@@ -218,7 +218,7 @@ def _warnings(findings: Findings) -> Iterator[str]:
 
 def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
     """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
-    now = _by_money([decision for decision in decisions if kind(findings.answer.plan, decision) == NOW])
+    now = _to_sign_now(findings.answer.plan, decisions)
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
@@ -251,8 +251,8 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     bound = {s for decision in now if decision.binds_usd for s in served(answer, decision)}
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if least is not None:
-        which = f"Least sure of what binds money: {answer.plan.services[least.service].id}"
-        yield words(f"{which}, {{}}; measure first: {{}}.", _sure(least.chance), _day_of(least))
+        which = f"Measure first, of what binds money: {answer.plan.services[least.service].id}"
+        yield words(f"{which}, {{}}: {{}}.", _sure(least.chance), _day_of(least))
 
 
 def _sure(chance: float) -> Text:
@@ -266,9 +266,10 @@ def _day_of(measured: ToMeasure) -> Text:
     return words(f"{machines} for a day, {{}}", usd(measured.usd))
 
 
-def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those of most money first: what they bind, or cost where they bind nothing; a quota is of as much as
-    what cannot be had without it."""
+def _to_sign_now(plan: Plan, decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions to sign now, those of most money first: what they bind, or cost where they bind nothing; a quota is
+    of as much as what cannot be had without it."""
+    now = [decision for decision in decisions if kind(plan, decision) == NOW]
 
     def money(decision: Decision) -> float:
         return decision.binds_usd or abs(decision.usd or 0.0)
@@ -276,10 +277,10 @@ def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
     def rank(decision: Decision) -> tuple[float, bool]:
         if decision.what != "raise quota":
             return -money(decision), False
-        waiting = (other for other in decisions if other.instance == decision.instance)
+        waiting = (other for other in now if other.instance == decision.instance)
         return -max(money(other) for other in waiting), True
 
-    return sorted(decisions, key=rank)
+    return sorted(now, key=rank)
 
 
 def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
@@ -710,7 +711,7 @@ def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[L
     now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
-        for decision in decisions[:2]
+        for decision in _to_sign_now(plan, decisions)[:2]
     ]
     cheaper = [
         words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers
@@ -799,7 +800,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         ]
         n = len(findings.to_measure) - NAMED
         more = f"; {n} more in the JSON" if n > 0 else ""
-        yield words(f"Measure first, less than 90% sure: {{}}{more}.", joined("; ", services))
+        yield words(f"Measure first, by the rule of sheetgen recommend: {{}}{more}.", joined("; ", services))
     yield from unused_lines(plan.unused)
 
 

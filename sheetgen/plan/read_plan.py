@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy
 
-from sheetgen.catalog.base import Document, E, Entry, Loc, Problem, by_line, checked, read_document
+from sheetgen.catalog.base import Document, E, Entry, Loc, Problem, by_line, checked, read_document, unknown_field
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
+from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.measured_point import Reading, Unusable, at_path
 from sheetgen.measured.read_measured import beside, read_measured, written_out
@@ -103,7 +103,7 @@ class _Reading:
             return None
         for key in self.data:
             if key not in KEYS:
-                self.problems.append(((key,), f"unknown field {shown_key(key)}.{did_you_mean(key, KEYS)}"))
+                self.problems.append(((key,), unknown_field(key, KEYS)))
         head, policy, supply, prices = (
             self._part((name,), self.data.get(name, {}), schema) for name, schema in SECTIONS.items()
         )
@@ -192,7 +192,7 @@ class _Reading:
         self.problems[before:] = [
             (
                 loc,
-                f"{text} It is of the whole plan: write it beside services." if _is_of_plan(loc, place, text) else text,
+                f"{loc[-1]} is of the whole plan: write it beside services." if _is_of_plan(loc, place, text) else text,
             )
             for loc, text in self.problems[before:]
         ]
@@ -201,7 +201,7 @@ class _Reading:
         wrong = {loc[len(place)] for loc, _ in self.problems[before:] if len(loc) > len(place)}
         wrong |= {"ramp"} if "launch" in wrong else set()
         sound = {name: value for name, value in data.items() if name not in wrong}
-        sound = {"id": "unnamed", "demand": {"in_flight": 1}} | sound
+        sound = {"id": "unnamed", "demand": {"at_once": 1}} | sound
         return checked(sound, Service, place)[0]
 
     def _found(self, place: Loc, find: Any, *names: Any) -> Any:
@@ -282,10 +282,14 @@ class _Reading:
         for name, usd in prices.usd_per_hour.items():
             place: Loc = ("prices", "usd_per_hour", name)
             instance = self._found(place, self._instance, machine_in(name), "")
-            if instance is not None and instance.id not in candidates:
+            purchase = class_in(name) or policy.purchase
+            if purchase not in PURCHASES:
+                near = did_you_mean(purchase, PURCHASES)
+                text = f"{shown(purchase)!r} is no class. Allowed: {', '.join(PURCHASES)}.{near}"
+                self.problems.append((place, text))
+            elif instance is not None and instance.id not in candidates:
                 self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                purchase = class_in(name) or policy.purchase
                 listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
         return listed
 
@@ -354,7 +358,7 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
         most = numpy.nan_to_num(loads[s], nan=numpy.inf).max(axis=1)
         q = int(most.argmax())
         if most[q] > MOST_DEMAND:
-            unit = "requests at once" if service.demand.at_once else "requests a second"
+            unit = "requests at once" if service.demand.is_at_once else "requests a second"
             yield (
                 ("services", s, "demand"),
                 f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}; "

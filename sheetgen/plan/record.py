@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Lever
-from sheetgen.plan.decisions import Decision, Unserved, kind, owners
+from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost
+from sheetgen.plan.measuring import reasons_to_measure
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -45,8 +48,8 @@ def record_of(findings: Findings) -> Record:
         ],
         "services": list(_services(answer)),
         "supply": list(_supply(answer)),
-        "decisions": [_decision(answer, decision) for decision in findings.decisions],
-        "unserved": [_unserved(answer, gap) for gap in findings.unserved],
+        "decisions": [_as_json(answer, decision) for decision in findings.decisions],
+        "unserved": [_as_json(answer, gap) for gap in findings.unserved],
         "money": list(_money(answer)),
         "owners": list(_owners(answer)),
         "years": list(_years(findings)),
@@ -56,40 +59,12 @@ def record_of(findings: Findings) -> Record:
         "variance": list(findings.last.variance) if findings.last else [],
         "cheaper": [_lever(lever) for lever in findings.cheaper],
         "closing": _closing(findings),
-        "served": [
-            {
-                "quarter": str(plan.quarters[share.quarter]),
-                "limit": share.limit,
-                "service": plan.services[share.service].id,
-                "instance": share.instance,
-                "until": share.until and share.until.isoformat(),
-                "share": plain(share.share),
-                "next_usd": plain(share.next_usd),
-            }
-            for share in findings.served
-        ],
+        "served": [_as_json(answer, share) for share in findings.served],
         "hosted": [
-            {
-                "service": plan.services[hosts.service].id,
-                "hosts": list(hosts.hosts),
-                "usd": hosts.usd,
-                "p50_usd": answer.part_usd(hosts.service, CASE["p50"]),
-                "read_on": hosts.read_on,
-            }
+            _as_json(answer, hosts) | {"p50_usd": answer.part_usd(hosts.service, CASE["p50"])}
             for hosts in findings.hosted
         ],
-        "measure_first": [
-            {
-                "service": plan.services[measured.service].id,
-                "quarter": str(plan.quarters[measured.quarter]),
-                "chance": measured.chance,
-                "instance": measured.instance,
-                "n_instances": measured.n_instances,
-                "purchase": measured.purchase,
-                "usd": measured.usd,
-            }
-            for measured in findings.to_measure
-        ],
+        "measure_first": [_as_json(answer, measured) for measured in findings.to_measure],
         "prices": listed_prices(plan),
         "checks": [
             {"check": check.statement, "ok": check.holds, "found": list(check.against)} for check in findings.checks
@@ -157,6 +132,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     "chance": answer.hardware.speed[s, q, z].chance,
+                    "measure_first": list(reasons_to_measure(answer, s, q)),
                     **_places(answer, s, q, z),
                     "utilization": _utilization(answer, s, q, z),
                     "usd_per_million_tokens": unit_cost(answer, s, q, z),
@@ -204,55 +180,40 @@ def _supply(answer: Answer) -> Iterator[Record]:
                 }
 
 
-def _decision(answer: Answer, decision: Decision) -> Record:
-    return {
-        "what": decision.what,
-        "kind": kind(answer.plan, decision),
-        "instance": decision.instance,
-        "n_instances": plain(decision.n_instances),
-        "purchase": decision.purchase,
-        "owners": owners(answer, decision),
-        "order_by": decision.order_by.isoformat(),
-        "needed_from": decision.needed_from.isoformat(),
-        "usd": plain(decision.usd),
-        "binds_usd": plain(decision.binds_usd),
-        "late": decision.late,
-        "cost_of_waiting_usd": plain(decision.cost_of_waiting_usd),
-        "moving_usd": plain(decision.moving_usd),
-        "about": decision.about or None,
-        "expected_saving_usd": plain(decision.saves_usd),
-        "saving_after_plan_usd": plain(decision.saves_after_usd),
-        "break_even": decision.break_even and vars(decision.break_even),
-        "there_on": decision.there_on and decision.there_on.isoformat(),
-        "cover": decision.cover
-        and {
-            "purchase": decision.cover.purchase,
-            "monthly_usd": decision.cover.month_usd,
-            "there_on": decision.cover.there_on.isoformat(),
-        },
-        "shed": [_unserved(answer, gap) for gap in decision.shed],
-        "or": decision.other and _decision(answer, decision.other),
-    }
+NAMES = {  # of fields, where JSON has others
+    "first": "from",
+    "last": "until",
+    "other": "or",
+    "month_usd": "monthly_usd",
+    "saves_usd": "expected_saving_usd",
+    "saves_after_usd": "saving_after_plan_usd",
+}
+LEFT_OUT = ("machine_months", "missing")  # fields that JSON has not
 
 
-def _unserved(answer: Answer, gap: Unserved) -> Record:
-    return {
-        "quarter": str(answer.plan.quarters[gap.quarter]),
-        "service": answer.plan.services[gap.service].id,
-        "instance": gap.instance,
-        "from": gap.first.isoformat(),
-        "until": gap.last.isoformat(),
-        "share": gap.share,
-        "limit": gap.limit,
-        "or": gap.other
-        and {
-            "instance": gap.other.instance,
-            "purchase": gap.other.purchase,
-            "n_instances": gap.other.n_instances,
-            "there_on": gap.other.there_on.isoformat(),
-            "usd": gap.other.usd,
-        },
-    }
+def _as_json(answer: Answer, part: Any) -> Any:
+    """A part of what was found: services and quarters by their names, days as text."""
+    match part:
+        case None | bool() | str():
+            return part
+        case int() | float():
+            return plain(part)
+        case datetime.date():
+            return part.isoformat()
+        case tuple():
+            return [_as_json(answer, inner) for inner in part]
+    plan, row = answer.plan, Record()
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if field.name == "service":
+            value = plan.services[value].id
+        elif field.name == "quarter":
+            value = str(plan.quarters[value])
+        if field.name not in LEFT_OUT:
+            row[NAMES.get(field.name, field.name)] = _as_json(answer, value)
+    if isinstance(part, Decision):
+        row |= {"kind": kind(plan, part), "owners": owners(answer, part), "about": part.about or None}
+    return row
 
 
 def _money(answer: Answer) -> Iterator[Record]:
@@ -265,6 +226,11 @@ def _money(answer: Answer) -> Iterator[Record]:
             **spent,
             "bound_usd": plain(answer.bound_usd[q]),
             "late_usd": plain(table["late_usd"][q, answer.case]),
+            "by_class_usd": {
+                purchase: plain(usd[q, CASE["p50"]])
+                for purchase, usd in answer.of_classes.items()
+                if usd[q, CASE["p50"]]
+            },
             "committed_usd": plain(table["committed_usd"][q, 0]),
             "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),

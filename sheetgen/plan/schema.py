@@ -23,8 +23,10 @@ from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
 
 if TYPE_CHECKING:
     LeadOf = str
+    BuyOf = str
 else:
     LeadOf = Literal[(*PURCHASES, "owned")]  # of what there is a lead time
+    BuyOf = Literal[(*PURCHASES, "mix")]
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
@@ -197,7 +199,7 @@ class Policy(Entry):
     moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
     move_days: LeadDays = 30
     near_tie_fraction: Share = 0.05
-    buy: PurchaseId | Literal["mix"] = ON_DEMAND
+    buy: BuyOf = ON_DEMAND
     start_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None  # of a machine of the hour, before it is needed
     measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
 
@@ -308,17 +310,20 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 
 
 class Demand(_OneOf):
-    one_of = ("users", "requests", "tokens", "in_flight")
+    one_of = ("users", "requests", "tokens", "at_once")
 
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
     tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
-    in_flight: AmountBand | None = None
+    at_once: AmountBand | None = Field(
+        default=None,
+        validation_alias=AliasChoices("at_once", "in_flight"),  # its old name
+    )
 
     @property
-    def at_once(self) -> bool:
+    def is_at_once(self) -> bool:
         """True where requests at once were stated, not a rate from which they follow."""
-        return self.in_flight is not None or (self.users is not None and self.users.active_fraction is not None)
+        return self.at_once is not None or (self.users is not None and self.users.active_fraction is not None)
 
 
 class Growth(_OneOf):
@@ -428,7 +433,8 @@ def _zone(value: Any) -> str:
     try:
         return zoneinfo.ZoneInfo(value).key
     except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise ValueError("is no time zone. Write one such as Europe/Berlin or UTC") from None
+        near = did_you_mean(str(value), zoneinfo.available_timezones())
+        raise ValueError(f"is no time zone. Write one such as Europe/Berlin or UTC.{near}") from None
 
 
 OF_PROFILE = f"must be one of {', '.join(SHARES)}, or {HOURS_OF_DAY} shares of the day, by the hour from midnight"
@@ -438,7 +444,7 @@ def _profile(value: Any) -> Any:
     """Raises ValueError for what is no profile."""
     numbers = isinstance(value, (list, tuple)) and len(value) == HOURS_OF_DAY and all(map(_is_number, value))
     if not numbers and not (isinstance(value, str) and value in SHARES):
-        raise ValueError(OF_PROFILE)
+        raise ValueError(f"{OF_PROFILE}.{did_you_mean(str(value), SHARES)}")
     if numbers and (min(value) < 0 or not max(value) > 0):
         raise ValueError("has shares below 0, or none above it")
     return tuple(map(float, value)) if numbers else value

@@ -115,7 +115,7 @@ def _changing(answer: Answer, quarters: Sequence[int], parts_of: Callable[[int],
 
 def _load(answer: Answer, s: int) -> Text:
     """Requests a second, or at once where those were stated, of the first and the last quarter."""
-    at_once = answer.plan.services[s].demand.at_once
+    at_once = answer.plan.services[s].demand.is_at_once
     loads = answer.services["concurrent_requests" if at_once else "requests_per_second"]
     quarters = answer.quarters_of(s)
     parts: dict[str, tuple[Text, int]] = {}

@@ -115,7 +115,7 @@ class Type:
 def _read(stated: Demand) -> dict[str, Any]:
     """The amounts that the demand follows from, by field."""
     amount = stated.users or stated.requests or stated.tokens
-    return {"in_flight": stated.in_flight} if amount is None else amount.read
+    return {"at_once": stated.at_once} if amount is None else amount.read
 
 
 def bands_of(stated: Demand) -> dict[str, Amounts]:
@@ -131,8 +131,8 @@ def numbers_of(stated: Demand) -> dict[str, float]:
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
     """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
     bands' p50, its other numbers and the constants."""
-    if "in_flight" in quantities:
-        return quantities["in_flight"]
+    if "at_once" in quantities:
+        return quantities["at_once"]
     if "active_fraction" in quantities:
         return quantities["people"] * quantities["active_fraction"]
     if "peak_per_second" in quantities:
@@ -238,7 +238,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "stated_demand": at_p50,
         "stated_spread_below": below,
         "stated_spread_above": above,
-        "is_rate": numpy.array([float(not service.demand.at_once) for service in plan.services]),
+        "is_rate": numpy.array([float(not service.demand.is_at_once) for service in plan.services]),
         "counts_people": numpy.array([float(service.demand.users is not None) for service in plan.services]),
         "survive": numpy.array([float(words.index(redundancy.survive)) for redundancy in lost]),
         "zones": numpy.array([float(redundancy.zones) for redundancy in lost]),
@@ -469,9 +469,17 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
     for name, column in columns.items():
         grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    for name, which in (("late_ordered", "before"), ("late_beyond_quota", "beyond")):
+    of_parts = (
+        ("late_ordered", "before", "late"),
+        ("late_beyond_quota", "beyond", "late"),
+        ("cover_beyond_usd", "beyond", "cover_usd"),
+    )
+    for name, which, of_part in of_parts:
         late = [
-            sum((part.late for of_part, part in of_type if of_part is getattr(way, which)), numpy.zeros(gaps[0].shape))
+            sum(
+                (getattr(part, of_part) for of_way, part in of_type if of_way is getattr(way, which)),
+                numpy.zeros(gaps[0].shape),
+            )
             for way, of_type in zip(buyings, parts, strict=True)
         ]
         grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})

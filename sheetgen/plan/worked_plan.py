@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -202,7 +203,7 @@ class Answer:
         means = numpy.array(self.plan.week.mean_over_peak)
         for s, service in enumerate(self.plan.services):
             amount = service.demand.users or service.demand.requests or service.demand.tokens
-            if amount is not None and not service.demand.at_once:
+            if amount is not None and not service.demand.is_at_once:
                 by_hour = service.profile is not None
                 means[s] = (
                     means[s] / amount.burst_factor
@@ -301,6 +302,23 @@ class Answer:
         }
         shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
         return usd_of | {None: numpy.round(shared, A_TRACE) + 0.0}  # sums leave a trace that is no money
+
+    @cached_property
+    def of_classes(self) -> dict[str, Array]:
+        """By purchase class the cost of what is bought and of what covers late orders, by quarter and quantile."""
+        usd = defaultdict[str, Array](lambda: numpy.zeros(self.money["late_usd"].shape))
+        names = ("bought_usd", "base_usd", "cover_usd", "cover_beyond_usd")
+        bought, of_base, covers, beyond = (self.grid.spread(name, OF_TYPE) for name in names)
+        for t, machine in enumerate(self.types):
+            way = machine.buying
+            usd[way.purchase] += bought[t] - of_base[t]
+            for part, cover_usd in ((way, covers[t] - beyond[t]), (way.beyond, beyond[t])):
+                for q, cover in enumerate(part.covers if part else ()):
+                    if cover is not None:
+                        usd[cover.purchase][q] += cover_usd[q]
+        for base in self.plan.base:
+            usd[base.purchase][base.runs(len(self.plan.quarters))] += base.count * base.month_usd * MONTHS_IN_A_QUARTER
+        return usd
 
     @property
     def largest(self) -> list[int]:

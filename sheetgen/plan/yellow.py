@@ -49,7 +49,7 @@ OF_PRICES: tuple[Row, ...] = (
     ("Hours run", "hours_per_month", Kind("number", 1, 744), AS_IT_IS, "a month", "Commitments are paid in all."),
 )  # fmt: skip
 OF_DEMAND: dict[str, tuple[str, str, Kind, Display]] = {
-    "in_flight": ("Requests at once", "requests", AMOUNT, AS_IT_IS),
+    "at_once": ("Requests at once", "requests", AMOUNT, AS_IT_IS),
     "people": ("People", "", AMOUNT, AS_IT_IS),
     "requests_per_user_per_day": ("Requests of each of them a day", "requests", AMOUNT, AS_IT_IS),
     "active_fraction": ("Share of them that is active", "", SHARE_ABOVE_0, EXACT_PERCENT),
@@ -206,12 +206,13 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
     section = f"{service.id}{f' ({service.owner})' if service.owner else ''}"
     stem, stated = f"service_{s + 1}_", service.demand
     base: Loc = ("services", s)
-    key = next(name for name in ("users", "requests", "tokens", "in_flight") if getattr(stated, name) is not None)
+    written = plan.data["services"][s]["demand"]  # where requests at once may have their old name
+    key = next(name for name, value in written.items() if value is not None)
     of_demand: Loc = (*base, "demand", key)
     for name, band in bands_of(stated).items():
         label, unit, kind, display = OF_DEMAND[name]
         label = f"{key.capitalize()}: {label.lower()}" if key in ("requests", "tokens") else label
-        place = of_demand if key == "in_flight" else (*of_demand, name)
+        place = of_demand if name == "at_once" else (*of_demand, name)
         yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
     for name, value in numbers_of(stated).items():
         if service.profile is not None and name == "peak_hour_share":

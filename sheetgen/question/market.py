@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -146,6 +147,11 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 
     Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
     """
+    return _selected(catalog, _RunsOn.of(engine), filters)
+
+
+@functools.lru_cache(16)  # the services of a plan ask for the same machines
+def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters) -> Selected:
     asked = _Asked.of(catalog, engine, filters)
     kept, left_out = asked.select(asked.is_by_provider)
     if not kept:
@@ -163,7 +169,9 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
     """True where an instance that these filters allow is sold in their purchase class."""
-    return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
+    return any(
+        _offered(row, filters.purchase) for row, _ in _Asked.of(catalog, _RunsOn.of(engine), filters).takes_part()
+    )
 
 
 class OfMarket(NamedTuple):
@@ -181,7 +189,7 @@ class OfMarket(NamedTuple):
 def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
     """The instances that may be rented, of each provider apart: a rule that holds for all providers holds for some of
     them."""
-    asked = _Asked.of(catalog, engine, filters)
+    asked = _Asked.of(catalog, _RunsOn.of(engine), filters)
     kept, _ = asked.select(asked.is_by_provider)
     whole = () if filters.instances else asked.select(_is_whole)[0]
     by_vendor, by_gpu = asked.of_other_vendors(), asked.of_other_gpus()
@@ -203,6 +211,11 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     vendors at the same providers, instances with the same GPUs of the clouds that take part by default and of other
     providers, and other GPUs where some were named. Of providers that were not named only whole instances at list
     prices."""
+    return _not_asked(catalog, _RunsOn.of(engine), filters)
+
+
+@functools.lru_cache(16)
+def _not_asked(catalog: Catalog, engine: _RunsOn, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
     asked = _Asked.of(catalog, engine, filters)
     by_cloud, by_provider = list[Candidate](), list[Candidate]()
     if not filters.instances:
@@ -217,13 +230,24 @@ def _is_whole(row: Instance) -> bool:
     return row.is_whole and row.offer == "list"
 
 
+class _RunsOn(NamedTuple):
+    """An engine, as far as candidates hang on it."""
+
+    name: str
+    vendors: tuple[str, ...]
+
+    @classmethod
+    def of(cls, engine: Engine) -> _RunsOn:
+        return cls(engine.name, tuple(engine.vendors))
+
+
 @dataclass(frozen=True)
 class _Asked:
     """Filters with their names resolved; `explicit` where GPUs or instances were named: those then take part as they
     are, whoever made them."""
 
     catalog: Catalog
-    engine: Engine
+    engine: _RunsOn
     filters: Filters
     providers: tuple[str, ...]
     vendors: tuple[str, ...]
@@ -234,7 +258,7 @@ class _Asked:
     doubted: Mapping[tuple[str, str], str]  # by instance and class an implausible price that takes no part, and why
 
     @classmethod
-    def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
+    def of(cls, catalog: Catalog, engine: _RunsOn, filters: Filters) -> _Asked:
         """Raises ScenarioError for a name that is in no catalog."""
         every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))

@@ -58,7 +58,7 @@ def test_every_command_says_what_it_used(run: Run, here: Path) -> None:
 
 def test_a_plan_carries_its_measured_points(run: Run, here: Path) -> None:
     (here / "result.json").write_text((RESULTS / "vllm-minimax-m2.5.json").read_text())
-    service = "{id: chat, demand: {in_flight: 40}, model: minimax-m2.5, request: {context_tokens: 2k}"
+    service = "{id: chat, demand: {at_once: 40}, model: minimax-m2.5, request: {context_tokens: 2k}"
     engine = "engine: {measured: ['result.json,gpu=h100,tp=8']}}"
     (here / "plan.yaml").write_text(
         f"plan: {{start: 2027-Q1, quarters: 1, as_of: 2026-11-20}}\nservices: [{service}, {engine}]\n"
@@ -81,7 +81,7 @@ def test_a_plan_says_what_it_did_not_use(run: Run, here: Path) -> None:
     (here / "plan.yaml").write_text(
         "plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-20}\n"
         f"policy: {{measured: ['{log},gpu=a100', '{unsteady}']}}\n"
-        "services: [{id: chat, demand: {in_flight: 40}, model: 8b, request: {context_tokens: 2k}}]\n"
+        "services: [{id: chat, demand: {at_once: 40}, model: 8b, request: {context_tokens: 2k}}]\n"
     )
     asked = ("plan", "plan.yaml", "--format", "json,md", "--out", ".", "--measured", f"{other},gpu=l40s")
     text = " ".join(run(*asked).output.split())

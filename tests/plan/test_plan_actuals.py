@@ -191,6 +191,31 @@ quarter,service,instance,purchase,usd
     assert not_in_plan(planned, found) == ["chatt"]
 
 
+def test_a_mix_is_compared_by_the_classes_that_it_buys(tmp_path: Path) -> None:
+    """Its part of the money stood under `mix`, a class that no invoice has."""
+    of_quarter = PLANNED["money"][0] | {"by_class_usd": {"reserved-1yr": 3600, "on-demand": 1800, "spot": 900}}
+    planned = PLANNED | {"money": [of_quarter], "inputs": {"policy": {"buy": "mix"}}}
+    own = """\
+quarter,purchase,usd
+2027-Q1,committed,2700
+2027-Q1,reserved-1yr,3500
+2027-Q1,on-demand,2000
+"""
+    focus = """\
+ChargePeriodStart,ChargePeriodEnd,EffectiveCost,CommitmentDiscountStatus
+2027-01-01,2027-04-01,6200,Used
+2027-01-01,2027-04-01,2000,
+"""
+
+    def classes(text: str) -> dict[str, tuple[float, float]]:
+        parts = variance(planned, read_actuals(write(tmp_path, text)))
+        return {one["name"]: (one["planned_usd"], one["actual_usd"]) for one in parts if one["by"] == "purchase"}
+
+    told = {"on-demand": (1800, 2000), "spot": (900, 0)}
+    assert classes(own) == {"committed": (2700, 2700), "reserved-1yr": (3600, 3500), **told}
+    assert classes(focus) == {"committed": (6300, 6200), **told}
+
+
 def test_charges_of_a_month_cover_it(tmp_path: Path) -> None:
     text = "BillingPeriodStart,EffectiveCost\n2027-01-01,5\n2027-02-01,5\n"
     assert [(one["days"], one["of_days"]) for one in by_quarter(read_actuals(write(tmp_path, text)))] == [(59, 90)]

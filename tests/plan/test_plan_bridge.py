@@ -138,7 +138,7 @@ def test_one_change_is_all_of_the_difference() -> None:
 
 def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
     """The same demand, written a quarter later as it has grown by then: nothing but the calendar changed."""
-    service = {"id": "one", "demand": {"in_flight": 100}, "growth": 0.5, "model": "8b"}
+    service = {"id": "one", "demand": {"at_once": 100}, "growth": 0.5, "model": "8b"}
     data = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [service]}
     later = {
         "plan": {"start": "2027-Q2", "quarters": 2, "as_of": "2026-11-26"},
@@ -163,7 +163,7 @@ def test_a_start_that_moves_a_quarter_ends_at_the_plan() -> None:
     """The same file a quarter later says 400 for 2027-Q2, for which the last plan had 600. By hand, 400 take three
     machines, 600 five and 900 seven: 3 + 5 in both plans, 3 + 3 of the old calendar and the new demand, 5 + 7 the other
     way round. It ended at 12 machine-quarters, all of it the calendar's, although the plan has 8."""
-    service = {"id": "one", "demand": {"in_flight": 400}, "growth": 0.5, **on("NC40ads")}
+    service = {"id": "one", "demand": {"at_once": 400}, "growth": 0.5, **on("NC40ads")}
     old, new = (
         plan({"plan": {"start": start, "quarters": 2, "as_of": as_of}, "services": [service]})
         for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"))
@@ -178,10 +178,10 @@ def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:
     """Three machines more of one service in four quarters, and two of the other for a quarter less; it was all
     "users"."""
     head = {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}
-    chat = {"id": "chat", "demand": {"in_flight": 400}, **on("NC40ads")}
-    agents = {"id": "agents", "demand": {"in_flight": 400}, "launch": "2027-Q2", **on("NC80adis")}
+    chat = {"id": "chat", "demand": {"at_once": 400}, **on("NC40ads")}
+    agents = {"id": "agents", "demand": {"at_once": 400}, "launch": "2027-Q2", **on("NC80adis")}
     old = plan({"plan": head, "services": [chat, agents]})
-    new = plan({"plan": head, "services": [chat | {"demand": {"in_flight": 800}}, agents | {"launch": "2027-Q3"}]})
+    new = plan({"plan": head, "services": [chat | {"demand": {"at_once": 800}}, agents | {"launch": "2027-Q3"}]})
     found, *_ = since(old, new)
     assert found.of_services == {
         ("users", "chat"): pytest.approx(3 * 4 * NC40),
@@ -192,8 +192,8 @@ def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:
 def test_a_service_that_shares_machines_has_the_part_of_its_own_change() -> None:
     """One more user base on machines that another fills: the other's bill changes too, and not because of itself."""
     head = {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}
-    services = [{"id": name, "demand": {"in_flight": 70}, **on("NC40ads")} for name in ("a", "b")]
-    more = [services[0] | {"demand": {"in_flight": 300}}, services[1]]
+    services = [{"id": name, "demand": {"at_once": 70}, **on("NC40ads")} for name in ("a", "b")]
+    more = [services[0] | {"demand": {"at_once": 300}}, services[1]]
     found, said, now = since(*(plan({"plan": head, "services": one}) for one in (services, more)))
     assert found.of_services == {("users", "a"): pytest.approx(now - said, abs=0.01)} and now > said
 

@@ -29,11 +29,11 @@ OLD = """\
 plan: {name: NAME, start: 2027-Q1, quarters: 2, as_of: 2026-11-26, approver: vp}
 budget: {2027-Q1: 1000}
 services:
-  - {id: chat, demand: {in_flight: 100}, model: 8b, growth: 0.1}
-  - {id: rag, demand: {in_flight: 40}, model: 70b}
+  - {id: chat, demand: {at_once: 100}, model: 8b, growth: 0.1}
+  - {id: rag, demand: {at_once: 40}, model: 70b}
 """.replace("NAME", "Serving plan")
 NEW = (
-    OLD.replace("in_flight: 100", "in_flight: 400")
+    OLD.replace("at_once: 100", "at_once: 400")
     .replace("as_of: 2026-11-26", "as_of: 2026-11-27")
     .replace("budget: {2027-Q1: 1000}", "prices: {discount_fraction: 0.1}")
     .replace("{id: rag, ", "{id: code, ")

@@ -43,7 +43,7 @@ def stated(services: list[dict[str, Any]], quarters: int = 1, start: str = "2027
 
 
 def service(name: str, **more: Any) -> dict[str, Any]:
-    return {"id": name, "demand": {"in_flight": 8}, "model": "8b", **more}
+    return {"id": name, "demand": {"at_once": 8}, "model": "8b", **more}
 
 
 def by_hour(plan: Plan, s: int, q: int = 0) -> Any:
@@ -182,7 +182,7 @@ ONLY = {"allowed": {"instances": [KIND]}}
 LOADS: tuple[dict[str, Any], ...] = (
     {"requests": 12},
     {"requests": {"per_day": 400_000}},
-    {"in_flight": 150},
+    {"at_once": 150},
     {"users": {"people": 3000, "active_fraction": 0.05}},
     {"tokens": {"per_day": 2e8, "of": "output"}},
 )
@@ -221,7 +221,7 @@ def test_three_services_in_three_time_zones_by_hand() -> None:
     next day (11 ahead in its summer). Berlin and New York meet from 14 to 16, others never."""
     day = {"profile": NINE_TO_FIVE, "working_days": ["mon", "tue", "wed", "thu", "fri"], "model": "8b"}
     zones = {"us": "America/New_York", "eu": "Europe/Berlin", "au": "Australia/Sydney"}
-    services = [{"id": name, "demand": {"in_flight": 1000}, "time_zone": zone, **day} for name, zone in zones.items()]
+    services = [{"id": name, "demand": {"at_once": 1000}, "time_zone": zone, **day} for name, zone in zones.items()]
     alone = worked(services[:1], policy={"start_minutes": 0})
     (peak,) = alone.supply["needed_instances"][0, :, 1]
     month = alone.types[0].month_usd
@@ -240,8 +240,8 @@ def test_three_services_in_three_time_zones_by_hand() -> None:
 
 def test_a_night_batch_fills_the_valley_of_what_is_committed() -> None:
     """Where machines are there anyway the batch takes none of its own, and costs nothing; by day it would."""
-    chat = {"id": "chat", "demand": {"in_flight": 300}, "model": "8b", "profile": "business"}
-    batch = {"id": "batch", "demand": {"in_flight": 200}, "model": "8b"}
+    chat = {"id": "chat", "demand": {"at_once": 300}, "model": "8b", "profile": "business"}
+    batch = {"id": "batch", "demand": {"at_once": 200}, "model": "8b"}
     n = int(worked([chat]).supply["needed_instances"][0, 0, 1])
     there = {"id": "c", "type": KIND, "count": n, "until": "2027-12-31", "usd_per_hour": 4}
     supply = {**ONLY, "committed": [there]}
@@ -287,7 +287,7 @@ def with_demand(services: list[dict[str, Any]], factor: float) -> list[dict[str,
     def more(demand: Any) -> Any:
         if not isinstance(demand, dict):
             return demand * factor
-        amounts = ("requests", "per_day", "in_flight", "people", "tokens")
+        amounts = ("requests", "per_day", "at_once", "people", "tokens")
         return {key: more(value) if key in amounts else value for key, value in demand.items()}
 
     return [{**one, "demand": more(one["demand"])} for one in services]
@@ -364,6 +364,9 @@ def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
     of_services = [one["monthly_usd"] for one in known["services"] if one["quantile"] == "p90"]
     assert [shown["Services", f"S{5 + i}"] for i in range(len(of_services))] == pytest.approx(of_services)
     assert sum(one["base"] for one in known["supply"]) > 0 if buy == "mix" else known["cheaper"]
+    for money in known["money"]:
+        assert math.fsum(money["by_class_usd"].values()) == pytest.approx(money["p50_usd"])
+        assert ("mix" not in money["by_class_usd"]) and len(money["by_class_usd"]) == (2 if buy == "mix" else 1)
     # Orders, and what is paid anyway, are the money.
     orders = sum(one["usd"] for one in known["decisions"] if one["what"] == "order")
     assert orders == pytest.approx(sum(one["p90_usd"] for one in known["money"]))
@@ -373,7 +376,7 @@ def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
 
 def test_the_bridge_ends_at_a_plan_with_hours() -> None:
     """A day is of the users, and a mix of the classes; together they are all that changed, to the cent."""
-    services = [service("chat", demand={"in_flight": 900}), service("night", demand={"in_flight": 300})]
+    services = [service("chat", demand={"at_once": 900}), service("night", demand={"at_once": 300})]
     days = [one | {"profile": "business" if one["id"] == "chat" else "night"} for one in services]
     old, new = stated(services, 4, supply=ONLY), stated(days, 4, supply=ONLY, policy={"buy": "mix"})
     now, last = (math.fsum(usd(solved_plan(plan, timed=False))) for plan in (new, old))
@@ -385,7 +388,7 @@ def test_the_bridge_ends_at_a_plan_with_hours() -> None:
 def test_floors_of_the_day_and_of_the_night_share_machines() -> None:
     """By day sixteen GPUs for the one, by night sixteen for the other: two machines of eight, not four. In Berlin's
     hours, one ahead in winter, both run in one hour, and neither in another."""
-    chat = service("chat", demand={"in_flight": 4}, floor_replicas=16, profile=[0] * 8 + [1] * 16)
+    chat = service("chat", demand={"at_once": 4}, floor_replicas=16, profile=[0] * 8 + [1] * 16)
     batch = chat | {"id": "batch", "profile": [1] * 8 + [0] * 16}
     only = {"allowed": {"instances": ["aws/p5.48xlarge"]}}
     both = worked([chat, batch], supply=only)

@@ -203,7 +203,7 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
             {
                 "id": f"more-{n}",
                 "like": "support-chat",
-                "demand": {"in_flight": 40 + 30 * n},
+                "demand": {"at_once": 40 + 30 * n},
                 "growth": {"per_quarter": 0.2},
             }
         )
@@ -280,7 +280,7 @@ def test_each_service_has_a_row() -> None:
 def test_eight_services_have_five_pages_at_most(paper: str) -> None:
     data = deepcopy(DATA)
     for i, model in enumerate(("8b", "70b", "gpt-oss-120b", "8b")):
-        data["services"].append({"id": f"more-{i}", "owner": f"team-{i}", "demand": {"in_flight": 30}, "model": model})
+        data["services"].append({"id": f"more-{i}", "owner": f"team-{i}", "demand": {"at_once": 30}, "model": model})
     drawn = lay_out(plan_page(findings(solved_plan(plan(data))), paper), TEMPLATES)
     assert drawn.is_whole and len(drawn.document.pages) <= 5
 
@@ -445,10 +445,19 @@ def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkey
     assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]
 
 
+def test_the_mail_names_first_what_the_first_page_does() -> None:
+    page = plan_page(example())
+    shown = page.first[0].table
+    assert shown is not None
+    said = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
+    assert [words.partition(" by 20")[0] for words in said] == [str(row[1]) for row in shown.rows[:2]]
+    assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
+
+
 def test_nothing_to_sign_now_is_a_whole_sentence(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     head = "plan: {start: 2028-Q1, quarters: 1, as_of: 2026-11-30}\n"
-    file.write_text(f"{head}services: [{{id: a, demand: {{in_flight: 8}}, model: 8b}}]\n")
+    file.write_text(f"{head}services: [{{id: a, demand: {{at_once: 8}}, model: 8b}}]\n")
     made = CliRunner().invoke(main, ["plan", str(file), "--out", str(tmp_path), "--format", "md"])
     assert made.exit_code == 0, made.output
     text = (tmp_path / "capacity-plan.md").read_text()

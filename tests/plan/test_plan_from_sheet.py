@@ -95,10 +95,10 @@ PLAN: dict[str, Any] = {
     "policy": {"approval_days": 30},
     "supply": {"allowed": {"instances": [NC40], "exclude": ["spot"]}},
     "services": [
-        {"id": "one", "demand": {"in_flight": 400}, "model": "8b", "growth": 0.5},
-        {"id": "two", "demand": {"in_flight": 145}, "model": "8b", "growth": {"series": [1, 2, 3, 4]}},
-        {"id": "three", "demand": {"in_flight": 145}, "model": "8b", "growth": {"steps": {"2027-Q2": 2, "2027-Q4": 3}}},
-        {"id": "four", "demand": {"in_flight": 145}, "model": "8b", "retire": "2027-Q2"},
+        {"id": "one", "demand": {"at_once": 400}, "model": "8b", "growth": 0.5},
+        {"id": "two", "demand": {"at_once": 145}, "model": "8b", "growth": {"series": [1, 2, 3, 4]}},
+        {"id": "three", "demand": {"at_once": 145}, "model": "8b", "growth": {"steps": {"2027-Q2": 2, "2027-Q4": 3}}},
+        {"id": "four", "demand": {"at_once": 145}, "model": "8b", "retire": "2027-Q2"},
     ],
     "budget": {"2027-Q1": 100000, "2027-Q2": 150000},
 }

@@ -231,7 +231,7 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
         low = dice.choice((20, 200, 900))
         one: dict[str, Any] = {
             "id": name,
-            "demand": {"in_flight": {"p10": low, "p50": low * 1.3, "p90": low * 2}},
+            "demand": {"at_once": {"p10": low, "p50": low * 1.3, "p90": low * 2}},
             "model": dice.choice(["8b", "gpt-oss-20b"]),
             "growth": dice.choice((0, 0.2, -0.2)),
             "floor_replicas": dice.randint(1, 3),

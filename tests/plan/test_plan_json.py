@@ -62,7 +62,7 @@ def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
                     {
                         "plan": {"start": "2027-Q1", "quarters": 1},
                         "supply": {"allowed": {"gpus": ["l4"]}},
-                        "services": [{"id": "a", "demand": {"in_flight": 4}, "model": "deepseek-v3"}],
+                        "services": [{"id": "a", "demand": {"at_once": 4}, "model": "deepseek-v3"}],
                     }
                 )
             )
@@ -110,6 +110,9 @@ def test_years_and_owners(found: dict[str, Any]) -> None:
         "legacy-rag": "ml-platform",
     }
     assert all(one["owners"] for one in found["decisions"])
+    for one in found["money"]:
+        paid_anyway = one["committed_usd"] + one["owned_usd"]
+        assert math.fsum(one["by_class_usd"].values()) == pytest.approx(one["p50_usd"] - paid_anyway)
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ def test_fifty_services_over_twelve_quarters() -> None:
             "model": MODELS[i % len(MODELS)],
             "growth": {"per_quarter": {"p10": 0, "p50": 0.1, "p90": 0.2}},
             "request": {"input_tokens": 1000 + 50 * i, "output_tokens": 300 + i},
-            "demand": {"requests": {"p10": 1, "p50": 3 + i % 5, "p90": 12}} if i % 2 else {"in_flight": 60 + i},
+            "demand": {"requests": {"p10": 1, "p50": 3 + i % 5, "p90": 12}} if i % 2 else {"at_once": 60 + i},
         }
         for i in range(50)
     ]

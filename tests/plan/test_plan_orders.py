@@ -25,7 +25,7 @@ from sheetgen.plan.solve_plan import solved_plan
 CATALOG = Catalog()
 NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
-SERVICE = {"id": "one", "demand": {"in_flight": 400}, "model": "8b"}  # three machines
+SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
 
 
 def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     assert of_all(found, "bound_usd") == pytest.approx([12 * first, 4 * second, 0, 0, 4 * fifth, 4 * sixth])
 
 
-PAIR = [SERVICE | {"id": "batch", "demand": {"in_flight": 200}, "priority": 2}, SERVICE | {"id": "chat", "tier": 1}]
+PAIR = [SERVICE | {"id": "batch", "demand": {"at_once": 200}, "priority": 2}, SERVICE | {"id": "chat", "tier": 1}]
 LATE = {"lead_time_days": {"on-demand": 60}}
 
 
@@ -147,7 +147,7 @@ def test_who_waits_in_an_hour_that_is_not_the_busiest() -> None:
     night = [0.0 if 8 <= hour < 20 else 1.0 for hour in range(24)]
     batch, chat = PAIR
     services = [
-        batch | {"demand": {"in_flight": 700}, "profile": night},
+        batch | {"demand": {"at_once": 700}, "profile": night},
         chat | {"profile": [1.0 - share for share in night]},
     ]
     found = solved(services, supply=committed(2), policy={"approval_days": 21})
@@ -172,7 +172,7 @@ def test_on_demand_covers_from_the_day_on_which_it_can_be_there() -> None:
 
 def test_nobody_orders_for_days_before_an_order_can_be_there() -> None:
     """Five machines for a quarter in which none can be there, two afterwards: two are ordered."""
-    falling = SERVICE | {"demand": {"in_flight": 700}, "growth": {"steps": {"2027-Q2": 0.4}}}
+    falling = SERVICE | {"demand": {"at_once": 700}, "growth": {"steps": {"2027-Q2": 0.4}}}
     found = solved([falling], supply={"lead_time_days": {"on-demand": 126}})  # there on 1 April
     orders = [(one["n_instances"], one["needed_from"]) for one in found["decisions"] if one["what"] == "order"]
     assert orders == [(2, "2027-01-01")] and {one["what"] for one in found["decisions"]} == {"order"}
@@ -249,7 +249,7 @@ def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
     types = ("aws/g6e.12xlarge", "aws/p4d.24xlarge")
     steps = {"2027-Q2": 0.5, "2027-Q3": 3}, {"2027-Q2": 0.5, "2027-Q3": 0.3}
     services = [
-        {"id": model, "demand": {"in_flight": 40}, "model": model, "growth": {"steps": one}}
+        {"id": model, "demand": {"at_once": 40}, "model": model, "growth": {"steps": one}}
         for model, one in zip(("gpt-oss-120b", "llama-3.1-70b"), steps, strict=True)
     ]
 
@@ -329,11 +329,11 @@ def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
 
 def test_machines_of_a_decision_are_whole_ones() -> None:
     """Also of a move to machines that services share, and of a pool that is no whole number of machines."""
-    chat = {"id": "chat", "demand": {"in_flight": 20}, "request": {"context_tokens": 8192}}
+    chat = {"id": "chat", "demand": {"at_once": 20}, "request": {"context_tokens": 8192}}
     models = [{"id": "8b"}, {"from": "2027-Q2", "id": "70b"}]
     services = [
         chat | {"model": models},
-        {"id": "rag", "launch": "2027-Q2", "demand": {"in_flight": 30}, "model": "70b"},
+        {"id": "rag", "launch": "2027-Q2", "demand": {"at_once": 30}, "model": "70b"},
     ]
     allowed = {"instances": ["aws/g6e.xlarge", "aws/p5.48xlarge"]}
     found = solved(services, supply={"allowed": allowed})
@@ -341,7 +341,7 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
     share = next(one["n_instances"] for one in found["services"] if one["id"] == "chat" and one["quarter"] == "2027-Q2")
     assert 0 < share < 1 and move["n_instances"] == 1
     pool = {"id": "o", "gpu": "h100", "count": 12, "until": "2027-03-31"}
-    rag = {"id": "rag", "demand": {"in_flight": 30}, "model": "70b"}
+    rag = {"id": "rag", "demand": {"at_once": 30}, "model": "70b"}
     found = solved([rag], supply={"allowed": {"instances": ["aws/p5.48xlarge"]}, "owned": [pool]})
     lines = [*found["decisions"]]
     lines += (one["or"] for one in lines if one["or"])  # and the other ways of those
@@ -369,7 +369,7 @@ def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
     """Both lack all their machines until orders are there; on the other type of machine the load of each takes five, of
     which so many are committed and idle."""
     other = "aws/g6e.xlarge"
-    demand = {"demand": {"in_flight": 150}, "model": "8b"}
+    demand = {"demand": {"at_once": 150}, "model": "8b"}
 
     def shares(count: int, first: str = "chat") -> dict[str, float]:
         one = {"id": "c", "type": other, "count": count, "until": "2027-12-31", "usd_per_hour": 5}
@@ -407,7 +407,7 @@ def test_a_block_of_days_covers_a_late_order() -> None:
             "allowed": {"instances": ["aws/p5en.48xlarge"], **allowed},
             "lead_time_days": {"on-demand": 60, **lead},
         }
-        services = [{"id": "one", "demand": {"in_flight": 400}, "model": "70b"}]
+        services = [{"id": "one", "demand": {"at_once": 400}, "model": "70b"}]
         found[name] = solved(services, 1, supply=supply)
     # Without a stated lead time it was there at once.
     (covered,), (late,), (judged,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
@@ -420,7 +420,7 @@ def test_a_block_of_days_covers_a_late_order() -> None:
 def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -> None:
     """What a plan orders is its commitment's type word for word; of GPUs alone nobody knows how many machines they
     are."""
-    service, allowed = SERVICE | {"model": "llama-3.3-70b", "demand": {"in_flight": 100}}, {"providers": ["verda"]}
+    service, allowed = SERVICE | {"model": "llama-3.3-70b", "demand": {"at_once": 100}}, {"providers": ["verda"]}
     head = {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-28"}
 
     def planned(**supply: Any) -> dict[str, Any]:
@@ -438,7 +438,7 @@ def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -
         planned(committed=[part | {"type": name.rpartition(" x")[0]}])
 
 
-FULL = SERVICE | {"demand": {"in_flight": 16 * 145}}  # sixteen machines
+FULL = SERVICE | {"demand": {"at_once": 16 * 145}}  # sixteen machines
 TEN = {"quota": [{"type": NC40, "limit": 10, "request_lead_days": 21}]}  # raised on 4 January, with 14 days of approval
 
 
@@ -510,7 +510,7 @@ def test_old_prices_are_said() -> None:
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
     nothing. Where a move costs more than it saves, and is stated, nothing is offered."""
-    growing = {"id": "one", "demand": {"in_flight": 20}, "model": "8b", "growth": {"series": [1, 10, 40]}}
+    growing = {"id": "one", "demand": {"at_once": 20}, "model": "8b", "growth": {"series": [1, 10, 40]}}
     supply = {"allowed": {"instances": ["aws/g6.xlarge", "aws/p5.4xlarge", NC40]}}
 
     def offered(**policy: float) -> tuple[float, list[dict[str, Any]]]:
@@ -531,7 +531,7 @@ def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
     """In the quarter that runs: of five machines three were ordered, the last of them there on 15 February; with 30
     days of approval two more are there on 3 March. The three are on no list to sign; of seven that were ordered two are
     given back."""
-    services, policy = [SERVICE | {"demand": {"in_flight": 5 * 145}}], {"approval_days": 30}
+    services, policy = [SERVICE | {"demand": {"at_once": 5 * 145}}], {"approval_days": 30}
     supply = {"ordered": [{"type": NC40, "count": 3, "from": "2027-02-15"}]}
     found = solved(services, 1, supply=supply, policy=policy, as_of="2027-02-01")
     lost = [(one["from"], one["until"], one["share"]) for one in found["unserved"]]

@@ -22,7 +22,7 @@ from sheetgen.plan.tables import commitment_month_usd
 from sheetgen.writers.formats import templates_folder
 
 HEAD = "plan: {start: 2027-Q1, quarters: 4}\n"
-SERVICE = "  - {id: chat, demand: {in_flight: 32}, model: llama-3.1-8b}\n"
+SERVICE = "  - {id: chat, demand: {at_once: 32}, model: llama-3.1-8b}\n"
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +49,14 @@ budget:
   2027-Q1: 200
   2029-Q1: 300
 services:
-  - {id: text-grows, demand: {in_flight: 32}, growth: lots, model: llama-3.1-8b}
-  - {id: disorder, demand: {in_flight: {p10: 5, p50: 3, p90: 9}}, model: llama-3.1-8b}
-  - {id: gone, demand: {in_flight: 3}, growth: {per_quarter: 0.1}, retire: 2027-Q3, model: llama-3.1-8b}
-  - {id: too-late, demand: {in_flight: 3}, launch: 2028-Q1, model: llama-3.1-8b}
-  - {id: a, demand: {in_flight: 3}, like: b}
-  - {id: b, demand: {in_flight: 3}, like: a}
-  - {id: unknown, demand: {in_flight: 3}, model: lama-3.1-8b}
-  - {id: twice, demand: {in_flight: 3, requests: 2}, model: llama-3.1-8b, modell: x}
+  - {id: text-grows, demand: {at_once: 32}, growth: lots, model: llama-3.1-8b}
+  - {id: disorder, demand: {at_once: {p10: 5, p50: 3, p90: 9}}, model: llama-3.1-8b}
+  - {id: gone, demand: {at_once: 3}, growth: {per_quarter: 0.1}, retire: 2027-Q3, model: llama-3.1-8b}
+  - {id: too-late, demand: {at_once: 3}, launch: 2028-Q1, model: llama-3.1-8b}
+  - {id: a, demand: {at_once: 3}, like: b}
+  - {id: b, demand: {at_once: 3}, like: a}
+  - {id: unknown, demand: {at_once: 3}, model: lama-3.1-8b}
+  - {id: twice, demand: {at_once: 3, requests: 2}, model: llama-3.1-8b, modell: x}
 supply:
   committed: [{id: c, type: aws/p5.48xlarg, count: 1, until: 2027-06-30}]
 """
@@ -88,14 +88,14 @@ supply:
         ("16", "Did you mean aws/p5.48xlarge?"),
     ):
         assert words in said[line], line
-    assert any("has requests and in_flight" in x for x in found)
+    assert any("has requests and at_once" in x for x in found)
     assert any("unknown field modell" in x for x in found)
 
 
 def test_many_services_with_three_faults_each(tmp_path: Path, catalog: Catalog) -> None:
     """All of them in one run; a band out of order hid what else was wrong with its service."""
     band = "{{p10: 5, p50: 3, p90: 9}}"
-    one = f"  - {{{{id: s{{}}, demand: {{{{in_flight: {band}}}}}, launch: 2029-Q1, model: lama-3.1-8b}}}}\n"
+    one = f"  - {{{{id: s{{}}, demand: {{{{at_once: {band}}}}}, launch: 2029-Q1, model: lama-3.1-8b}}}}\n"
     n = amount(40, 200)
     found = problems(HEAD + "services:\n" + "".join(map(one.format, range(n))), tmp_path, catalog)
     assert len(found) == 3 * n
@@ -110,8 +110,8 @@ def test_a_fault_of_one_entry_hides_none_of_another(tmp_path: Path, catalog: Cat
         HEAD
         + """\
 services:
-  - {id: '=HYPERLINK(1)', demand: {in_flight: 3}, model: '=1+1'}
-  - {id: <script>, demand: {in_flight: 3}, model: llama-3.1-8b}
+  - {id: '=HYPERLINK(1)', demand: {at_once: 3}, model: '=1+1'}
+  - {id: <script>, demand: {at_once: 3}, model: llama-3.1-8b}
 supply:
   committed:
     - {id: c, type: aws/p5.48xlarg, count: 1, until: 2027-06-30}
@@ -128,7 +128,7 @@ supply:
     "service",
     [
         "demand: {users: {dau: 1e12, sessions_per_user_day: 1e12, requests_per_session: 1e12}}",
-        "demand: {in_flight: 3}, growth: {per_quarter: {p10: 0, p50: 1, p90: 100}}",
+        "demand: {at_once: 3}, growth: {per_quarter: {p10: 0, p50: 1, p90: 100}}",
     ],
 )
 def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -> None:
@@ -137,8 +137,17 @@ def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -
     assert found.startswith("3: comes to ") and "1,000,000,000,000 are the most" in found
 
 
+def test_requests_at_once_have_an_old_name(tmp_path: Path, catalog: Catalog) -> None:
+    demands = []
+    for name in ("at_once", "in_flight"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(f"{HEAD}services:\n{SERVICE.replace('at_once', name)}")
+        demands.append(read_plan(path, catalog).services[0].demand)
+    assert demands[0] == demands[1] and demands[0].at_once is not None
+
+
 def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
-    one = "  - {{id: s{}, demand: {{in_flight: 3}}, model: llama-3.1-8b}}\n"
+    one = "  - {{id: s{}, demand: {{at_once: 3}}, model: llama-3.1-8b}}\n"
     assert problems(HEAD + "services:\n" + "".join(map(one.format, range(200))), tmp_path, catalog) == []
 
 
@@ -146,47 +155,57 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
     ("more", "words"),
     [
         ("budget: {2027-Q5: 3}\n", "is no quarter. Write one such as 2027-Q1"),
-        ("policy: {headroom: 0.1}\n", "Did you mean headroom_fraction?"),
+        ("policy: {headroom: 0.1}\n", "Did you mean headroom_fraction? Known: approval_days, buy, "),
+        ("policy: {buy: reserved}\n", "capacity-block, mix. Did you mean reserved-"),
+        ("prices: {usd_per_hour: {aws/p5.48xlarge (spt): 50}}\n", "'spt' is no class. Allowed: on-demand, "),
+        ("servces: 3\n", "Did you mean services? Known: plan, policy, supply, prices, budget, services."),
         ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
         ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
         ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
         ("supply: {owned: [{id: o, gpu: h100, count: 12, gpus_per_machine: 8}]}\n", "no whole machines of 8"),
         ("supply: {quota: [{type: azure/Standard_ND128isr_GB300_v6, limit: 4}]}\n", "has no price in the catalogs"),
         (
-            "  - {id: x, demand: {in_flight: 3}, like: chat, request: {input_tokens: 500, output_tokens: 0}}\n",
+            "  - {id: x, demand: {at_once: 3}, like: chat, request: {input_tokens: 500, output_tokens: 0}}\n",
             "as for embeddings, write 1",
         ),
-        ("  - {id: chat, demand: {in_flight: 3}, model: llama-3.1-8b}\n", "service chat stands twice"),
-        ("  - {id: x, demand: {in_flight: 3}}\n", "service x has no model"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chap}\n", "Did you mean chat?"),
+        ("  - {id: chat, demand: {at_once: 3}, model: llama-3.1-8b}\n", "service chat stands twice"),
+        ("  - {id: x, demand: {at_once: 3}}\n", "service x has no model"),
+        ("  - {id: x, demand: {at_once: 3}, like: chap}\n", "Did you mean chat?"),
         ("prices: {usd_per_hour: {aws/p5.49xlarge: 50}}\n", "p5.49xlarge"),
         ("prices: {usd_per_hour: {aws/p5.48xlarge: 0}}\n", "greater than 0"),
         ("prices: {usd_per_hour: {lambda/8x h100 sxm: 1}}\n", "is no candidate for any service"),
-        ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
-        ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        ("  - {id: x, demand: {at_once: -3}, like: chat}\n", "greater than 0"),
+        ("  - {id: x, demand: {at_once: true}, like: chat}\n", "must be a number, or a band"),
         (
-            "  - {id: x, demand: {in_flight: 3}, like: chat, buy: reserved-1yr}\n",
+            "  - {id: x, demand: {at_once: 3}, like: chat, buy: reserved-1yr}\n",
             "has a term, which is of the whole plan",
         ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
-        ("  - {id: x, demand: {rps: 3}, like: chat}\n", "rps. Known: in_flight, requests, tokens, users."),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, ownr: cx}\n", "Did you mean owner? Known: allowed, buy, "),
+        ("  - {id: x, demand: {at_once: 3}, model: {id: 8b, weights: fp8}}\n", "Did you mean weight_dtype? Known: "),
+        ("  - {id: x, demand: {requests: 3}, like: chat, profile: busines}\n", "Did you mean business?"),
         (
-            "  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
+            "  - {id: x, demand: {requests: 3}, like: chat, profile: night, time_zone: Europe/Berln}\n",
+            "Did you mean Europe/Berlin?",
+        ),
+        ("  - {id: x, demand: {rps: 3}, like: chat}\n", "rps. Known: at_once, requests, tokens, users."),
+        (
+            "  - {id: x, demand: {at_once: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
             "bands is of per_quarter",
         ),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
         (
-            "  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {from: 2027-Q2, id: 8b, weight_dtype: fp9}]}\n",
+            "  - {id: x, demand: {at_once: 3}, model: [{id: 8b}, {from: 2027-Q2, id: 8b, weight_dtype: fp9}]}\n",
             "weight_dtype",
         ),
-        ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {id: 70b}]}\n", "a second model needs from"),
-        ("  - {id: x, demand: {in_flight: 3}, model: [{from: 2027-Q2, id: 8b}]}\n", "no model is served in 2027-Q1"),
-        ("  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 2]}}\n", "series has 2 numbers"),
+        ("  - {id: x, demand: {at_once: 3}, model: [{id: 8b}, {id: 70b}]}\n", "a second model needs from"),
+        ("  - {id: x, demand: {at_once: 3}, model: [{from: 2027-Q2, id: 8b}]}\n", "no model is served in 2027-Q1"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, growth: {series: [1, 2]}}\n", "series has 2 numbers"),
         *(
             (f"  - {{id: x, demand: {{{demand}}}, like: chat}}\n", words)
             for demand, words in (
@@ -227,7 +246,7 @@ MISTAKES = (
     ("lead_time_days: {on-demand", "lead_time_days: {ondemand"),
     ("retire: 2027-Q3", "retire: 2026-Q3"),
     ("p50: 100000", "p50: 10000"),
-    ("in_flight: {p10: 50", "inflight: {p10: 50"),
+    ("at_once: {p10: 50", "inflight: {p10: 50"),
     ("budget: {2027-Q1:", "budget: {2027:"),
 )
 

@@ -40,7 +40,7 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
         low = dice.choice((dice.randint(5, 60), dice.randint(300, 2000)))
         found: dict[str, Any] = {
             "id": name,
-            "demand": {"in_flight": {"p10": low, "p50": low + low // 2, "p90": 3 * low}},
+            "demand": {"at_once": {"p10": low, "p50": low + low // 2, "p90": 3 * low}},
             "model": dice.choice(["8b", "gpt-oss-20b", "qwen3-32b"]),
             "growth": {"steps": steps},
             "floor_replicas": dice.randint(1, 4),

@@ -16,10 +16,10 @@ from sheetgen.plan.solve_plan import solved_plan
 
 KIND = "azure/Standard_NC40ads_H100_v5"
 SERVICES: list[dict[str, Any]] = [
-    {"id": "late", "priority": 3, "demand": {"in_flight": 400}, "model": "8b"},
-    {"id": "first", "priority": 1, "demand": {"in_flight": 400}, "model": "8b"},
-    {"id": "none", "demand": {"in_flight": 400}, "model": "8b"},
-    {"id": "second", "priority": 2, "demand": {"in_flight": 800}, "model": "8b"},
+    {"id": "late", "priority": 3, "demand": {"at_once": 400}, "model": "8b"},
+    {"id": "first", "priority": 1, "demand": {"at_once": 400}, "model": "8b"},
+    {"id": "none", "demand": {"at_once": 400}, "model": "8b"},
+    {"id": "second", "priority": 2, "demand": {"at_once": 800}, "model": "8b"},
 ]
 
 
@@ -40,7 +40,7 @@ def usd(services: list[dict[str, Any]]) -> float:
 
 
 def at(share: float, one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "demand": {"in_flight": share * one["demand"]["in_flight"]}}
+    return {**one, "demand": {"at_once": share * one["demand"]["at_once"]}}
 
 
 def test_a_budget_serves_by_priority() -> None:
@@ -86,7 +86,7 @@ def test_the_machines_of_a_date_serve_by_priority() -> None:
 def test_a_small_service_has_what_a_larger_one_before_it_leaves() -> None:
     """Three machines of the first, none for the second, which takes half a replica of it alone; and the last one, on a
     machine of another type, still fits. It had nothing, as the one before it had not all."""
-    small = {"id": "small", "priority": 9, "demand": {"in_flight": 4}, "model": "8b"}
+    small = {"id": "small", "priority": 9, "demand": {"at_once": 4}, "model": "8b"}
     small |= {"allowed": {"instances": ["aws/g6.xlarge"]}}
     _, first, _, second = SERVICES
     services = [first, second, small]

@@ -7,11 +7,14 @@ from typing import Any
 import numpy
 import pytest
 
+from sheetgen import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.commitments import commitments
 from sheetgen.plan.draws import correlated, drawn, quantiles, swings
+from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.terms import worth_a_term
 from sheetgen.plan.worked_plan import Answer
@@ -42,6 +45,37 @@ def service(name: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
+    """All that was less than 0.9 sure was, of whatever recommend said nothing."""
+    tight = {"tpot_ms": 10, "ttft_ms": 1500, "confidence": 0.95}
+    services = [
+        {
+            "id": "tight",
+            "demand": {"at_once": 8},
+            "model": "70b",
+            "request": {"context_tokens": "16k"},
+            "targets": tight,
+        },
+        {"id": "easy", "demand": {"at_once": 16}, "model": "8b"},
+    ]
+    record = record_of(findings(answer(services, supply={})))
+    rows = {row["id"]: row for row in record["services"] if row["quantile"] == "p90" and row["quarter"] == "2027-Q1"}
+    alone = {
+        "tight": recommend(model="70b", context="16k", concurrent_requests=8, **tight, as_of="2026-11-26"),
+        "easy": recommend(model="8b", context="4k", concurrent_requests=16, as_of="2026-11-26"),
+    }
+    assert {name: row["measure_first"] for name, row in rows.items()} == {
+        name: one["measure_first"] for name, one in alone.items()
+    }
+    assert alone["tight"]["measure_first"][0] == "impossible" and rows["easy"]["chance"] < 0.9
+    (first,) = record["measure_first"]
+    assert (first["service"], first["quarter"], first["measure_first"]) == (
+        "tight",
+        "2027-Q1",
+        alone["tight"]["measure_first"],
+    )
+
+
 def test_draws_of_one_service_are_its_quantiles() -> None:
     one = answer([service("one")], policy={"redundancy": {"survive": "machine"}, "release_after_quarters": 1})
     draws = drawn(one)
@@ -54,7 +88,7 @@ def test_what_moves_the_money_is_each_service_at_its_own_band() -> None:
     one = answer([service("one")])  # its price has no band
     assert swings(one) == [("demand of one", *(pytest.approx(one.money["spend_usd"][:, z].sum()) for z in (0, 2)))]
     two = answer(
-        [service("one"), service("large", demand={"in_flight": 90}, growth=0.1)],
+        [service("one"), service("large", demand={"at_once": 90}, growth=0.1)],
         prices={"expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}},
     )
     names = [name for name, *_ in swings(two)]

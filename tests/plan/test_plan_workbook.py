@@ -153,7 +153,7 @@ def test_money_follows_prices(path: Path) -> None:
 
 QUANTITIES = {
     "service_1_dau_p50": 110_000,
-    "service_2_in_flight_p90": 900,
+    "service_2_at_once_p90": 900,
     "service_3_growth_steps_2027_q3_p50": 1.4,
     "committed_1_count": 3,
     "owned_1_count": 24,
@@ -205,7 +205,7 @@ OTHERS: dict[str, Any] = {
          "growth": {"steps": {"2027-Q2": {"p10": 1, "p50": 2, "p90": 3}, "2027-Q3": 1.1}},
          "redundancy": {"survive": "machine"}},
         {"id": "month", "demand": {"requests": {"per_month": {"p10": 1e6, "p50": 2e6, "p90": 5e6}}}, "like": "people"},
-        {"id": "too-large", "demand": {"in_flight": 9}, "model": "kimi-k2",
+        {"id": "too-large", "demand": {"at_once": 9}, "model": "kimi-k2",
          "allowed": {"gpus": ["l4"]}},
     ],
     "supply": {

@@ -69,7 +69,7 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
             "in_service_1_dau_p90": 150_000,
             "in_budget_2027_q1": None,
             "in_as_of": 46400,
-            "in_service_2_in_flight_p50": 160,
+            "in_service_2_at_once_p50": 160,
             "in_lead_days_owned": 100,
             "in_committed_1_usd_per_hour": 12.5,
             "in_service_1_floor_replicas": 3,
@@ -81,7 +81,7 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
     plan = plan_of(read_text(plan_text(pulled, "1"), "plan.yaml"), CATALOG)
     assert len(pulled.edits) == 10
     assert (plan.policy.plan_at, plan.as_of) == ("p50", datetime.date(2027, 1, 13))
-    users, requests = plan.services[0].demand.users, plan.services[1].demand.in_flight
+    users, requests = plan.services[0].demand.users, plan.services[1].demand.at_once
     assert users is not None and users.dau is not None and requests is not None
     assert (users.dau.p50, users.dau.p90, requests.p10, requests.p50) == (100_000, 150_000, 50, 160)
     assert [one.floor_replicas for one in plan.services] == [3, 3, None, None]  # agents is like support-chat
@@ -203,7 +203,7 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
         (
             "meta_plan_schema",
             99,
-            "its layout is 99, of another sheetgen; this one reads 4. Build it anew: sheetgen",
+            "its layout is 99, of another sheetgen; this one reads 5. Build it anew: sheetgen",
         ),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, valu
 
 def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 1, "currency": "EUR", "fx_rate": 0.5}, "budget": {"2027-Q1": 100},
-            "services": [{"id": "one", "demand": {"in_flight": 4}, "model": "llama-3.1-8b"}],
+            "services": [{"id": "one", "demand": {"at_once": 4}, "model": "llama-3.1-8b"}],
             "supply": {"owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 100}]}}  # fmt: skip
     plan = plan_of(Document("plan.yaml", data, {}), CATALOG)
     rows = {row.name: row for row in yellow_rows(plan, {})}
@@ -233,7 +233,7 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
 @pytest.mark.parametrize(
     ("shorthand", "name", "value", "written"),
     [
-        ({"in_flight": 40}, "service_1_in_flight_p90", 60, {"in_flight": {"p10": 40, "p50": 40, "p90": 60}}),
+        ({"at_once": 40}, "service_1_at_once_p90", 60, {"at_once": {"p10": 40, "p50": 40, "p90": 60}}),
         ({"users": 500}, "service_1_people_p10", 300, {"users": {"people": {"p10": 300, "p50": 500, "p90": 500}}}),
         (
             {"users": 500},
