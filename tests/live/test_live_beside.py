@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_questions import AS_OF, Question, catalog, facts, in_python, options_of, program_of, random_questions
+from live_questions import (
+    AS_OF,
+    Question,
+    answer_in_python,
+    catalog,
+    facts,
+    in_python,
+    options_of,
+    program_of,
+    random_questions,
+)
 from node import run
 
 from sheetgen.answer.answer_record import Record
@@ -167,11 +177,11 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
     """Up to the last of them the month stays; with one more person it does not."""
     [page] = beside([USERS], tmp_path)
     steps = page["steps"]
-    same, beyond = (in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
+    same, beyond = (answer_in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
     assert same == pytest.approx(page["month"], rel=1e-9)
     assert beyond == pytest.approx(steps["next"]["monthly_usd"], rel=1e-9) and beyond != same
     for point in steps["points"][7::24]:
-        assert in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
+        assert answer_in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
         )
 
@@ -182,7 +192,7 @@ def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
     [page] = beside([question], tmp_path)
     up_to = page["steps"]["upTo"]
     assert up_to > page["steps"]["points"][-1]["amount"] == 4
-    months = [in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
+    months = [answer_in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
     assert months == pytest.approx([page["month"], page["steps"]["next"]["monthly_usd"]], rel=1e-9)
     assert months[0] < months[1]
 
@@ -196,7 +206,7 @@ def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
     assert all(step["is_exact"] for step in steps)
     for step, following in zip(steps, [*steps[1:], last], strict=True):
         for users, month in ((step["amount"], step["monthly_usd"]), (step["amount"] + 1, following["monthly_usd"])):
-            assert in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
+            assert answer_in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
 
 
 def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
@@ -376,7 +386,7 @@ def test_other_questions_are_answered_as_python_answers_them(question: Question,
         changed = {**question, **other["changes"]}
         if other["kind"] == "same_moment":
             assert changed.pop("users") == changed["concurrent_requests"]
-        python = in_python(changed)
+        python = answer_in_python(changed)
         assert [other[name] for name in ("instance", "n_instances")] == [python["instance"], python["n_instances"]]
         for name in ("monthly_usd", "chance", "ttft_seconds"):
             assert other[name] == pytest.approx(python[name], rel=1e-9), (other["kind"], name)
@@ -401,7 +411,9 @@ def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all(tmp_path: 
     ]
     for question, page in zip(questions, beside(questions, tmp_path), strict=True):
         parts = [float(re.findall(r"([\d.]+) GiB", words)[0]) for words in page["memory_words"]]
-        memory = next(gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == in_python(question)["gpu"])
+        memory = next(
+            gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == answer_in_python(question)["gpu"]
+        )
         assert round(sum(parts), 1) == round(memory / 2**30, 1)
 
 
