@@ -35,8 +35,8 @@ from sheetgen.writers.layout import Spacing
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
-# What a test holds is seldom garbage, and to look for it as often as Python does takes a fifth of the time; at a tenth of this threshold it still took a
-# twenty-fifth.
+# What a test holds is seldom garbage, and to look for it as often as Python does takes a fifth of the time; at a tenth
+# of this threshold it still took a twenty-fifth.
 gc.set_threshold(500_000, 10, 10)
 
 # Thousands of tests open the shipped catalogs anew: what a file of them says is worked out once a process.
