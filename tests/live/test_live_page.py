@@ -599,6 +599,7 @@ def type_in(page: Browser, field: str, text: str) -> None:
     page.wait_for("document.documentElement.dataset.complete")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("text", ["90", "90%", "0.9", ".90"])
 def test_a_share_is_typed_in_any_way(page: Browser, address: str, text: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
@@ -749,6 +750,7 @@ LONG = "model=405b&users=50000&input_tokens=15360&output_tokens=1024&purchase=re
 COMPARED = "8b,70b,deepseek-v3,kimi-k2,gpt-oss-120b,phi-4,mixtral-8x7b,qwen3-235b-a22b"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("paper", [(8.27, 11.69), (8.5, 11.0)], ids=["A4", "Letter"])
 @pytest.mark.parametrize("asked", ["model=70b&users=640", LONG + COMPARED])
 def test_the_request_prints_on_one_page(page: Browser, address: str, asked: str, paper: tuple[float, float]) -> None:
