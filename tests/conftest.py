@@ -35,8 +35,9 @@ from sheetgen.writers.layout import Spacing
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
 
-# What a test holds is seldom garbage, and to look for it as often as Python does takes a fifth of the time.
-gc.set_threshold(50_000, 20, 20)
+# What a test holds is seldom garbage, and to look for it as often as Python does takes a fifth of the time; at a tenth
+# of this threshold it still took a twenty-fifth.
+gc.set_threshold(500_000, 10, 10)
 
 # Thousands of tests open the shipped catalogs anew: what a file of them says is worked out once a process.
 _read_text = base.read_text
@@ -223,8 +224,14 @@ def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, of_it in cases.items():
         (n,) = of_it[0].get_closest_marker("some").args
-        drawn = _drawn([set(item.callspec.indices.items()) for item in of_it], n, random.Random(name))
+        drawn = _drawn([_values(item) for item in of_it], n, random.Random(name))
         yield from (item for i, item in enumerate(of_it) if i not in drawn)
+
+
+def _values(item: pytest.Item) -> set[tuple[str, int]]:
+    """The values of a case's parameters: cases with the same one have the same object. pytest's `indices` number cases,
+    not values."""
+    return {(name, id(value)) for name, value in item.callspec.params.items()}
 
 
 def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) -> set[int]:

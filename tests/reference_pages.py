@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -375,22 +376,24 @@ def plan_document() -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def documents() -> dict[str, str]:
-    catalog = Catalog()
-    return {
-        "commands.md": commands_document(),
-        "inputs.md": inputs_document(catalog),
-        "quantities.md": quantities_document(),
-        "plan.md": plan_document(),
-        **{f"schemas/{name}.json": json_text(schema()) for name, schema in SCHEMAS.items()},
-    }
+def schema_document(name: str) -> str:
+    return json_text(SCHEMAS[name]())
+
+
+DOCUMENTS: Mapping[str, Callable[[], str]] = {
+    "commands.md": commands_document,
+    "inputs.md": lambda: inputs_document(Catalog()),
+    "quantities.md": quantities_document,
+    "plan.md": plan_document,
+    **{f"schemas/{name}.json": partial(schema_document, name) for name in SCHEMAS},
+}
 
 
 def write() -> None:
     """Write the pages of docs/reference/ anew."""
-    for file, text in documents().items():
+    for file, document in DOCUMENTS.items():
         (FOLDER / file).parent.mkdir(exist_ok=True)
-        (FOLDER / file).write_text(text, "utf-8")
+        (FOLDER / file).write_text(document(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -170,6 +170,7 @@ def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -
     assert "start-up log" not in told and "large and fast" not in told
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9])
 @pytest.mark.parametrize("load", [{"users": 200}, {"concurrent_requests": 32}], ids=["rate", "at once"])
 def test_what_is_least_sure_is_said_at_every_confidence(load: dict[str, Any], confidence: float) -> None:

@@ -30,15 +30,14 @@ from docs_pages import (
     set_up,
     without_fingerprints,
 )
+from reference_pages import DOCUMENTS
 from reference_pages import FOLDER as REFERENCE
-from reference_pages import documents
 
 from sheetgen.cli import main
 from sheetgen.cli.answer_text import _no_hardware
 from sheetgen.question.inputs import BY_OPTION
 from sheetgen.report.answer_lines import answer_lines
 
-REFERENCE_PAGES = documents()
 RENEWED = f"`{RENEW}` writes it anew: read the difference."
 MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its commands
 
@@ -85,9 +84,9 @@ def test_approved_output(file: str) -> None:
     assert output(file) == (FOLDER / file).read_text("utf-8"), RENEWED
 
 
-@pytest.mark.parametrize("file", REFERENCE_PAGES)
+@pytest.mark.parametrize("file", DOCUMENTS)
 def test_reference_page(file: str) -> None:
-    assert REFERENCE_PAGES[file] == (REFERENCE / file).read_text("utf-8"), RENEWED
+    assert DOCUMENTS[file]() == (REFERENCE / file).read_text("utf-8"), RENEWED
 
 
 @pytest.mark.some(8)

@@ -243,7 +243,7 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
     assert odd in str(hosted_facts(solved.question, cell_of(solved)).hosts)
     files, _ = draw(answer_of(solved), ("md", "xlsx"), own)
     (tmp_path / "book.xlsx").write_bytes(files["xlsx"])
-    hosts = openpyxl.load_workbook(tmp_path / "book.xlsx")["Hosts"]
+    hosts = openpyxl.load_workbook(tmp_path / "book.xlsx", read_only=True)["Hosts"]
     texts = [str(cell.value) for row in hosts for cell in row if cell.value]
     assert f"{odd}, precision unknown" in texts and name in texts
 
@@ -289,7 +289,9 @@ def test_where_no_host_is_live_the_answer_says_so_and_the_workbook_has_none(tmp_
     files, _ = draw(record, ("json", "xlsx"), own)
     assert not any("hosted prices" in source["kind"] for source in json.loads(files["json"])["sources"])
     (tmp_path / "book.xlsx").write_bytes(files["xlsx"])
-    texts = {cell.value for row in openpyxl.load_workbook(tmp_path / "book.xlsx")["Hosts"] for cell in row}
+    texts = {
+        cell.value for row in openpyxl.load_workbook(tmp_path / "book.xlsx", read_only=True)["Hosts"] for cell in row
+    }
     assert not any("ebius" in str(text) for text in texts)
 
 

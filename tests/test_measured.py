@@ -400,6 +400,7 @@ LOADS: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
 def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
     """What to run, where, and which months hang on it; by the chance that is least, a run or a start-up log."""

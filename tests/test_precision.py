@@ -259,6 +259,7 @@ def test_what_fails_as_published_is_said(asked: dict[str, Any], words: str) -> N
     assert fits == words.startswith("memory") and words in recommend_text(solved)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("model", "weight_dtype", "ways"),
     [
@@ -284,6 +285,7 @@ def test_the_question_says_where_no_checkpoint_of_a_precision_is_known(
         assert cell.checkpoint is None
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "weight_dtype", "name"),
     [

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy
@@ -44,9 +45,9 @@ from sheetgen.question.market import (
     BEYOND,
     DEFAULT_PROVIDERS,
     Candidate,
+    OfMarket,
     OwnedGpu,
     in_class,
-    of_market,
     owning_of,
     vendor_name,
 )
@@ -498,7 +499,7 @@ class _Market:
         self._lists = dict[tuple[int, ...], int]()
         self._parts = dict[str, int]()  # of sources
         self._sources = dict[tuple[int, ...], int]()
-        self._plain = plain
+        self._plain, self._discount = plain, cache(plain.discount)
         areas = dict.fromkeys(("", *catalog.regions.areas, plain.filters.region))
         self._regions = {area: self._region(catalog, area) for area in areas}
 
@@ -543,7 +544,7 @@ class _Market:
             own = plain.candidates, plain.others
             return self._listed(purchase, (own, own), (*of_clouds, *of_providers), of_vendors, of_gpus)
         usual, named = (
-            of_market(catalog, plain.engine, replace(filters, providers=providers)) for providers in ((), (ALL,))
+            OfMarket(catalog, plain.engine, replace(filters, providers=providers)) for providers in ((), (ALL,))
         )
         classes = [(market.candidates, market.others) for market in (usual, named)]
         return self._listed(purchase, classes, named.whole, named.of_other_vendors, named.of_other_gpus)
@@ -567,10 +568,10 @@ class _Market:
     def _offer(self, one: Candidate) -> int:
         self.gpus.setdefault(one.gpu.id, one.gpu)
         place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
-        discount, plain = self._plain.discount(one.provider, one.purchase), one.class_price(ON_DEMAND)
+        discount, plain = self._discount(one.provider, one.purchase), one.class_price(ON_DEMAND)
         on_demand_usd = 0.0  # of an offer on demand, and where there is none beside it
         if plain and one.purchase != ON_DEMAND:
-            on_demand_usd = plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))
+            on_demand_usd = plain.usd_per_hour * (1 - self._discount(one.provider, ON_DEMAND))
         parts = tuple(self._parts.setdefault(part, len(self._parts)) for part in one.source.split(BETWEEN_SOURCES))
         source = self._sources.setdefault(parts, len(self._sources))
         offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, discount, on_demand_usd)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sheetgen.catalog.engines import Engine
@@ -150,7 +150,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     return _selected(catalog, _RunsOn.of(engine), filters)
 
 
-@functools.lru_cache(16)  # the services of a plan ask for the same machines
+@lru_cache(16)  # the services of a plan ask for the same machines
 def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters) -> Selected:
     asked = _Asked.of(catalog, engine, filters)
     kept, left_out = asked.select(asked.is_by_provider)
@@ -174,26 +174,37 @@ def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
     )
 
 
-class OfMarket(NamedTuple):
-    """All instances that may be rented in a region, however many: candidates in the class asked for, those of other
-    classes that are none in this one; whole instances at list prices with the GPUs asked for; and with GPUs of other
-    vendors, and with other GPUs where some were named."""
+class OfMarket:
+    """All instances that may be rented in a region, however many, of each provider apart: a rule that holds for all
+    providers holds for some of them."""
 
-    candidates: tuple[Candidate, ...]
-    others: Mapping[str, tuple[Candidate, ...]]
-    whole: tuple[Candidate, ...]
-    of_other_vendors: tuple[Candidate, ...]
-    of_other_gpus: tuple[Candidate, ...]
+    def __init__(self, catalog: Catalog, engine: Engine, filters: Filters) -> None:
+        self._asked = _Asked.of(catalog, _RunsOn.of(engine), filters)
 
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Those in the class asked for."""
+        return tuple(self._asked.select(self._asked.is_by_provider)[0])
 
-def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
-    """The instances that may be rented, of each provider apart: a rule that holds for all providers holds for some of
-    them."""
-    asked = _Asked.of(catalog, _RunsOn.of(engine), filters)
-    kept, _ = asked.select(asked.is_by_provider)
-    whole = () if filters.instances else asked.select(_is_whole)[0]
-    by_vendor, by_gpu = asked.of_other_vendors(), asked.of_other_gpus()
-    return OfMarket(tuple(kept), asked.of_other_classes(kept), tuple(whole), tuple(by_vendor), tuple(by_gpu))
+    @property
+    def others(self) -> Mapping[str, tuple[Candidate, ...]]:
+        """Those of other classes that are no candidates in this one."""
+        return self._asked.of_other_classes(self.candidates)
+
+    @property
+    def whole(self) -> tuple[Candidate, ...]:
+        """Whole instances at list prices with the GPUs asked for."""
+        return () if self._asked.filters.instances else tuple(self._asked.select(_is_whole)[0])
+
+    @property
+    def of_other_vendors(self) -> tuple[Candidate, ...]:
+        """Those with GPUs of other vendors."""
+        return tuple(self._asked.of_other_vendors())
+
+    @property
+    def of_other_gpus(self) -> tuple[Candidate, ...]:
+        """Those with other GPUs, where some were named."""
+        return tuple(self._asked.of_other_gpus())
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -214,7 +225,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     return _not_asked(catalog, _RunsOn.of(engine), filters)
 
 
-@functools.lru_cache(16)
+@lru_cache(16)
 def _not_asked(catalog: Catalog, engine: _RunsOn, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
     asked = _Asked.of(catalog, engine, filters)
     by_cloud, by_provider = list[Candidate](), list[Candidate]()
@@ -470,8 +481,9 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], kind: str) -> tuple[s
     return every if ALL in low else low
 
 
+@lru_cache(maxsize=2)  # one question puts it for every purchase class and every wider filter
 def _plausible_rows(
-    catalog: Catalog, region: str, taken: Collection[str]
+    catalog: Catalog, region: str, taken: frozenset[str]
 ) -> tuple[tuple[Instance, ...], Mapping[tuple[str, str], str]]:
     """The rows of a region, or each in its own, at their cheapest plausible prices; and by instance and class why the
     cheapest is none. taken: rows whose prices are taken as they are, as the user named or wrote them."""

@@ -175,6 +175,7 @@ def test_70b_for_200_people_in_four_areas_by_hand(area: str) -> None:
     assert cell["price_as_of"] == "2026-06-18"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("purchase", "area", "instance", "prices"), IN_A_CLASS)
 def test_70b_for_200_people_in_a_class_by_hand(
     purchase: str, area: str, instance: str, prices: dict[str, float]

@@ -35,7 +35,7 @@ def test_a_written_log_is_told(name: str, tmp_path: Path) -> None:
     assert verdict(text, tmp_path).cause.label in labels
 
 
-@pytest.mark.some(60)
+@pytest.mark.some(30)
 @pytest.mark.parametrize("name", written())
 def test_a_wrapping_changes_nothing(name: str, tmp_path: Path) -> None:
     """In the gate two wrappings of each log, drawn by its name."""
@@ -89,7 +89,7 @@ STATS = (
 )
 
 
-@pytest.mark.some(40)
+@pytest.mark.some(20)
 @pytest.mark.parametrize(
     "line",
     [

@@ -98,8 +98,15 @@ def options_of(question: Question) -> dict[str, Any]:
 
 
 def in_python(question: Question) -> dict[str, Any]:
-    """What Python answers: the values that are compared, or why there is none. Each question is answered once."""
+    """Python's answer and the ways beside it: the values that are compared, or why there is none. Each question is
+    answered once."""
     return _in_python(json.dumps(question))
+
+
+def answer_in_python(question: Question) -> dict[str, Any]:
+    """The values of Python's answer alone, which must not be refused."""
+    [cell] = record_of(recommended(options_of(question), catalog())).cells
+    return values_of(cell)
 
 
 @functools.cache

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_questions import AS_OF, Question, catalog, facts, in_python, options_of, program_of, random_questions
+from live_questions import (
+    AS_OF,
+    Question,
+    answer_in_python,
+    catalog,
+    facts,
+    in_python,
+    options_of,
+    program_of,
+    random_questions,
+)
 from node import run
 
 from sheetgen.answer.answer_record import Record
@@ -52,13 +62,27 @@ FEW: list[Question] = [
 NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
 
-def plainly_called(known: Any) -> Any:
+def plainly_called(page_facts: Any) -> Any:
     """Facts in which the requests of a usual workload are called requests, as those of a load of one's own are."""
-    return {**known, "workloads": [{**one, "called": "request"} for one in known["workloads"]]}
+    return {**page_facts, "workloads": [{**workload, "called": "request"} for workload in page_facts["workloads"]]}
 
 
-def beside(questions: list[Question], folder: Path, known: Any) -> list[Any]:
-    answers: list[Any] = run(SCRIPT, folder, program_of(plainly_called(known)), questions)
+def beside(questions: list[Question], folder: Path, page_facts: Any = None) -> list[Any]:
+    """The page's words for each question, with these facts or with those of NAMES, of which each is asked once."""
+    if page_facts is not None:
+        return words_of_page(questions, folder, page_facts)
+    fresh = [question for question in questions if json.dumps(question) not in _of_names]
+    if fresh:
+        pages = words_of_page(fresh, folder, facts(NAMES))
+        _of_names.update(zip(map(json.dumps, fresh), pages, strict=True))
+    return [_of_names[json.dumps(question)] for question in questions]
+
+
+_of_names: dict[str, Any] = {}
+
+
+def words_of_page(questions: list[Question], folder: Path, page_facts: Any) -> list[Any]:
+    answers: list[Any] = run(SCRIPT, folder, program_of(plainly_called(page_facts)), questions)
     return answers
 
 
@@ -121,7 +145,7 @@ def day_of(measure: Any) -> list[float]:
 
 
 def test_beside_a_few(tmp_path: Path) -> None:
-    pages = beside(FEW, tmp_path, facts(NAMES))
+    pages = beside(FEW, tmp_path)
     assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
     assert [bool(page["start"]) for page in pages] == [True] * len(FEW)
     assert all(page["log"] for page in pages)
@@ -143,7 +167,7 @@ def test_beside_random_questions(seed: int, tmp_path: Path) -> None:
 def test_the_checkpoint_of_a_way_is_the_one_that_is_started(tmp_path: Path) -> None:
     """Of Llama 3.1 70B two in FP8 are known."""
     published, recommended_ = ({**USERS, "weight_dtype": dtype} for dtype in ("published", "recommended"))
-    [started] = beside([recommended_], tmp_path, facts(NAMES))
+    [started] = beside([recommended_], tmp_path)
     [way] = [one for one in in_python(published)["pay_less"] if one["kind"] == "fp8_weights"]
     assert way["detail"] == started["start"].split()[2]
     assert len({one.hf_id for one in catalog().model("llama-3.1-70b").own_checkpoints if one.weight_dtype == "fp8"}) > 1
@@ -151,16 +175,16 @@ def test_the_checkpoint_of_a_way_is_the_one_that_is_started(tmp_path: Path) -> N
 
 def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
     """Up to the last of them the month stays; with one more person it does not."""
-    [page] = beside([USERS], tmp_path, facts(NAMES))
+    [page] = beside([USERS], tmp_path)
     steps = page["steps"]
-    same, beyond = (in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
+    same, beyond = (answer_in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
     assert same == pytest.approx(page["month"], rel=1e-9)
     assert beyond == pytest.approx(steps["next"]["monthly_usd"], rel=1e-9) and beyond != same
     there = in_python({**USERS, "users": steps["next"]["amount"]})
     assert steps["next"]["amount"] == steps["upTo"] + 1
     assert steps["next"]["chance"] == pytest.approx(there["chance"], rel=1e-9)
     for point in steps["points"][7::24]:
-        assert in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
+        assert answer_in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
         )
 
@@ -168,10 +192,10 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
 def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
     """Of one person, whom the smallest machine serves with many others."""
     question: Question = {"model": "8b", "users": 1, "input_tokens": 3072, "output_tokens": 1024}
-    [page] = beside([question], tmp_path, facts(NAMES))
+    [page] = beside([question], tmp_path)
     up_to = page["steps"]["upTo"]
     assert up_to > page["steps"]["points"][-1]["amount"] == 4
-    months = [in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
+    months = [answer_in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
     assert months == pytest.approx([page["month"], page["steps"]["next"]["monthly_usd"]], rel=1e-9)
     assert months[0] < months[1]
 
@@ -179,18 +203,18 @@ def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
     """Each month holds up to its amount, and not for one person more."""
-    [page] = beside([USERS], tmp_path, facts(NAMES))
+    [page] = beside([USERS], tmp_path)
     *steps, last = page["every_step"]
     assert len(steps) > 2 and last["amount"] == 4 * USERS["users"]
     assert all(step["is_exact"] for step in steps)
     for step, following in zip(steps, [*steps[1:], last], strict=True):
         for users, month in ((step["amount"], step["monthly_usd"]), (step["amount"] + 1, following["monthly_usd"])):
-            assert in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
+            assert answer_in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
 
 
 def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
     """Of all that was compared and of what is cheaper: never the day of the page alone."""
-    [page] = beside([USERS], tmp_path, facts(NAMES))
+    [page] = beside([USERS], tmp_path)
     answer = in_python(USERS)
     assert answer["price_as_of"] in page["about"]
     compared = recommended(options_of(USERS), catalog()).question.candidates
@@ -212,7 +236,7 @@ def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provi
     beside the best way of those that were asked for."""
     at_once: Question = {**USERS, "concurrent_requests": 500}
     del at_once["users"]
-    page, other = beside([PEOPLE, at_once], tmp_path, facts(NAMES))
+    page, other = beside([PEOPLE, at_once], tmp_path)
     answered = in_python(PEOPLE)
     even, hour = answered["by_confidence"][0], answered["requests_per_hour"]
     assert f"{hour / even['n_instances']:,.0f} of the {hour:,.0f} requests an hour" in page["words"]["measure"]
@@ -240,7 +264,7 @@ def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
 
 def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
     """Of 90% an answer is over 95% sure: a way that is 90% sure gives up nothing; one below does."""
-    [page] = beside([{**PEOPLE, "confidence": 0.9}], tmp_path, facts(NAMES))
+    [page] = beside([{**PEOPLE, "confidence": 0.9}], tmp_path)
     told = [way for way in page["way_words"] if way["chance"] is not None]
     lower = [way for way in told if 0.9 <= way["chance"] < 0.95]
     assert lower and page["words"]["chance"] > 0.95
@@ -253,7 +277,7 @@ def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
 
 def test_a_class_or_region_that_is_less_sure_says_so_by_the_month(tmp_path: Path) -> None:
     bound: Question = {**PEOPLE, "region": "eu", "purchase": "reserved-3yr"}
-    page, plain = beside([bound, PEOPLE], tmp_path, facts(NAMES))
+    page, plain = beside([bound, PEOPLE], tmp_path)
     usual = in_python({**bound, "purchase": "on-demand"})["chance"]
     assert in_python(bound)["chance"] < 0.75 <= usual < 0.8
     assert re.findall(r"[\d]+%", page["words"]["certainty"]) == ["70%", "75%"]
@@ -262,7 +286,7 @@ def test_a_class_or_region_that_is_less_sure_says_so_by_the_month(tmp_path: Path
 
 def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones(tmp_path: Path) -> None:
     """INT4 costs no less than FP8: what it saves beside BF16 is no gain of its own."""
-    [page] = beside([{**PEOPLE, "weight_dtype": "int4"}], tmp_path, facts(NAMES))
+    [page] = beside([{**PEOPLE, "weight_dtype": "int4"}], tmp_path)
     assert "int4" not in catalog().model("llama-3.1-70b").checkpoint_ids
     assert page["month"] == pytest.approx(in_python(PEOPLE)["monthly_usd"])
     quality = page["words"]["quality"]
@@ -271,7 +295,7 @@ def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones
 
 
 def test_a_price_of_a_year_alone_is_no_day(tmp_path: Path) -> None:
-    [page] = beside([{**PEOPLE, "region": "eu"}], tmp_path, facts(NAMES))
+    [page] = beside([{**PEOPLE, "region": "eu"}], tmp_path)
     assert not re.search(r"of \d{4} to", page["about"]) and "without a day" in page["about"]
 
 
@@ -285,7 +309,7 @@ def test_the_grid_of_loads_is_that_of_the_build(tmp_path: Path) -> None:
 
 
 def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
-    [page] = beside([USERS], tmp_path, facts(NAMES))
+    [page] = beside([USERS], tmp_path)
     options = options_of(USERS)
     derived = ChoiceDerivation(recommended(options, catalog()), options)
     for step in page["derived"]:
@@ -309,7 +333,7 @@ def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
 
 def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
     """Each with what it is known by; a question's hardware has numbers where a part of memory runs out."""
-    for page in beside(FEW, tmp_path, facts(NAMES)):
+    for page in beside(FEW, tmp_path):
         parts = {one["part"]: one["seconds"] for one in page["parts_of_time"]}
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
@@ -331,7 +355,7 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
     """Of the replica as it is started: the memory of one GPU, and the requests that it holds; where it has all GPUs of
     its machine, a machine with more memory."""
     question: Question = {**USERS, "users": users}
-    [page] = beside([question], tmp_path, facts(NAMES))
+    [page] = beside([question], tmp_path)
     answer = in_python(question)
     [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
     replica = {
@@ -370,7 +394,7 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
 @pytest.mark.parametrize("question", [USERS, FEW[1], FEW[2]])
 def test_other_questions_are_answered_as_python_answers_them(question: Question, tmp_path: Path) -> None:
     """Twice and half of the load and the lengths, and all people at the same moment."""
-    [page] = beside([question], tmp_path, facts(NAMES))
+    [page] = beside([question], tmp_path)
     kinds = [other["kind"] for other in page["others"]]
     assert ("same_moment" in kinds) == ("users" in question) and {"more_load", "more_prompt", "more_of_both"} <= set(
         kinds
@@ -379,7 +403,7 @@ def test_other_questions_are_answered_as_python_answers_them(question: Question,
         changed = {**question, **other["changes"]}
         if other["kind"] == "same_moment":
             assert changed.pop("users") == changed["concurrent_requests"]
-        python = in_python(changed)
+        python = answer_in_python(changed)
         assert [other[name] for name in ("instance", "n_instances")] == [python["instance"], python["n_instances"]]
         for name in ("monthly_usd", "chance", "ttft_seconds"):
             assert other[name] == pytest.approx(python[name], rel=1e-9), (other["kind"], name)
@@ -392,9 +416,7 @@ def test_other_questions_are_answered_as_python_answers_them(question: Question,
 
 
 def test_what_is_longer_than_the_model_reads_is_said(tmp_path: Path) -> None:
-    [page] = beside(
-        [{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}], tmp_path, facts(NAMES)
-    )
+    [page] = beside([{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}], tmp_path)
     [message] = [other["message"] for other in page["others"] if other["kind"] == "more_prompt"]
     assert "131,072" in message
 
@@ -404,9 +426,11 @@ def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all(tmp_path: 
     questions: list[Question] = [
         {"model": "70b", "users": users, "input_tokens": 3072, "output_tokens": 1024} for users in (100, 640, 909)
     ]
-    for question, page in zip(questions, beside(questions, tmp_path, facts(NAMES)), strict=True):
+    for question, page in zip(questions, beside(questions, tmp_path), strict=True):
         parts = [float(re.findall(r"([\d.]+) GiB", words)[0]) for words in page["memory_words"]]
-        memory = next(gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == in_python(question)["gpu"])
+        memory = next(
+            gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == answer_in_python(question)["gpu"]
+        )
         assert round(sum(parts), 1) == round(memory / 2**30, 1)
 
 
@@ -414,7 +438,7 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
     """Europe's machines without a price of a commitment; what is in use; what saves nothing."""
     in_europe: Question = {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024, "region": "eu"}
     in_africa: Question = {**in_europe, "model": "deepseek-v3", "region": "af"}
-    europe, africa = beside([in_europe, in_africa], tmp_path, facts(NAMES))
+    europe, africa = beside([in_europe, in_africa], tmp_path)
     reasons = {one["kind"]: one for one in europe["absent"]}
     assert reasons["fp8_weights"]["reason"] == "in_use"
     for purchase in ("reserved-1yr", "reserved-3yr"):
@@ -432,7 +456,7 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
 
 def test_what_is_served_has_a_name_for_each_quantity(tmp_path: Path) -> None:
     """Requests at once, of a rate beside the requests a second."""
-    for question, page in zip(FEW[:3], beside(FEW[:3], tmp_path, facts(NAMES)), strict=True):
+    for question, page in zip(FEW[:3], beside(FEW[:3], tmp_path), strict=True):
         first = next(csv.DictReader(io.StringIO(page["csv"])))
         assert "served_at_target" not in first and float(first["served_requests_at_once"]) == page["served"]
         python = in_python(question)
@@ -448,7 +472,7 @@ def test_no_source_names_a_file_of_the_project() -> None:
 
 
 def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
-    [page] = beside([USERS], tmp_path, facts(NAMES))
+    [page] = beside([USERS], tmp_path)
     month = f"${page['month']:,.0f}"
     assert "320 people" in page["markdown"].partition("\n")[0] and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
@@ -493,7 +517,7 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
 def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
     """Of a term its class, of GPUs that one owns these, of a host its name, which holds no verdict."""
     question: Question = {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1}
-    [page] = beside([question], tmp_path, facts(NAMES))
+    [page] = beside([question], tmp_path)
     every = [*csv.DictReader(io.StringIO(page["csv"]))]
     lines = {line["way"]: line for line in every}
     details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}

@@ -701,6 +701,7 @@ def type_in(page: Browser, field: str, text: str) -> None:
     page.wait_for("document.documentElement.dataset.complete")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("text", ["90", "90%", "0.9", ".90"])
 def test_a_share_is_typed_in_any_way(page: Browser, address: str, text: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
@@ -765,6 +766,7 @@ SEARCHED = {  # what is typed, the model that is listed first, and the one that 
 TAB = """document.querySelector({0!r}).dispatchEvent(new Event("blur"))"""
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("key", [ENTER, TAB])
 @pytest.mark.parametrize("text", SEARCHED)
 def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str, key: str) -> None:
@@ -850,6 +852,7 @@ LONG = "model=405b&users=50000&input_tokens=15360&output_tokens=1024&purchase=re
 COMPARED = "8b,70b,deepseek-v3,kimi-k2,gpt-oss-120b,phi-4,mixtral-8x7b,qwen3-235b-a22b"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("paper", [(8.27, 11.69), (8.5, 11.0)], ids=["A4", "Letter"])
 @pytest.mark.parametrize("asked", ["model=70b&users=640", LONG + COMPARED])
 def test_the_request_prints_on_one_page(page: Browser, address: str, asked: str, paper: tuple[float, float]) -> None:
@@ -869,6 +872,7 @@ AUDIT = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
 
 
 @pytest.mark.skipif(not AXE.exists() and not REQUIRED, reason="no axe-core: ./run test installs it")
+@pytest.mark.some(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_axe_finds_nothing(page: Browser, address: str, width: int, scheme: str) -> None:
@@ -883,6 +887,15 @@ def test_axe_finds_nothing(page: Browser, address: str, width: int, scheme: str)
     page.evaluate("document.documentElement.lang = ''")
     assert [text.partition(":")[0] for text in page.evaluate(AUDIT)] == ["html-has-lang"]
     page.evaluate("document.documentElement.lang = 'en'")
+
+
+def test_each_width_and_scheme_is_audited(request: pytest.FixtureRequest) -> None:
+    """Where `some` of the cases run."""
+    audits = (item for item in request.session.items if item.name.startswith("test_axe_finds_nothing["))
+    cases = [item.callspec.params for item in audits if isinstance(item, pytest.Function)]
+    if len(cases) >= 4:  # not where one of them is named
+        assert {case["width"] for case in cases} == {320, 390, 768, 1280}
+        assert {case["scheme"] for case in cases} == {"light", "dark"}
 
 
 def test_the_file_is_small(address: str) -> None:

@@ -65,7 +65,7 @@ def test_every_name_is_read_with_the_value_that_stands_there(book: Path, snapsho
 
 
 def test_every_name_of_ours_in_the_file_is_read(book: Path, snapshot: Snapshot) -> None:
-    names = set(openpyxl.load_workbook(book).defined_names)
+    names = set(openpyxl.load_workbook(book, read_only=True).defined_names)
     ours = {n for n in names if n.startswith(("in_", "rec_"))}
     assert ours == set(snapshot.cells)
     columns = {f"cat_{t.name}_{c}" for t in snapshot.tables.values() for c in t.areas}
