@@ -797,7 +797,7 @@ class SpeedFile(Entry):
     bands_source: Text
 
     def is_beyond(self, input_tokens: float) -> bool:
-        """Whether a prompt is longer than any of the measured runs."""
+        """True if a prompt is longer than those of all measured runs."""
         return input_tokens > self.longest_prompt_tokens
 
     def problems(self) -> Iterator[Problem]:

@@ -514,8 +514,8 @@ def _phase(failure: Failure, run: Run, cause: Cause) -> str:
     return PHASES.get(phase, "unknown")
 
 
-def _as_evidence(*ones: Match | Sample) -> tuple[Evidence, ...]:
-    return tuple(Evidence(line.line_number, line.text) for line in ones)
+def _as_evidence(*lines: Match | Sample) -> tuple[Evidence, ...]:
+    return tuple(Evidence(line.line_number, line.text) for line in lines)
 
 
 def _evidence(run: Run, failure: Failure, cause: Cause) -> tuple[Evidence, ...]:
@@ -525,14 +525,14 @@ def _evidence(run: Run, failure: Failure, cause: Cause) -> tuple[Evidence, ...]:
     names = (*STARTING, "died-serving") if cause.label not in (MANY, LONG, PREFILL) else SERVING
     samples = run.usage.until(failure.match.line_number)[-2:] if cause.label in (MANY, LONG) else []
     chosen: dict[int, Evidence] = {}
-    for ones, most in (
+    for lines, most in (
         ([failure.match, *deep[-1:]], 2),
         (alike, 3),
         (filter(None, map(run.seen, names)), 7),
         (samples, 9),
         (run.clues.values(), 8),
     ):
-        for quoted in _as_evidence(*ones):
+        for quoted in _as_evidence(*lines):
             if len(chosen) < most:
                 chosen.setdefault(quoted.line_number, quoted)
     return tuple(chosen[number] for number in sorted(chosen))

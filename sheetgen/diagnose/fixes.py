@@ -212,10 +212,9 @@ def fixes_for(
         if not default and has_core and flag == _STEP and 0 < card_bytes < _LARGE_CARD:
             default = _SMALL_CARD_STEP
         name = setting_of(fix, newest, engine)
-        value, remark = value_of(Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed))
-        if value is USELESS or is_met(
-            Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed), value
-        ):
+        situation = Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed)
+        value, remark = value_of(situation)
+        if value is USELESS or is_met(situation, value):
             continue
         fixes.append(Fix(flag, fix.direction, value, f"{fix.reason} ({remark})" if remark else fix.reason, fix.cost))
         if replayed and short > 0 and value == replayed.values.get(name) and name in replayed.freed:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy
 
+from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import (
     MODEL_KINDS,
     SPEED_FIGURES,
@@ -26,9 +26,11 @@ from sheetgen.catalog.engines import (
     load_engine,
 )
 from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.hosted import HostedFile, hosted_file
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import MTP, Model
-from sheetgen.catalog.stacks import StackFile
+from sheetgen.catalog.plausible import Plausible, plausible_of
+from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.importer.model_names import resolve_model
@@ -42,12 +44,6 @@ from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
 from sheetgen.units import AUTO, DTYPES, ENDS, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
-
-if TYPE_CHECKING:
-    from sheetgen.catalog.guidance import Assumption, Fingerprint
-    from sheetgen.catalog.hosted import HostedFile
-    from sheetgen.catalog.plausible import Plausible
-    from sheetgen.catalog.stacks import Launcher
 
 NO_TEXT: Column = None  # a blank in a column of texts
 
@@ -310,36 +306,26 @@ class Reference:
         return self.catalog.catalog_sha256()
 
     @cached_property
-    def assumptions(self) -> Mapping[str, Assumption]:
-        from sheetgen.catalog import guidance
-
+    def assumptions(self) -> Mapping[str, guidance.Assumption]:
         return guidance.assumptions(self.catalog)
 
     def assumption(self, name: str) -> float:
         """The value of an assumption that is a number."""
-        from sheetgen.catalog import guidance
-
         return guidance.number(dict(self.assumptions), name)
 
     @cached_property
-    def fingerprints(self) -> tuple[Fingerprint, ...]:
+    def fingerprints(self) -> tuple[guidance.Fingerprint, ...]:
         """Fingerprints of the catalogs, as the page shows them."""
-        from sheetgen.catalog import guidance
-
         return guidance.fingerprints(self.catalog)
 
     @cached_property
     def launchers(self) -> Mapping[str, Launcher]:
         """How engines are launched, by engine."""
-        from sheetgen.catalog.stacks import StackFile
-
         return {launcher.engine: launcher for launcher in self.catalog.file(StackFile).launchers}
 
     @cached_property
     def hosted(self) -> HostedFile:
         """Prices that hosts ask for a million tokens, by model."""
-        from sheetgen.catalog.hosted import hosted_file
-
         return hosted_file(self.catalog)
 
     @cached_property
@@ -358,8 +344,6 @@ class Reference:
     @cached_property
     def plausible(self) -> Plausible:
         """Bounds that a price is held against."""
-        from sheetgen.catalog.plausible import plausible_of
-
         return plausible_of(self.catalog)
 
 

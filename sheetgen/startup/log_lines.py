@@ -6,20 +6,17 @@ import codecs
 import contextlib
 import gzip
 import io
-import itertools
 import json
 import re
 import sys
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, AnyStr, BinaryIO, Generic, TypeVar
-
-import numpy as np
 
 from sheetgen.catalog.base import RawRecord
 from sheetgen.errors import ScenarioError, escaped, shown
@@ -32,7 +29,6 @@ MOST = 4 << 30  # bytes of one log, unpacked
 _FREE_SECONDS, _SECONDS_PER_BYTE = 40.0, 100e-9  # CPU seconds that any log may take, and more by its length
 _LOOKED_UP = 1000  # lines between two checks of the clock
 _GRAM = 4  # letters of a word that are searched first
-_PAIRS, _LONG_GROUPS = 4, 28  # letter pairs by which a word is found in a block; groups of long words, of 32 groups
 _LONG = 1000  # characters; in longer lines a search for every word is faster than one by grams
 _SHAPED, _MOST_SHAPES = 2048, 50_000  # characters of the longest line cached by its shape; the most cached shapes
 _HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's id, which has a digit; letters alone are a word
@@ -81,7 +77,7 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
 
     Lines that container runtimes cut at 16 KiB, and command lines continued after a backslash, are rejoined.
     """
-    index, sieve = _finders(frozenset(words))
+    index = _index_of(frozenset(words))
 
     def holds(raw: bytes) -> bool:
         return not words or bool(index.words_in(raw))
@@ -91,10 +87,10 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
     held: dict[str, tuple[int, str, int]] = {}  # incomplete lines by stream: first line's number, text, pieces
     for block in _whole_lines(_in_utf_8(blocks)):
         work.n_bytes += len(block)
-        for i, (line_number, raw) in enumerate(_lines_of(block, number, held, sieve)):
-            if i % _LOOKED_UP == 0:
+        for line_number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), number):
+            if line_number % _LOOKED_UP == 0:
                 work.check(line_number)
-            if not (held or passes(raw)):
+            if not held and not (raw and passes(raw)):
                 continue
             plain = _COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n"))
             piece, source, is_cut = unwrapped(plain)
@@ -108,21 +104,6 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
         number += block.count(b"\n")
     for began, text, _ in held.values():
         yield from _clean(began, text)
-
-
-def _lines_of(block: bytes, number: int, held: Mapping[str, object], sieve: _Sieve) -> Iterator[tuple[int, bytes]]:
-    """The lines of a block that may contain a word, with their numbers; while a piece is `held`, every line."""
-    lines, starts, ends = sieve(block)
-    following, begin = 0, 0  # the line after the last one given, and where it begins
-    for line, start, end in itertools.chain(zip(lines, starts, ends, strict=True), [(len(block), 0, 0)]):
-        while held and following < line and begin < len(block):
-            stop = block.find(b"\n", begin)
-            stop = len(block) if stop < 0 else stop
-            yield number + following, block[begin:stop]
-            following, begin = following + 1, stop + 1
-        if following <= line < len(block):
-            yield number + line, block[start:end]
-            following, begin = line + 1, end + 1
 
 
 class _Work:
@@ -149,8 +130,7 @@ class Grams(Generic[AnyStr]):
         self._by_gram: dict[AnyStr, list[AnyStr]] = {}
         for word in self._words:
             if len(word) >= _GRAM:
-                begin = rarest(word)
-                self._by_gram.setdefault(word[begin : begin + _GRAM], []).append(word)
+                self._by_gram.setdefault(_rarest_gram(word), []).append(word)
 
     def words_in(self, text: AnyStr) -> list[AnyStr]:
         if len(text) > _LONG:
@@ -162,59 +142,22 @@ class Grams(Generic[AnyStr]):
 
 
 @lru_cache(maxsize=8)  # every log is read for the same words
-def _finders(words: frozenset[str]) -> tuple[Grams[bytes], _Sieve]:
-    """The searchers for the words in lines and in blocks, without digits and without words that contain another."""
+def _index_of(words: frozenset[str]) -> Grams[bytes]:
+    """The searcher of the words in lines, without digits and without words that contain another."""
     plain = {without_digits(word).encode() for word in words}
-    parts = tuple(w for w in plain if not any(other != w and other in w for other in plain))
-    return Grams(parts), _Sieve(parts)
+    return Grams(w for w in plain if not any(other != w and other in w for other in plain))
 
 
 _COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by their frequency in logs; all others are rarer
 
 
 @lru_cache(4096)  # the catalogs' words, for each log anew
-def rarest(word: str | bytes, n: int = _GRAM) -> int:
-    """The index at which the rarest `n` consecutive letters of a word begin."""
+def _rarest_gram(word: AnyStr) -> AnyStr:
+    """The rarest consecutive letters of a word."""
     text = word if isinstance(word, str) else word.decode("latin-1")
     rank = [frequency if (frequency := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
-    return max(range(len(rank) - n + 1), key=lambda begin: sum(rank[begin : begin + n]))
-
-
-class _Sieve:
-    """Finds the lines of a block that may contain a word: the rarest eight letters of each word (four of a short one)
-    are taken as pairs, and each pair is looked up for the whole block at once."""
-
-    def __init__(self, words: Sequence[bytes]) -> None:
-        self._is_open = not words or any(len(word) < _GRAM for word in words)  # then every line may contain one
-        # The groups of words by pair, for each position: all pairs of a word must be of one group.
-        self._groups = [np.zeros(1 << 16, np.uint32) for _ in range(_PAIRS)]
-        for i, word in enumerate(() if self._is_open else words):
-            n_pairs = _PAIRS if len(word) >= 2 * _PAIRS else _GRAM // 2
-            begin = rarest(word, 2 * n_pairs)
-            group = np.uint32(1 << (i % _LONG_GROUPS if n_pairs == _PAIRS else _LONG_GROUPS + i % (32 - _LONG_GROUPS)))
-            for nth, groups in enumerate(self._groups):
-                pair = word[begin + 2 * nth : begin + 2 * nth + 2]
-                groups[pair[0] << 8 | pair[1] if nth < n_pairs else slice(None)] |= group
-
-    def __call__(self, block: bytes) -> tuple[list[int], list[int], list[int]]:
-        """The lines' numbers from 0, and the offsets of their beginnings and ends."""
-        letters = np.frombuffer(block, np.uint8)
-        breaks = np.flatnonzero(letters == ord("\n"))
-        if not block.endswith(b"\n"):
-            breaks = np.append(breaks, len(block))
-        lines = np.arange(len(breaks))
-        if not self._is_open:
-            pairs = np.zeros(len(block) + 2 * _PAIRS, np.uint16)
-            pairs[: len(block) - 1] = letters[:-1].astype(np.uint16) << 8 | letters[1:]
-            first, second, *others = self._groups
-            hits = first[pairs[: len(block)]] & second[pairs[2 : len(block) + 2]]
-            places = np.flatnonzero(hits)
-            hits = hits[places]
-            for nth, groups in enumerate(others, 2):
-                hits &= groups[pairs[places + 2 * nth]]
-            lines = np.unique(np.searchsorted(breaks, places[hits != 0]))
-        starts = np.concatenate(([0], breaks + 1))[lines]
-        return lines.tolist(), starts.tolist(), breaks[lines].tolist()
+    begin = max(range(len(rank) - _GRAM + 1), key=lambda begin: sum(rank[begin : begin + _GRAM]))
+    return word[begin : begin + _GRAM]
 
 
 class ByShape(Generic[AnyStr, Answer]):

@@ -9,19 +9,24 @@ import io
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import docx
+import resvg_py
+from docx.document import Document
+from docx.enum.style import WD_STYLE_TYPE
+from docx.enum.text import WD_ALIGN_PARAGRAPH
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
+from docx.shared import Pt, RGBColor
 
 from sheetgen.brand import Brand, page_colors
-from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.pages import PlanPage, Section
 from sheetgen.report.page import Table, Text, joined
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, width_em
 from sheetgen.writers.plan_page import draw_picture
-
-if TYPE_CHECKING:
-    from docx.document import Document
 
 TEXT, SMALL = 9.0, 8.0  # points
 MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's distance from the paper's edge
@@ -34,16 +39,10 @@ FONT = "Arial"  # on every machine with Word
 _PICTURE_FONT = "Inter"  # the bundled file's own name
 _POINTS, _ZOOM = 72, 3  # points per inch; pixels per point
 _DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: a fixed day gives the same bytes
-_MISSING = "The docx needs python-docx and resvg-py. python -m pip install python-docx resvg-py"
 
 
 def write_plan_docx(page: PlanPage, options: Options) -> bytes:
-    """The plan as a Word document. Raises MissingLibraryError if python-docx or resvg-py is not installed."""
-    try:
-        import docx
-        import resvg_py  # noqa: F401
-    except ImportError as error:
-        raise MissingLibraryError(_MISSING) from error
+    """The plan as a Word document."""
     document = docx.Document()
     width = _set_up(document, page, options)
     by = f"answer by {page.sign_by}" if page.sign_by else ""
@@ -92,10 +91,6 @@ def _plain(text: Text) -> str:
 
 def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     """Set paper, styles, footer and properties; return the width between the margins in points."""
-    from docx.enum.style import WD_STYLE_TYPE
-    from docx.oxml.ns import qn
-    from docx.shared import Pt, RGBColor
-
     width, height = PAPERS[page.paper]
     section = document.sections[0]
     section.page_width, section.page_height = Pt(width), Pt(height)
@@ -146,9 +141,6 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
 
 def _put_brand(section: Any, brand: Brand) -> None:
     """Put the brand's name and logo into the header of every page."""
-    from docx.enum.text import WD_ALIGN_PARAGRAPH
-    from docx.shared import Pt
-
     section.header_distance = Pt(_HEADER)
     line = section.header.paragraphs[0]
     line.alignment = WD_ALIGN_PARAGRAPH.RIGHT
@@ -160,9 +152,6 @@ def _put_brand(section: Any, brand: Brand) -> None:
 
 def _put_field(paragraph: Any, name: str) -> None:
     """A field that Word works out: the page's number."""
-    from docx.oxml import OxmlElement
-    from docx.oxml.ns import qn
-
     field = OxmlElement("w:fldSimple")
     field.set(qn("w:instr"), name)
     paragraph._p.append(field)
@@ -186,10 +175,6 @@ def _widths(table: Table, width: float, font: Path) -> list[float]:
 
 def _put_table(document: Document, table: Table, width: float, font: Path, late: Sequence[int] = ()) -> None:
     """A table; its head stands again on each page, and no row is torn."""
-    from docx.enum.text import WD_ALIGN_PARAGRAPH
-    from docx.oxml import OxmlElement
-    from docx.shared import Pt
-
     grid = document.add_table(rows=1 + len(table.rows), cols=len(table.columns), style="Table Grid")
     grid.autofit = False
     widths = [Pt(points) for points in _widths(table, width, font)]
@@ -212,9 +197,6 @@ def _put_table(document: Document, table: Table, width: float, font: Path, late:
 
 def _put_picture(document: Document, svg: str, width: float, font: Path) -> None:
     """Append an SVG picture as PNG; its title is the alternative text."""
-    import resvg_py
-    from docx.shared import Pt
-
     text = str(svg)
     title = html.unescape(text[text.index("<title>") + len("<title>") : text.index("</title>")])
     png = resvg_py.svg_to_bytes(

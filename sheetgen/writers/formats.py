@@ -49,7 +49,7 @@ DEFAULT_FORMATS = ("xlsx", "pdf")
 PLAN_FORMATS = {
     "xlsx": Format("writers.xlsx.write_xlsx", draws="book"),
     "pdf": Format("writers.plan_page.write_plan_pdf", may_lack=(MissingLibraryError,)),
-    "docx": Format("writers.docx.write_plan_docx", may_lack=(MissingLibraryError,)),
+    "docx": Format("writers.docx.write_plan_docx"),
     "md": Format("writers.plan_text.plan_markdown"),
     "csv": Format("writers.plan_text.plan_csv", draws="record"),
     "json": Format("writers.json.write_json", draws="record"),
