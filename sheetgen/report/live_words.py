@@ -221,7 +221,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         more=is_text(q.next),
     ),
     "next_step": template(
-        "The next step is {rent}, {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
+        "The next step, {rent}, is {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
         "load, and less sure with more."
     ),
     "area": template("{area}[default?, any region]", default=q.is_default == 1),
@@ -392,7 +392,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template(f"{{label}} is {{value}}. Write {{kind}}.{NEAR}", near=is_text(q.near)),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
-    "unanswered": template("Not answered: mend the address, or ask in the form."),
+    "unanswered": template("Not answered: correct the address, or ask in the form."),
     "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template(
