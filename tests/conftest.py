@@ -85,7 +85,7 @@ _build_anew = pulled._build_anew
 
 
 class Asked:
-    """What a build is made of as the key of a cache: two are the same where they say the same of one catalog, wherever
+    """The question of a build as the key of a cache: two are the same where they say the same of one catalog, wherever
     it was written."""
 
     def __init__(self, catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> None:
@@ -119,7 +119,7 @@ _kept_solution = functools.lru_cache(12)(lambda question: _solve(question.it))
 
 
 def _names_a_file(options: Mapping[str, Any]) -> bool:
-    """Whether a file that may be another one by now is among the options."""
+    """True where a file that may be another one by now is among the options."""
     texts = (value if isinstance(value, list | tuple) else [value] for value in options.values())
     words = (word for of_option in texts for text in of_option if isinstance(text, str) for word in text.split(","))
     return any(("/" in word or "." in word) and Path(word).exists() for word in words)
@@ -257,7 +257,7 @@ def nothing_is_kept() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests recorded as `counted` ends the run, from every process of it."""
+    """End the run with what tests recorded as `counted`, from every process of it."""
     for report in terminalreporter.getreports("passed"):
         for name, text in report.user_properties:
             if name == "counted":

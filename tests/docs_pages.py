@@ -78,7 +78,7 @@ class Command:
         return not self.typed.startswith(tuple(NOT_RUN))
 
     def is_slow(self) -> bool:
-        """Whether it draws a workbook or a PDF."""
+        """True where it draws a workbook or a PDF."""
         return self.words[0] in SLOW
 
     def only_parsed(self) -> bool:
@@ -140,12 +140,12 @@ def as_shown(printed: str, output: str) -> str:
 
 
 def without_fingerprints(text: str) -> str:
-    """What a command prints without the fingerprints of the catalogs, which an entry more changes."""
+    """The output of a command without the fingerprints of the catalogs, which an entry more changes."""
     return re.sub(r"\b(catalog|today's is) [0-9a-f]{8}\b", r"\1 ...", text)
 
 
 def set_up(folder: Path) -> Path:
-    """What the commands of the docs find where they are run."""
+    """Copy the files that the commands of the docs find where they are run."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(ROOT / "templates" / "brand", folder / "templates" / "brand")
     return folder

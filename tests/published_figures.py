@@ -236,7 +236,7 @@ def _fits() -> Iterator[Figure]:
 
 
 def _alone(kv: float, gpus: tuple[tuple[str, int], ...]) -> tuple[bool, str]:
-    """Whether a KV cache alone fits in what the engine may use of any of these GPUs, and in words."""
+    """The verdict on a KV cache alone in what the engine may use of any of these GPUs, and its words."""
     found = [(n, CATALOG.gpu(name)) for name, n in gpus]
     usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0, 0) for n, gpu in found]
     fits = any(kv <= most for most in usable)

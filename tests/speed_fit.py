@@ -74,7 +74,7 @@ UNSTATED = "0.19.0"  # of vLLM runs that state no release: the newest that other
 
 @dataclass(frozen=True)
 class Constant:
-    """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit.
+    """The start of a constant, how far a cell may lie from the others (in logarithms), and its physical limit.
 
     engines: it is 0 for all others.
     """
@@ -284,7 +284,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
         return _of_each(runs, _limited(numpy.exp(own), runs.cells))
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
-        """What is made small: the loss of both times and the priors; all quantities; the times' errors."""
+        """The objective of the fit: the loss of both times and the priors; all quantities; the times' errors."""
         known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
         error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
@@ -331,7 +331,7 @@ def _square(slopes: Any) -> Any:
 def _step(
     square: Any, firm: Any, firm_common: float, ends: Any, common_ends: Any, free: Any, damping: float
 ) -> tuple[Any, Any]:
-    """Where own and common constants go: each cell's are solved for first, by what the common ones leave to them."""
+    """A step of own and common constants: each cell's are solved for first, by what the common ones leave to them."""
     eye = numpy.eye(len(firm))
     own = (square + eye * firm) * (free[:, :, None] & free[:, None])
     own += eye * (damping * own + ~free[:, None])
@@ -346,7 +346,7 @@ def _step(
 
 
 def _losses(error: Any) -> Any:
-    """What errors [times, runs] cost: near a scale their square; far beyond it a time per token's by its logarithm
+    """The loss of errors [times, runs]: near a scale their square; far beyond it a time per token's by its logarithm
     (Cauchy), a first token's by itself (pseudo-Huber), since it waits for others now and then."""
     square = error**2
     return numpy.array([numpy.log1p(square[0]), 2 * (numpy.sqrt(1 + square[1]) - 1)])
@@ -359,7 +359,7 @@ def _trust(error: Any) -> Any:
 
 
 def _weights(runs: Runs) -> Any:
-    """What each run counts [times, runs]."""
+    """The weight of each run [times, runs]."""
     of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
     unbatched = (runs.rows["configuration"] == UNBATCHED) & (runs.rows["concurrent_requests"] > 1)
     others = by_other_hands(runs)
@@ -417,7 +417,7 @@ ROUNDS = 15  # of reweighting; it settles in about ten
 
 
 def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
-    """What constants leave of both times, by cell and what `structure` says: ridge regression on their logarithms,
+    """Residuals of both times, by cell and what `structure` says: ridge regression on their logarithms,
     robust as the fit is, all factors at once. Runs that wait for memory say nothing of it."""
     if not structure.fields:
         return {}

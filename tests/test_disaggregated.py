@@ -152,7 +152,8 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         assert sum(found.n_instances.values()) == sum(math.ceil(n / each) for _, _, each, n, *_ in pools)
 
     def serves(rate: float, *replicas: int) -> bool:
-        """Whether so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric, too."""
+        """True where so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric,
+        too."""
         rate *= 1.1
         for (places, seconds, *_), n in zip(pools, replicas, strict=True):
             busy = rate * seconds

@@ -1,4 +1,4 @@
-"""Where the default targets, which grow with the context, make a longer context cheaper: a list, which is short."""
+"""The longer contexts that default targets, which grow with the context, make cheaper: a short list."""
 
 from __future__ import annotations
 

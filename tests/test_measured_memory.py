@@ -162,7 +162,7 @@ def test_a_band_is_never_wider_than_the_predictions() -> None:
 
 
 def test_memory_of_the_host_keeps_its_band() -> None:
-    """What is free of a GPU whose memory is the host's, too, moves with all that runs there."""
+    """Free memory of a GPU whose memory is the host's, too, moves with all that runs there."""
     asked = {"model": "8b", "gpu": "spark", "context": "8k"}
     plain = sheetgen.size(**asked)
     gib = plain["kv_pool_bytes_per_gpu"] / GIB + 2

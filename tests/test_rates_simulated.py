@@ -180,8 +180,8 @@ LONG_ANSWERS = Replica(places=24, fixed=0.12, each=0.004, prompt=2.0, tokens=128
 @pytest.mark.parametrize("n_replicas", [1, 4, 16])
 @pytest.mark.parametrize("prompts", [0.1, 0.3, 0.45])
 def test_stated_times_of_a_rate_are_those_that_requests_see(one: Replica, n_replicas: int, prompts: float) -> None:
-    """Where prompts take this share of a replica's time; within 15 %, as the stated batch is of means while requests
-    come in bunches, and as a run of so many requests is off by 4 %."""
+    """With prompts that take this share of a replica's time; within 15 %, as the stated batch is of means while
+    requests come in bunches, and as a run of so many requests is off by 4 %."""
     rate = n_replicas * prompts / one.prompt
     seen = [simulate(one, n_replicas, rate, amount(1_500, 6_000), seed) for seed in SEEDS]
     stated = one.tpot(stated_batch(one, n_replicas, stated_in_flight(one, n_replicas, rate)))

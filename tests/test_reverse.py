@@ -127,7 +127,7 @@ def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
 
 
 def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[float], wait_z: float) -> float:
-    """What replicas serve where so many of each kind are lost, by hand."""
+    """The rate that replicas serve after so many of each kind are lost, by hand."""
     total = 0.0
     for (replicas, at), gone in zip(machines, lost, strict=True):
         places = (replicas - gone) * at["paced_requests"]

@@ -204,7 +204,7 @@ def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any]
 
 
 def _plain(solved: Solution) -> numpy.ndarray[Any, Any]:
-    """Where a candidate has no data-parallel ranks: those take no part while a replica has fewer requests than ranks,
+    """Candidates without data-parallel ranks: those take no part while a replica has fewer requests than ranks,
     and may at a tighter target."""
     return solved.costs["data_parallel_size"][0] == 1
 

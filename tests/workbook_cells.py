@@ -23,7 +23,7 @@ Place = tuple[str, str]  # sheet, cell
 
 
 class ErrorValue(str):
-    """What a cell holds that went wrong: #N/A, #DIV/0! ..."""
+    """The value of a cell that went wrong: #N/A, #DIV/0! ..."""
 
 
 class Cell:

@@ -133,7 +133,7 @@ def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
 
 
 def test_a_near_tie_is_no_saving_and_no_loss() -> None:
-    """Where the very cheapest stays, or moves the other way, a lever that tips the choice within the tie has saved
+    """A lever that tips the choice within the tie while the very cheapest stays, or moves the other way, has saved
     nothing and costs no more."""
     usual = Rented.of(answered(), 0)
     assert usual is not None

@@ -35,7 +35,7 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(options: dict[str, Any]) -> dict[str, Any]:
-    """What solve says of the headline, under the names of the workbook."""
+    """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
     found = {}
     for row in headline_rows(solved):

@@ -59,7 +59,7 @@ def asked(at: int) -> Solution:
 
 
 def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> list[str]:
-    """What Workings holds of each load otherwise than Python."""
+    """The cells of Workings that differ from Python's, of each load."""
     wrong = []
     question = solved.question
     for row, (load, choice) in enumerate(zip(question.loads, solved.choices, strict=True), 5):

@@ -1,4 +1,4 @@
-"""What a workbook cannot refuse it says: no such name, facts missing, an answer longer than its context."""
+"""A workbook says what it cannot refuse: no such name, facts missing, an answer longer than its context."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
 
 
 def _numbers_beside_choices(found: dict[Any, Any]) -> list[float]:
-    """What stands as a number in the columns of Decision that hold answers alone: its cases and ways to pay less."""
+    """The numbers in the columns of Decision that hold answers alone: its cases and ways to pay less."""
     cells = [found.get(("Decision", f"{column}{row}")) for column in "EFG" for row in range(1, 100)]
     return [value for value in cells if isinstance(value, (int, float))]
 

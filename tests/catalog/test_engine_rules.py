@@ -19,7 +19,7 @@ PLANNING = "def groups():\n    if max_num_layers < min_num_layers * {stretch}:\n
 
 
 def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -> list[str]:
-    """What the script prints of a wheel with these values; those of the catalog's 0.33 where not given."""
+    """The script's output for a wheel with these values; those of the catalog's 0.33 where not given."""
     known = {"share": 0.92, "on": 1, "graphs": "_estimate(self)", "stretch": 1.5} | values
     name = "vllm-0.99.0-cp38-abi3-any.whl" if packed else "vllm-0.99.0"
     files = {

@@ -20,7 +20,7 @@ GOOD = "us-east-1,p5.48xlarge,60,8,h100"
 
 
 def problems(place: Path, catalog: Catalog, as_of: str | None = "2026-11-20") -> list[str]:
-    """What is said of the list at `place`, without its folder."""
+    """The problems of the list at `place`, without its folder."""
     with pytest.raises(CatalogError) as caught:
         refresh(catalog, read_lists([str(place)]), as_of)
     told = [problem.replace(f"{place.parent}/", "") for problem in caught.value.problems]

@@ -1,4 +1,4 @@
-"""What `size`, `recommend`, `list`, `show` and `check` print."""
+"""The output of `size`, `recommend`, `list`, `show` and `check`."""
 
 from __future__ import annotations
 

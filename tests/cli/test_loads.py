@@ -1,4 +1,4 @@
-"""What commands say of a load: people, requests at once, or a rate; and which options exclude each other."""
+"""Words of commands for a load: people, requests at once, or a rate; and which options exclude each other."""
 
 from __future__ import annotations
 

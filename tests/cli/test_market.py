@@ -1,4 +1,5 @@
-"""Who took part, what was not asked for and is cheaper, and what a region, a class or so many machines leave."""
+"""The offers that took part, those that were not asked for and are cheaper, and what a region, a class or so many
+machines leave."""
 
 from __future__ import annotations
 
@@ -363,7 +364,7 @@ def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> N
 
 @pytest.mark.parametrize("contingency", [0.0, 0.1])
 def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
-    """What is budgeted beside it only where it differs: by the contingency."""
+    """The budget stands beside it only where it differs: by the contingency."""
     money = {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": contingency}
     told = recommend_text(recommended({"model": "70b", "context": "16k", "users": 200, **money}, Catalog()))
     [line] = re.findall(r"^\d+x \S+, .*", told, re.M)
@@ -374,7 +375,7 @@ def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
 
 
 def test_a_way_to_pay_less_is_as_sure_as_the_answer_that_takes_it() -> None:
-    """What is less sure than the answer says so: another precision, a commitment."""
+    """A way that is less sure than the answer says so: another precision, a commitment."""
     asked = {"model": "llama-3.3-70b", "context": "16k", "concurrent_requests": 64, "weight_dtype": "published"}
     answer = sheetgen.recommend(**asked)
     ways = {way["kind"]: way for way in answer["pay_less"]}

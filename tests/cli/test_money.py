@@ -1,4 +1,4 @@
-"""What `recommend` and `build` say of money, their options and the same words in a scenario file."""
+"""Money in `recommend` and `build`, their options and the same words in a scenario file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `recommend` says in a terminal: the answer and labelled sentences, of the JSON's figures; more by --details."""
+"""The terminal text of `recommend`: the answer and labelled sentences, of the JSON's figures; more by --details."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def test_a_history_that_memory_loses_before_the_person_asks_again_is_said() -> N
 
 
 def test_a_lost_history_has_what_the_load_takes_where_it_is_read_anew() -> None:
-    """What the same question is answered without a history; 2 places free at 0.17 a second are 10 s."""
+    """It is the load of the same question without a history; 2 places free at 0.17 a second are 10 s."""
     asked: dict[str, Any] = {"model": "qwen2.5-72b", "input_tokens": 12_000, "output_tokens": 50, "users": 200}
     kept, anew = (
         recommend_json(recommended({**asked, **more}, Catalog())) for more in ({"history_hit_fraction": 0.8}, {})

@@ -1,4 +1,4 @@
-"""What a reader is told to do: by which limit refused, what the pool had, which knobs the engine has, and how far."""
+"""The advice to a reader: by which limit refused, what the pool had, which knobs the engine has, and how far."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_the_direction_of_each_setting_follows_the_cause() -> None:
 
 
 def test_the_page_says_no_more_than_before() -> None:
-    """What is for `diagnose` alone stays off the page and out of the workbook."""
+    """Advice for `diagnose` alone stays off the page and out of the workbook."""
     shown = guidance.fingerprints(CATALOG)
     assert len(shown) == 8
     assert all(fix.on_page for one in shown for fix in one.fixes)

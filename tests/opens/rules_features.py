@@ -1,4 +1,4 @@
-"""What Excel asks of what lies over the cells: merges, validations, formats, notes, print, panes, links, charts."""
+"""Excel's rules for what lies over the cells: merges, validations, formats, notes, print, panes, links, charts."""
 
 from __future__ import annotations
 

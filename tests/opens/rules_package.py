@@ -1,4 +1,4 @@
-"""What a package must keep to: every part known, typed and reached, nothing that runs, embeds or calls outside."""
+"""Rules of a package: every part known, typed and reached, nothing that runs, embeds or calls outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Excel asks of a workbook's sheets, defined names, styles and shared strings."""
+"""Excel's rules for a workbook's sheets, defined names, styles and shared strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader who does not see the page is told: the heads of every cell, bookmarks, metadata."""
+"""Words for a reader who does not see the page: the heads of every cell, bookmarks, metadata."""
 
 from __future__ import annotations
 

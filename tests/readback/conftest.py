@@ -20,7 +20,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Ran:
-    """What a command did: exit code, stdout, stderr. A bug's traceback is raised."""
+    """The result of a command: exit code, stdout, stderr. A bug's traceback is raised."""
 
     def __init__(self, result: Result) -> None:
         if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -504,7 +504,7 @@ def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tm
 def test_options_that_were_tampered_with_are_told(
     options: dict[str, Any], problem: str, book: Path, tmp_path: Path
 ) -> None:
-    """What a workbook says of its own making is nobody's word: it opens no file, and breaks nothing."""
+    """A workbook's record of its own making is nobody's word: it opens no file, and breaks nothing."""
     file = with_options(book, tmp_path / "bad.xlsx", {**TINY, **options})
     with pytest.raises(SheetgenError) as raised:
         pull(file, books.catalog())

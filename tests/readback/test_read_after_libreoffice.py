@@ -1,4 +1,4 @@
-"""What LibreOffice saved is read back right, and `diff` names what was done there and nothing else."""
+"""A file saved by LibreOffice is read back right, and `diff` names what was done there and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the page is to decide: for which model, or all together, by whom, until when; as options and in a scenario."""
+"""The decision that the page asks for: for which model, or all together, by whom, until when; as options and in a
+scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a recommendation breaks is what the sizing engine says of the same hardware."""
+"""The loads at which a recommendation breaks are the sizing engine's for the same hardware."""
 
 from __future__ import annotations
 

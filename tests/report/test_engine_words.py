@@ -74,7 +74,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("gpu,asked", [("nvidia-h100-sxm5-80gb", {**MEMORY, "gpus": "h100"}), ("", {})])
 def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
-    """Where the share is one of what is free, what is left out is what is free and not in the pool."""
+    """Of a share of what is free, the part left out is what is free and not in the pool."""
     fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
     assert fit is not None and gpu in fit.candidate.gpu.id
     found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]

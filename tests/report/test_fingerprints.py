@@ -1,4 +1,4 @@
-"""Where a deployment dies: the catalog's facts, with this sheet's numbers, checked against `size`."""
+"""The deaths of a deployment: the catalog's facts, with this sheet's numbers, checked against `size`."""
 
 from __future__ import annotations
 

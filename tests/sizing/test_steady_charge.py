@@ -1,4 +1,4 @@
-"""What a request keeps while it is served, beside what admission charges it; how many a pool then holds."""
+"""Bytes that a request keeps while it is served, beside what admission charges it; how many a pool then holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start-up log of vLLM 0.33 states and the prediction does not have: said by name."""
+"""Figures of a vLLM 0.33 start-up log that the prediction does not have: told by name."""
 
 from __future__ import annotations
 

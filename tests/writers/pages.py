@@ -1,4 +1,4 @@
-"""What the tests of the PDF ask of a finished file, with pdfplumber and pypdf."""
+"""Readings of a finished PDF for its tests, with pdfplumber and pypdf."""
 
 from __future__ import annotations
 
