@@ -251,8 +251,8 @@ def weights(model: str, dtype: str) -> int | Fraction:
         return has_scales, -1 if name == own else order.index(owner) if owner in order else 3
 
     p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
-    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype and "of" not in c]
-    size = int(min(known, key=rank)["size_bytes"]) if known else None
+    published = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype and "of" not in c]
+    size = int(min(published, key=rank)["size_bytes"]) if published else None
     if size is not None and not p.get("mtp_extra"):
         return size
     linear, other, _ = BYTES[dtype]
@@ -741,10 +741,10 @@ def replica(
     the weights and one request. Times and memory are those that hold with the chance asked for."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
     if hardware["architecture"].startswith(WITHOUT_SPARSE) and {"indexer", "compressed"} & {
-        one["kind"] for one in entry["attention"]
+        layer_group["kind"] for layer_group in entry["attention"]
     }:
         return None
-    is_latent = any(one["kind"] == "mla" for one in entry["attention"])
+    is_latent = any(layer_group["kind"] == "mla" for layer_group in entry["attention"])
     if is_latent and kv_dtype.startswith("fp8") and hardware["architecture"].startswith(WITHOUT_FP8_LATENTS):
         return None
     seqs, batched = batch_limits(gpu)

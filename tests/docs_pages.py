@@ -106,8 +106,8 @@ def commands(page: Path) -> Iterator[Command]:
                 printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
                 yield Command(" ".join(one.split()), line + i, *printed)
     if name(page) not in PARSED_PAGES:
-        for found in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
-            yield Command(found[1], 0, is_named=True)
+        for match in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
+            yield Command(match[1], 0, is_named=True)
 
 
 def run(command: Command) -> tuple[int, str]:

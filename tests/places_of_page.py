@@ -164,7 +164,7 @@ def _twentieth(chance: float) -> float:
 def _at_confidence(cell: CellRecord) -> Place:
     """The JSON of an answer at other confidences: months, machines, chances, the levels asked for."""
     levels = [level for level in cell.by_confidence if level]
-    numbers = [n for one in levels for n in (one.monthly_usd, float(one.n_instances), _twentieth(one.chance))]
+    numbers = [n for level in levels for n in (level.monthly_usd, float(level.n_instances), _twentieth(level.chance))]
     return Place((*numbers, 0.5, 0.9))
 
 

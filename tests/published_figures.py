@@ -67,8 +67,8 @@ def number_in(stated: str, relative_to: float = 0) -> float | None:
     """The bytes that a text such as '128 KB', '~6,400 KB' or '8x the GQA model' states."""
     if times := re.match(r"(\d+)x the GQA model", stated):
         return int(times[1]) * relative_to
-    found = re.match(r"~?([\d,.]+) (KB|KiB|MiB|GB|GiB)", stated)
-    return float(found[1].replace(",", "")) * UNITS[found[2]] if found else None
+    match = re.match(r"~?([\d,.]+) (KB|KiB|MiB|GB|GiB)", stated)
+    return float(match[1].replace(",", "")) * UNITS[match[2]] if match else None
 
 
 def _per_token() -> Iterator[Figure]:

@@ -240,8 +240,8 @@ _FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
 
 
 def _attribute(attributes: str, name: str) -> str:
-    found = re.search(rf'(?:^|\s){name}="([^"]*)"', attributes)
-    return found[1] if found else ""
+    match = re.search(rf'(?:^|\s){name}="([^"]*)"', attributes)
+    return match[1] if match else ""
 
 
 def _rewrite(

@@ -400,8 +400,8 @@ def report(runs: Runs, results: Results) -> str:
 
 
 def _counted(chosen: list[Structure]) -> str:
-    words = [one.words for one in chosen]
-    return "; ".join(f"{words.count(one)} x {one}" for one in sorted(set(words)))
+    words = [log.words for log in chosen]
+    return "; ".join(f"{words.count(word)} x {word}" for word in sorted(set(words)))
 
 
 def _before_and_after(runs: Runs, results: Results) -> list[str]:

@@ -423,7 +423,7 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
         return {}
     runs = runs.part(numpy.flatnonzero(runs.values["running_requests"] >= runs.values["concurrent_requests"]))
     keys = [(f, list(zip(runs.cell.tolist(), runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
-    names = [(f, *one) for f, of_run in keys for one in dict.fromkeys(of_run)]
+    names = [(f, *key) for f, of_run in keys for key in dict.fromkeys(of_run)]
     places = {name: i for i, name in enumerate(names)}
     at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
     pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
@@ -494,8 +494,8 @@ def choose(runs: Runs) -> Structure:
     """The structure that predicts held-out runs best, its three median errors as parts of what is wanted added up."""
     seen = measured(runs)
     scores = [
-        sum(numpy.nanmedian(abs(found[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
-        for found in trials(runs, STRUCTURES, INNER_FOLDS)
+        sum(numpy.nanmedian(abs(trial[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
+        for trial in trials(runs, STRUCTURES, INNER_FOLDS)
     ]
     return STRUCTURES[int(numpy.argmin(scores))]
 

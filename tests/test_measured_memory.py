@@ -240,7 +240,7 @@ def test_what_neither_log_nor_question_names_is_asked_for(tmp_path: Path) -> Non
     named = sheetgen.size(**ITS_OWN, measured=str(tmp_path / "startup.log"))  # as `size --from-log --model 8b`
     assert len(named["measured"]["memory"]) == 1
     beside = ask(CATALOG, {**asked, "measured": [f"{tmp_path / 'startup.log'},model=8b,gpu=a100"]})
-    assert [one.served.model for one in beside.measurements.deployments] == ["llama-3.1-8b"]
+    assert [deployment.served.model for deployment in beside.measurements.deployments] == ["llama-3.1-8b"]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -322,8 +322,8 @@ def test_the_workbook_is_what_python_says(tmp_path: Path) -> None:
             poison(edit(path, tmp_path / "edited.xlsx", typed), tmp_path / "poisoned.xlsx")
             readings.append(values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / f"out-{confidence}")))
         at_level = solved(measured=[A100], confidence=confidence)
-        for found in readings:
-            n, wrong = books.differences(found, books.Sheets(path), at_level)
+        for reading in readings:
+            n, wrong = books.differences(reading, books.Sheets(path), at_level)
             assert n > 100 and not wrong, wrong[:5]
         assert books.expected(at_level) != books.expected(solved(confidence=confidence))
 

@@ -198,7 +198,7 @@ def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: 
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
     asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": one.places}
     replicas = int(n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones}))
-    machines = [len(range(replicas)[at : at + each]) for at in range(0, replicas, each)]
+    machines = [len(range(replicas)[number : number + each]) for number in range(0, replicas, each)]
     of_zones = [sum(machines[zone::zones]) for zone in range(zones)]
     left = replicas - {1: 1, 2: max(machines), 3: max(of_zones)}[survive]
     seen = [simulate(one, left, offered / full, 750 * needed, seed) for seed in SEEDS]

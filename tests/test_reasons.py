@@ -30,7 +30,9 @@ def reasons(
     load = {"models": model, "workloads": "chat", "tiers": str(requests)}
     asked = {**load, "gpus": gpus, "tpot_ms": "off", "weight_dtype": weight_dtype, "confidence": "0.5"}
     question = ask(Catalog(), {**asked, "instances": ",".join(usd_per_hour)})
-    priced = tuple(replace(one, usd_per_hour=usd_per_hour[one.instance]) for one in question.candidates)
+    priced = tuple(
+        replace(candidate, usd_per_hour=usd_per_hour[candidate.instance]) for candidate in question.candidates
+    )
     solved = solve(replace(question, candidates=priced))
     offer = solved.choices[0].offer
     assert offer is not None

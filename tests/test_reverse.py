@@ -187,9 +187,9 @@ def test_a_machine_that_is_lost_takes_no_other_with_it() -> None:
     """By hand: 20 H100 are two machines of eight and one of four, 21 requests on each four: one machine of eight is
     the worst loss, and the rest serve 3 x 21."""
     asked = {"model": "70b", "context": "16k", "have": "h100:20", **AS_PREDICTED}
-    found = sheetgen.recommend(**asked, survive="machine")
-    assert found["served_at_target"] == 63
-    assert sum(one["served_at_target"] for one in found["answers"]) == 63
+    answer = sheetgen.recommend(**asked, survive="machine")
+    assert answer["served_at_target"] == 63
+    assert sum(one["served_at_target"] for one in answer["answers"]) == 63
     assert sheetgen.recommend(**asked)["served_at_target"] == 5 * 21
 
 
@@ -230,10 +230,10 @@ def test_what_cannot_be_read(text: str) -> None:
 
 def test_the_command() -> None:
     words = ["recommend", "--model", "70b", "--context", "16k"]
-    said = CliRunner().invoke(main, [*words, "--budget-usd", "50k"])
-    assert said.exit_code == 0 and "$50,000 a month: serves" in said.stdout and "one more at once" in said.stdout
+    result = CliRunner().invoke(main, [*words, "--budget-usd", "50k"])
+    assert result.exit_code == 0 and "$50,000 a month: serves" in result.stdout and "one more at once" in result.stdout
     record = json.loads(CliRunner().invoke(main, [*words, "--have", "h100:16,l40s:8x4", "--json"]).stdout)
-    assert record["served_at_target"] == sum(one["served_at_target"] for one in record["answers"]) > 0
+    assert record["served_at_target"] == sum(answer["served_at_target"] for answer in record["answers"]) > 0
     wide = [*words, "--have", "l40s:8x4", "--weight-dtype", "published"]
     assert "8 machines of 4x L40S" in CliRunner().invoke(main, wide).stdout
     assert "Gbit/s between them" not in CliRunner().invoke(main, [*words, "--have", "h100:16"]).stdout

@@ -343,12 +343,12 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
     served = {solved.candidate(i).instance for i in range(len(solved.offers)) if solved.costs["n_instances"][0, i] >= 1}
     assert set(slow) == holds - served
     for instance, reason in slow.items():
-        found = re.fullmatch(words, reason)
-        assert found and float(found[1].replace(",", "")) > float(found[2]), reason
+        match = re.fullmatch(words, reason)
+        assert match and float(match[1].replace(",", "")) > float(match[2]), reason
         mine = [i for i in range(len(solved.offers)) if solved.candidate(i).instance == instance]
         times = [_alone(solved, load, i, "first" in reason) for i in mine if solved.costs["n_instances"][0, i] == 0]
-        digits = len(found[1].partition(".")[2])
-        assert found[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
+        digits = len(match[1].partition(".")[2])
+        assert match[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
 
 
 def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:

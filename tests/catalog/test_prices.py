@@ -45,8 +45,8 @@ def a_list(folder: Path, *lines: str, name: str = "aws.csv", head: str = AWS_HEA
 
 
 def counts(found: Refresh) -> dict[str, int]:
-    whats = [one.what for one in found.changes]
-    return {what: whats.count(what) for what in dict.fromkeys(whats)}
+    whats = [change.what for change in found.changes]
+    return {fromkey: whats.count(fromkey) for fromkey in dict.fromkeys(whats)}
 
 
 def assert_only_unchanged(found: Refresh, least: int) -> None:
@@ -71,7 +71,7 @@ def test_aws_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
     assert found.lists[0].n_without_price == 2  # p5e and trn2 are sold otherwise
     read_there = "aws/karpenter-provider-aws@1d927085 zz_generated.pricing_aws"
     rows = [r for r in catalog.instances() if r.provider == "aws" and r.source.startswith(read_there)]
-    assert {one.instance for one in found.changes} == {r.id for r in rows if r.price("on-demand")}
+    assert {change.instance for change in found.changes} == {r.id for r in rows if r.price("on-demand")}
 
 
 def test_azure_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
@@ -84,7 +84,7 @@ def test_azure_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
 def test_gcp_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
     found = read(catalog, GCP, as_of="2026-07-30")
     assert_only_unchanged(found, 96)
-    by_purchase = [one.purchase for one in found.changes]
+    by_purchase = [change.purchase for change in found.changes]
     least = {"on-demand": 26, "spot": 26, "reserved-1yr": 22, "reserved-3yr": 22}
     assert set(by_purchase) == least.keys() and all(by_purchase.count(name) >= n for name, n in least.items())
 
@@ -94,9 +94,9 @@ def test_neocloud_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
     count = counts(found)
     assert count.keys() <= {"older", "added", "unchanged"} and count["unchanged"] >= 63 and count["older"] >= 14
     cited = {r.id for r in catalog.instances() if "offerings.json" in r.source}
-    other = {one.instance for one in found.changes if one.what != "unchanged"}
+    other = {change.instance for change in found.changes if change.what != "unchanged"}
     assert other & cited == {"thunder-compute/A100 80GB"}  # the list calls it spot, the catalog does not
-    same = {one.instance for one in found.changes if one.what == "unchanged"}
+    same = {change.instance for change in found.changes if change.what == "unchanged"}
     assert cited - same == {"thunder-compute/A100 80GB", "packet.ai/B200"}  # the list's B200 NVL is no SXM
 
 
@@ -167,7 +167,7 @@ def test_lists_with_days_of_their_own_come_in_any_order(catalog: Catalog, tmp_pa
 
 
 def test_a_date_that_says_only_the_year_is_its_first_day(catalog: Catalog, tmp_path: Path) -> None:
-    row = next(one for one in catalog.instances() if [price.as_of for price in one.prices] == ["2026"])
+    row = next(instance for instance in catalog.instances() if [price.as_of for price in instance.prices] == ["2026"])
     head = "provider,instance_type,region,purchase,usd_per_hour,kind"
     place = a_list(tmp_path, f"{row.provider},{row.type},{row.region},on-demand,80,", head=head)
     assert counts(read(catalog, place, as_of="2025-12-31")) == {"older": 1}
@@ -209,13 +209,13 @@ def test_history_is_checked(tmp_path: Path) -> None:
 def test_rows_are_priced_in_their_own_region(catalog: Catalog, tmp_path: Path) -> None:
     place = a_list(tmp_path, "us-west-2,p5.48xlarge,70,8,h100", "US-EAST-1,P5.48XLARGE,71,8,h100")
     found = read(catalog, place, as_of="2026-11-20")
-    assert [(one.instance, one.new_usd) for one in found.changes] == [("aws/p5.48xlarge", 71)]
-    assert [(one.new_region, one.new_usd) for one in found.of_regions] == [("us-west-2", 70)]
+    assert [(change.instance, change.new_usd) for change in found.changes] == [("aws/p5.48xlarge", 71)]
+    assert [(row.new_region, row.new_usd) for row in found.of_regions] == [("us-west-2", 70)]
 
 
 def test_another_region_takes_the_row_with_it(catalog: Catalog, tmp_path: Path) -> None:
     found = read(catalog, AWS, as_of="2026-07-20", region="US-Gov-West-1")
-    assert {one.what for one in found.changes} == {"moved"} and "aws/p5.48xlarge reserved-3yr" in found.dropped
+    assert {change.what for change in found.changes} == {"moved"} and "aws/p5.48xlarge reserved-3yr" in found.dropped
     over = laid_over(catalog, tmp_path, found)
     row = over.instance("aws/p5.48xlarge")
     assert row.region == "us-gov-west-1"
@@ -250,7 +250,7 @@ def test_another_region_takes_the_row_with_it(catalog: Catalog, tmp_path: Path) 
 )
 def test_offers_by_the_gpu(catalog: Catalog, tmp_path: Path, line: str, row: str | None) -> None:
     found = read(catalog, a_list(tmp_path, line + ",2026-11-20", head=NEO_HEAD))
-    assert [one.instance for one in found.changes] == ([row] if row else [])
+    assert [change.instance for change in found.changes] == ([row] if row else [])
     assert len(found.left) + len(found.new) == (0 if row else 1)
 
 
@@ -258,9 +258,9 @@ def test_an_offer_of_the_rows_own_size_is_meant(catalog: Catalog, tmp_path: Path
     line = "vultr,NVIDIA L40S,48,PCIe,on-demand,False,{},{},2026-11-20"
     lines = (line.format(1, ","), line.format(2, "16,180"))
     found = read(catalog, a_list(tmp_path, *lines, head=NEO_HEAD))
-    assert [(one.instance, one.new_usd) for one in found.changes] == [("vultr/L40S", 2)]
+    assert [(change.instance, change.new_usd) for change in found.changes] == [("vultr/L40S", 2)]
     found = read(catalog, a_list(tmp_path, *(line.replace("16,180", "8,90") for line in lines), head=NEO_HEAD))
-    assert found.changes == () and {one.why for one in found.left} == {
+    assert found.changes == () and {row_left.why for row_left in found.left} == {
         "could be vultr/L40S, which has 2 prices here: 1 and 2"
     }
 
@@ -298,7 +298,7 @@ def test_new_types(catalog: Catalog, tmp_path: Path) -> None:
     lines += [line.replace("p3dn.", "p3dn9.") for line in lines if line.startswith("us-east-1,p3dn.")]
     found = read(catalog, a_list(tmp_path, *lines, head=head, name=AWS.name), as_of="2026-07-20")
     assert "aws/p3dn9.24xlarge" in [row.id for row in found.new]
-    assert {one.why for one in found.left} == {
+    assert {row_left.why for row_left in found.left} == {
         "new, with a GPU that is in no catalog",
         "new, with 0 GPUs by the list, which is no whole number from 1",
         "new, but the list does not say its GPU and how many",
@@ -340,7 +340,7 @@ def test_a_new_type_that_is_not_whole(catalog: Catalog, tmp_path: Path) -> None:
         "us-east-1,x4.large,5,9999,l4",
     )
     found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20")
-    assert found.new == () and [one.why.split(",")[1] for one in found.left] == [
+    assert found.new == () and [row_left.why.split(",")[1] for row_left in found.left] == [
         " with 2.5 GPUs by the list",
         " but its GPU could be nvidia-a100-pcie-40gb or nvidia-a100-pcie-80gb or "
         "nvidia-a100-sxm4-40gb or nvidia-a100-sxm4-80gb",
@@ -462,5 +462,5 @@ def test_prices_for_a_term(catalog: Catalog, tmp_path: Path, text: str) -> None:
         price = rows[instance].price(purchase)
         assert price is not None and (price.usd_per_hour, price.as_of, price.kind) == (usd, day, kind)
     assert not found.skipped and len(found.changes) >= len(FORMS[text])
-    named = {(one.instance, one.purchase) for one in found.changes if one.purchase != "on-demand"}
+    named = {(change.instance, change.purchase) for change in found.changes if change.purchase != "on-demand"}
     assert named == {(instance, purchase) for instance, purchase, *_ in FORMS[text]}

@@ -196,7 +196,9 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
         "2026-11-20",
     )
     levers = json.loads(run(*arguments, "--json").output)["levers"]
-    useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
+    useless = [
+        lever["words"] for lever in levers if lever["monthly_usd"] is not None and not (lever["saved_usd"] or 0) > 0
+    ]
     changes = run(*arguments, "--details").output.partition("WHAT ONE CHANGE BUYS")[2].partition("\n\n")[0]
     assert useless, "a lever that buys nothing"
     assert [words for words in useless if words in changes] == []

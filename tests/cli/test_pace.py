@@ -28,7 +28,9 @@ def speed(run: Any, *arguments: object) -> str:
 def figures(text: str, label: str) -> list[float]:
     """The figure of a line and both ends of its band, in seconds or a second."""
     line = next(one for one in text.splitlines() if one.startswith(f"  {label}  "))
-    found = [float(one.replace(",", "")) for one in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][:3]
+    found = [float(match.replace(",", "")) for match in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][
+        :3
+    ]
     return [one / 1000 for one in found] if " ms " in line else found
 
 

@@ -94,7 +94,7 @@ def text_of(index: int, details: bool = False) -> str:
 
 def lines(index: int, *, details: bool = False) -> list[str]:
     """As they are printed at 80 columns."""
-    return [one for line in text_of(index, details).split("\n") for one in folded(line).split("\n")]
+    return [part for line in text_of(index, details).split("\n") for part in folded(line).split("\n")]
 
 
 @of_each
@@ -127,7 +127,7 @@ def test_no_line_gives_way_to_another(index: int, monkeypatch: pytest.MonkeyPatc
     said, money = " ".join(text_of(index).split()), cell_money(index)
     if cell["instance"] is None:
         return
-    sure = next((at for at in cell["by_confidence"] if at and at["confidence"] == 0.9), None)
+    sure = next((level for level in cell["by_confidence"] if level and level["confidence"] == 0.9), None)
     if cell["chance"] < 0.9:
         assert money(sure["monthly_usd"]) in said if sure else re.search("[Nn]othing is (90|70)% sure", said)
     if cell["as_published"]:
@@ -158,8 +158,8 @@ def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
     known |= {one * money["fx_rate"] for one in known}  # amounts are in the currency of the budget
     figures = re.findall(r"(?:\$|€|EUR )([\d,.]*\d)([kM]?)", text)
     assert figures or solved(index).choices[0].offer is None
-    figures += [(one, "") for one in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
-    figures += [(one, "") for pair in re.findall(r"up to ([\d,.]+).*?holds ([\d,]+)", text) for one in pair]
+    figures += [(match, "") for match in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
+    figures += [(member, "") for pair in re.findall(r"up to ([\d,.]+).*?holds ([\d,]+)", text) for member in pair]
     for shown, unit in figures:
         number, places = float(shown.replace(",", "")), len(shown.partition(".")[2])
         scale = {"k": 1e3, "M": 1e6}.get(unit, 1)
@@ -186,8 +186,10 @@ def test_details_have_every_other_answer_of_the_json(index: int) -> None:
     said = " ".join(" ".join(lines(index, details=True)).split())
     others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
     others += [one for one in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if one]
-    for one in others:
-        assert f"{one['n_instances']:,}x {one['instance']}" in said and f"${one['monthly_usd']:,.0f}" in said, one
+    for other in others:
+        assert f"{other['n_instances']:,}x {other['instance']}" in said and f"${other['monthly_usd']:,.0f}" in said, (
+            other
+        )
     for host in cell["hosted"]:
         assert f"${host['monthly_usd']:,.2f}" in said or f"${host['monthly_usd']:,.0f}" in said
     if cell["n_replicas"]:

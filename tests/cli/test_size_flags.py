@@ -79,8 +79,10 @@ def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here:
     done = subprocess.run(["bash", "-euc", image + stubs + script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(run("size", *POINT, "--flags", engine, "--json").output)["flags"][engine]
-    commands = [found["command"], *(one["command"] for one in found["other_commands"].values())]
-    expected = [word for one in commands for word in shlex.split(one.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))]
+    commands = [found["command"], *(command["command"] for command in found["other_commands"].values())]
+    expected = [
+        word for command in commands for word in shlex.split(command.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))
+    ]
     assert done.stdout.splitlines() == expected
     assert [p.name for p in here.iterdir()] == (["llm_api_options.yaml"] if engine == "tensorrt-llm" else [])
 

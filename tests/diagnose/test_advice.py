@@ -112,12 +112,12 @@ def test_an_empty_pool_wants_more_of_the_gpu_and_no_shorter_context(tmp_path: Pa
 
 
 def test_the_log_is_said_to_say_only_what_it_says() -> None:
-    for one in corpus():
-        found = of(one.file)
+    for log in corpus():
+        found = of(log.file)
         for fix in found.fixes:
             if "the log says" in fix.reason:
-                assert re.sub(r"\D", "", fix.reason.rpartition("the log says")[2]) in one.path.read_text("utf-8"), (
-                    one.file
+                assert re.sub(r"\D", "", fix.reason.rpartition("the log says")[2]) in log.path.read_text("utf-8"), (
+                    log.file
                 )
     length = of("010.log").fixes[0]
     assert length.value == 435200 and "9.97 of 24.00 GiB" in length.reason
@@ -140,9 +140,9 @@ def test_ollama_gets_its_own_knobs() -> None:
     moved = changes(found)
     assert {"num_ctx", "num_batch", "OLLAMA_NUM_PARALLEL"} <= set(moved) and not any(f.startswith("--") for f in moved)
     assert moved["num_batch"][1] < 512 and found.engine == "llama.cpp"
-    for one in corpus():
-        if one.engine == "llama.cpp" and not re.search("ollama|source=[a-z]+.go:", one.path.read_text("utf-8")):
-            assert not {"num_ctx", "num_batch"} & set(changes(of(one.file))), one.file
+    for log in corpus():
+        if log.engine == "llama.cpp" and not re.search("ollama|source=[a-z]+.go:", log.path.read_text("utf-8")):
+            assert not {"num_ctx", "num_batch"} & set(changes(of(log.file))), log.file
 
 
 def test_a_step_is_below_the_default(tmp_path: Path) -> None:
@@ -236,14 +236,14 @@ def test_a_pool_without_a_length_is_said_to_be_there() -> None:
 
 def test_steps_have_values() -> None:
     """A share, a step, a number of GPUs or of requests is never said without how far to go."""
-    for one in corpus():
-        for fix in of(one.file).fixes:
-            known = re.search(
+    for log in corpus():
+        for fix in of(log.file).fixes:
+            match = re.search(
                 r"utilization|fraction|num-seqs|batched-tokens|total-tokens|parallel-size|--tp$|num_|layers|graph-max|swap-space|concurrent",
                 fix.flag,
             )
-            if known and fix.direction in ("raise", "lower") and one.label != "gpu_shared_by_other_process":
-                assert fix.value is not None or "(" in fix.reason, (one.file, fix.flag)
+            if match and fix.direction in ("raise", "lower") and log.label != "gpu_shared_by_other_process":
+                assert fix.value is not None or "(" in fix.reason, (log.file, fix.flag)
 
 
 def test_one_request_is_not_made_fewer() -> None:
@@ -268,23 +268,23 @@ def test_a_small_step_that_fails_means_the_weights(tmp_path: Path, tokens: int, 
 
 def test_what_is_no_oom_has_a_next_step() -> None:
     assert "own traceback above" in text(of("145.log"))
-    for one in corpus():
-        found = of(one.file)
+    for log in corpus():
+        found = of(log.file)
         if found.verdict.cause.label == "not_an_oom":
-            assert "NEXT" in text(found), one.file
+            assert "NEXT" in text(found), log.file
 
 
 def test_evidence_is_cut_between_words() -> None:
-    for one in corpus():
-        lines = one.path.read_text("utf-8").splitlines()
-        for evidence in of(one.file).verdict.evidence:
+    for log in corpus():
+        lines = log.path.read_text("utf-8").splitlines()
+        for evidence in of(log.file).verdict.evidence:
             whole, part = lines[evidence.line_number - 1], evidence.text.strip("…")
             at = whole.find(part)
             if at < 0:
                 continue  # a prefix or an escape was taken off
-            assert at == 0 or not (whole[at - 1].isalnum() and part[0].isalnum()), (one.file, evidence)
+            assert at == 0 or not (whole[at - 1].isalnum() and part[0].isalnum()), (log.file, evidence)
             after = whole[at + len(part) : at + len(part) + 1]
-            assert not (after.isalnum() and part[-1].isalnum()), (one.file, evidence)
+            assert not (after.isalnum() and part[-1].isalnum()), (log.file, evidence)
 
 
 def test_a_long_line_is_cut_around_what_was_found() -> None:

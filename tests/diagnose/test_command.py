@@ -27,7 +27,7 @@ def call(*arguments: object, **extra: Any) -> Result:
     return result
 
 
-@pytest.mark.parametrize("name", [one.file for one in corpus()][::9])
+@pytest.mark.parametrize("name", [log.file for log in corpus()][::9])
 def test_json_is_the_contract(name: str) -> None:
     record = json.loads(call(LOGS / name, "--json").stdout)
     assert tuple(record)[: len(CONTRACT)] == CONTRACT
@@ -43,11 +43,11 @@ def test_json_is_the_contract(name: str) -> None:
 
 
 def test_the_page_is_short() -> None:
-    for one in corpus()[::4]:
-        text = call(one.path, env={"COLUMNS": "110"}).stdout
-        assert len(text.splitlines()) <= 60, one.file
+    for log in corpus()[::4]:
+        text = call(log.path, env={"COLUMNS": "110"}).stdout
+        assert len(text.splitlines()) <= 60, log.file
         long = [line for line in text.splitlines()[3:] if len(line) > 110]
-        assert all(len(line.split()) == 1 for line in long), one.file  # a word of the log is not broken
+        assert all(len(line.split()) == 1 for line in long), log.file  # a word of the log is not broken
 
 
 def test_the_page_says_what_overran_and_what_to_turn() -> None:

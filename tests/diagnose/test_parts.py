@@ -59,8 +59,8 @@ TORCH_213 = (
 )
 def test_a_failed_allocation_is_told_by_its_parts(line: str, tmp_path: Path) -> None:
     """In words that no thread has shown: what was to be had, that it failed, for want of memory, on a GPU."""
-    found = verdict(line, tmp_path)
-    assert found.failure is not None and found.failure.match.signature.kind == "oom"
+    outcome = verdict(line, tmp_path)
+    assert outcome.failure is not None and outcome.failure.match.signature.kind == "oom"
     weights = "  File vllm/model_executor/model_loader/utils.py, line 7, in load_weights\n"
     assert verdict(weights + line, tmp_path).cause.label == WEIGHTS
 
@@ -272,9 +272,9 @@ def test_the_profile_run_of_images_can_be_skipped(version: str, has: bool, tmp_p
 
 @pytest.mark.parametrize("name", ["m407.log", "m408.log"])
 def test_copies_of_prompts_are_the_first_to_go(name: str) -> None:
-    found = diagnose(str(MORE / name), {}, Catalog())
-    assert found.verdict.cause.label == HOST and found.verdict.cause.case == PROMPTS
-    assert (found.fixes[0].flag, found.fixes[0].value) == ("--cache-ram", 0)
+    diagnosed = diagnose(str(MORE / name), {}, Catalog())
+    assert diagnosed.verdict.cause.label == HOST and diagnosed.verdict.cause.case == PROMPTS
+    assert (diagnosed.fixes[0].flag, diagnosed.fixes[0].value) == ("--cache-ram", 0)
 
 
 def test_a_server_without_copies_of_prompts_keeps_its_order(tmp_path: Path) -> None:

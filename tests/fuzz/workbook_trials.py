@@ -135,8 +135,8 @@ class Workbook:
         """The same, calculated by formualizer: the cells that hold a formula still. A target has one until it is typed
         over."""
         typed = self.typed(edits)
-        found = values_after(of or self.path, typed)
-        return {place: found[place] for place in self.formulas if place not in typed}
+        by_place = values_after(of or self.path, typed)
+        return {place: by_place[place] for place in self.formulas if place not in typed}
 
     def compared(self, after: After, recalculated: Recalculated) -> Compared:
         return compare(after.written, recalculated)

@@ -68,11 +68,11 @@ class Yellow:
 
     def unnamed(self) -> Iterator[Place]:
         """Yellow cells that no key stands for; the lines of the Change log are nobody's input."""
-        known = {spot.place for spot in self.spots.values()}
+        places = {spot.place for spot in self.spots.values()}
         for sheet in self.book.sheets:
             for (row, column), cell in sheet.cells.items():
                 place = (sheet.name, f"{column_name(column)}{row + 1}")
-                if cell.role == "input" and place not in known and sheet.name != "Change log":
+                if cell.role == "input" and place not in places and sheet.name != "Change log":
                     yield place
 
     def _spot(self, key: Key, ref: Ref) -> Iterator[Spot]:

@@ -34,9 +34,9 @@ def run(*arguments: object, **environment: str) -> Result:
 
 
 def read(path: Path) -> EmailMessage:
-    found = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
-    assert isinstance(found, EmailMessage)
-    return found
+    message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +164,8 @@ def test_sent_and_partly_refused(post_office: Callable[..., Post], trusted: None
     assert list(told["refused"]) == ["bob@acme.com"]
     sender, recipients, data = post.taken[0]
     assert sender == "me@acme.com" and recipients == ("vp@acme.com", "cfo@acme.com") and post.encrypted == [True]
-    found = email.message_from_bytes(data, policy=email.policy.default)
-    assert found["Cc"] == "cfo@acme.com" and found["X-Unsent"] is None and found["Date"] and found["Message-ID"]
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    assert message["Cc"] == "cfo@acme.com" and message["X-Unsent"] is None and message["Date"] and message["Message-ID"]
     assert list(empty_folder.iterdir()) == []
 
 

@@ -36,8 +36,8 @@ def said(least_parts: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
         for what, (damage, _) in FAULTS.items():
             if (what == LAST) == last:
                 damage(parts)
-        found = validated(Package(parts).write(folder / f"{last}.xlsx"))
-        told[last] = [f"{one.part} {one.place} {one.description}" for one in found]
+        faults = validated(Package(parts).write(folder / f"{last}.xlsx"))
+        told[last] = [f"{fault.part} {fault.place} {fault.description}" for fault in faults]
     return told
 
 

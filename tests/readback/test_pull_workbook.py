@@ -164,9 +164,9 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     pulled = pull(edit(book, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "not recalculated"
     assert pulled.other_results
-    found = values_after(book, typed)
+    by_place = values_after(book, typed)
     assert pulled.after.results
-    assert all(agree(now, found[f"rec_{name}"]) for name, now in pulled.after.results.items())
+    assert all(agree(now, by_place[f"rec_{name}"]) for name, now in pulled.after.results.items())
     if IN_LONG:
         fresh = pull(edited(book, tmp_path, typed), books.catalog())
         assert document(fresh.solved) == document(pulled.solved)
@@ -295,7 +295,7 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     said = "\n".join(lines(pulled))
     assert "of aws reserved 3yr ('" in said and "33.33" in said
     text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
-    listed = "".join(f'- "{one}"\n' for one in option.split(","))
+    listed = "".join(f'- "{word}"\n' for word in option.split(","))
     assert f"discount_fraction:\n{listed}" in text and again(pulled) == document(pulled.solved)
     second = tmp_path / "second.xlsx"
     second.write_bytes(books.book_bytes(pulled.solved))

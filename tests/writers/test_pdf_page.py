@@ -87,7 +87,7 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
 
 @pytest.mark.parametrize(
     ("n_models", "paper", "long"),
-    [(one if one in IN_GATE else pytest.param(*one, marks=pytest.mark.long)) for one in PAGES],
+    [(page if page in IN_GATE else pytest.param(*page, marks=pytest.mark.long)) for page in PAGES],
 )
 def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     layout = laid_out(n_models, paper, long)
