@@ -889,13 +889,13 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
 
 def choose(served: list[Plan], near_tie: Decimal = NEAR_TIE) -> tuple[Plan, Plan]:
     """The chosen and the very cheapest."""
-    lowest = min(one.monthly for one in served)
-    cheapest = min((one for one in served if one.monthly == lowest), key=lambda one: (one.gpus, one.offer.order))
-    near = [one for one in served if one.monthly <= lowest * (1 + near_tie) and one.gpus <= cheapest.gpus]
+    lowest = min(plan.monthly for plan in served)
+    cheapest = min((plan for plan in served if plan.monthly == lowest), key=lambda plan: (plan.gpus, plan.offer.order))
+    near = [plan for plan in served if plan.monthly <= lowest * (1 + near_tie) and plan.gpus <= cheapest.gpus]
 
-    def rank(one: Plan) -> tuple[Any, ...]:
-        how = (-one.served, one.monthly, one.replica.tp, one.replica.dp, one.offer.order)
-        return (one.instances, not one.native, one.idle, *how)
+    def rank(plan: Plan) -> tuple[Any, ...]:
+        how = (-plan.served, plan.monthly, plan.replica.tp, plan.replica.dp, plan.offer.order)
+        return (plan.instances, not plan.native, plan.idle, *how)
 
     return min(near, key=rank), cheapest
 

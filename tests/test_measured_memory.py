@@ -293,9 +293,9 @@ def test_pipeline_stages_keep_their_prediction() -> None:
     asked = {"models": "70b", "gpus": "l4", "workloads": "chat,rag", "tiers": "1", "gpu_memory_utilization": "0.97"}
     plain = solved(**asked)
     gib = plain.grid.spread("kv_budget_bytes_per_gpu", ("model", "profile"))[0, -1] / GIB + 0.05
-    found = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
+    answer = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
     (stages, of_log), (held, held_of_log) = (
-        [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, found)]
+        [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, answer)]
         for name, axes in (("pipeline_stages", ("pace", "profile")), ("sequences", ("load", "profile")))
     )
     assert stages == of_log == [1, 2]

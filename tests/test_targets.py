@@ -425,14 +425,14 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     path = tmp_path / "sheet.xlsx"
     path.write_bytes(write_xlsx(book_for(solved)))
     for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
-        found = values(book)
-        heads = {found[place]: place[1] for place in found if isinstance(place, tuple) and place[0] == "Workings"}
+        by_place = values(book)
+        heads = {by_place[place]: place[1] for place in by_place if isinstance(place, tuple) and place[0] == "Workings"}
         instance = re.sub(r"\d", "", heads["Instance"])
         reason = re.sub(r"\d", "", heads["What set the replicas"])
         top = int(re.sub(r"\D", "", heads["Instance"])) + 1
         for i, choice in enumerate(solved.choices):
-            shown = found["Workings", f"{instance}{top + i}"]
-            by = found["Workings", f"{reason}{top + i}"]
+            shown = by_place["Workings", f"{instance}{top + i}"]
+            by = by_place["Workings", f"{reason}{top + i}"]
             if choice.offer is None:
                 assert shown == choice.verdict and by == "-"
             else:

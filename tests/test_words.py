@@ -34,8 +34,8 @@ WORDS = ROOT / "templates" / "words.md"
 
 def phrases(column: str = "Never") -> list[str]:
     head, _, *rows = [line for line in WORDS.read_text("utf-8").splitlines() if line.startswith("|")]
-    at = [word.strip() for word in head.split("|")].index(column)
-    return [phrase.strip() for row in rows for phrase in row.split("|")[at].split("·")]
+    place = [word.strip() for word in head.split("|")].index(column)
+    return [phrase.strip() for row in rows for phrase in row.split("|")[place].split("·")]
 
 
 @cache

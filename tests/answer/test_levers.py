@@ -79,9 +79,9 @@ def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) ->
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
 def test_asking_for_less_never_costs_more(models: str) -> None:
     less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")
-    found = [lever for levers in every(models) for lever in levers if lever.id in less and lever.after is not None]
-    assert len(found) > 100
-    assert not [(one.words, one.saved_usd) for one in found if (one.saved_usd or 0) < 0]
+    kept = [lever for levers in every(models) for lever in levers if lever.id in less and lever.after is not None]
+    assert len(kept) > 100
+    assert not [(lever.words, lever.saved_usd) for lever in kept if (lever.saved_usd or 0) < 0]
 
 
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
@@ -181,8 +181,8 @@ def test_why_a_lever_does_not_apply(options: dict[str, Any], lever: str, why: st
 def test_what_makes_a_load_fit_is_said_to() -> None:
     levers = of_load("70b", "4k", 1, instances="aws/p5.4xlarge")  # one H100, which its weights in FP8 leave room on
     assert levers["fp8-weights"].before is None and levers["fp8-weights"].now_fits
-    found = [lever for lever in levers.values() if lever.now_fits]
-    assert found and all(saving(one) == "now fits" and one.saved_usd is None for one in found)
+    fitting = [lever for lever in levers.values() if lever.now_fits]
+    assert fitting and all(saving(lever) == "now fits" and lever.saved_usd is None for lever in fitting)
 
 
 def test_a_load_over_the_models_limit_has_no_levers() -> None:

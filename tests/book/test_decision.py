@@ -170,8 +170,8 @@ def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: M
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
     move = next(one for one in cell.moves if one.input == "context_tokens")
-    found = values(built)
-    ends = [found[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
+    by_place = values(built)
+    ends = [by_place[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
     assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)
 
 
@@ -222,13 +222,13 @@ def test_of_a_sheet_of_people_it_opens_with_them_and_has_the_first_sheets_cost(t
     """The checks see that it asks the same: in every pair, people and how often they ask among them."""
     given = {**OPTIONS, "models": "70b", "tiers": None, "users": 460}
     built, _ = books.build(tmp_path, "people", given)
-    found = values(built)
-    assert found["in_decision_users"] == 460 and found["rec_decision_monthly_usd"] > 0
-    assert found["rec_decision_monthly_usd"] == found["rec_llama_3_1_70b_headline_monthly_usd"]
-    rows = {str(value): int(place[1][1:]) for place, value in found.items() if place[0] == "Sources and checks"}
+    by_place = values(built)
+    assert by_place["in_decision_users"] == 460 and by_place["rec_decision_monthly_usd"] > 0
+    assert by_place["rec_decision_monthly_usd"] == by_place["rec_llama_3_1_70b_headline_monthly_usd"]
+    rows = {str(value): int(place[1][1:]) for place, value in by_place.items() if place[0] == "Sources and checks"}
     asked = range(rows["Decision asks"] + 1, rows["Decision answers"] - 1)
     assert len(asked) == 13
-    assert [found["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
+    assert [by_place["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
 
 
 def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:

@@ -121,8 +121,8 @@ def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: st
 @pytest.mark.long
 def test_a_number_of_no_tier_is_built(tmp_path: Path) -> None:
     path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_decision=False)
-    found = values(path)
+    by_place = values(path)
     assert question.typed == 200 and question.numbers[question.headline[1]] == 200
-    agree(found, answers({**SMALL, "headline": "chat:200"}))
-    assert found["in_headline_tier"] == 200 and str(found[TITLE]).startswith("200 chats at once")
+    agree(by_place, answers({**SMALL, "headline": "chat:200"}))
+    assert by_place["in_headline_tier"] == 200 and str(by_place[TITLE]).startswith("200 chats at once")
     assert len(question.loads) == N_MODELS * (2 * 3 + 1)

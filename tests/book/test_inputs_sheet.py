@@ -137,14 +137,14 @@ def test_the_discount_links_to_its_table(path: Path) -> None:
 def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
     by_place = values_after(path, {})
     top = next(int(cell[1:]) for (sheet, cell), v in by_place.items() if (sheet, v) == ("Money", "Up front"))
-    ahead, each, month = ([by_place.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
-    assert "-" in each and [one == "-" for one in ahead] == [one == "-" for one in each]
+    ahead, per_month, month = ([by_place.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
+    assert "-" in per_month and [one == "-" for one in ahead] == [one == "-" for one in per_month]
     assert isinstance(month[0], int | float)
-    for monthly, paid in zip(each[:-1], month, strict=False):
+    for monthly, paid in zip(per_month[:-1], month, strict=False):
         if "-" in (monthly, paid):
             assert paid == "-"
         else:
-            to_date = [(monthly - each[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
+            to_date = [(monthly - per_month[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
             assert to_date[0] < 0 <= to_date[1]
 
 

@@ -334,8 +334,8 @@ def test_formulas_for_hosts_are_few(default_book: Path) -> None:
 def test_a_million_tokens_of_the_people_is_priced_beside_the_one_at_the_utilization(tmp_path: Path) -> None:
     """RAG for 460 people: 20 questions of 16,384 tokens a day each, 730 / 24 days a month."""
     book, _ = books.build(tmp_path, "one", OPTIONS)
-    found = values(book)
-    shown = {key[1]: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+    by_place = values(book)
+    shown = {key[1]: value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Money"}
     head = next(int(place[1:]) for place, value in shown.items() if place[0] == "A" and value == "Unit costs")
     row = {str(shown[f"{column}{head}"]): shown[f"{column}{head + 1}"] for column in "BCDEFGHIJ"}
     people = row["People: as stated, or at least so many by the targets"]

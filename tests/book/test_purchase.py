@@ -59,9 +59,9 @@ def test_the_rows_are_the_candidates_of_every_class() -> None:
     """Whichever class is in use; and of a provider's instances with the same GPUs one is a candidate in a class."""
     engine = load_engine(books.catalog(), "vllm", None)
     found = {p: select(books.catalog(), engine, Filters(purchase=p)) for p in PURCHASES}
-    rows = [[row.instance for row in of.rows] for of in found.values()]
+    rows = [[row.instance for row in asked.rows] for asked in found.values()]
     assert all(row == rows[0] for row in rows)
-    assert set(rows[0]) == {candidate.instance for of in found.values() for candidate in of.candidates}
+    assert set(rows[0]) == {candidate.instance for asked in found.values() for candidate in asked.candidates}
     for purchase, of in found.items():
         taking_part = [r.instance for r in of.rows if r.class_price(purchase) and purchase not in r.passed_over]
         assert taking_part == [candidate.instance for candidate in of.candidates]

@@ -77,7 +77,9 @@ def test_mi325x_has_the_memory_that_vllm_prints(catalog: Catalog) -> None:
 )
 def test_check_holds_how_a_memory_was_come_by(catalog: Catalog, changes: dict[str, object], words: str) -> None:
     gpu = catalog.gpu("h100")
-    problems = [what for _, what in gpu.model_copy(update={"memory": gpu.memory.model_copy(update=changes)}).problems()]
+    problems = [
+        problem for _, problem in gpu.model_copy(update={"memory": gpu.memory.model_copy(update=changes)}).problems()
+    ]
     assert len(problems) == bool(words) and words in "".join(problems)
 
 

@@ -162,7 +162,7 @@ def test_lines_past_their_deprecation_date_and_of_hosts_that_closed_are_left_out
         "past their deprecation date": 1,
         "of hosts that closed": 1,
     }
-    ((model,),) = [[price.deprecation_date for price in one.prices] for one in refresh_result.file.models]
+    ((model,),) = [[price.deprecation_date for price in entry.prices] for entry in refresh_result.file.models]
     assert model == "2026-11-29"
     with pytest.raises(CatalogError, match=r"hosted\.csv:2: .*is no date"):
         refreshed(a_list(tmp_path, retiring("next year"), head=DATED))

@@ -147,12 +147,14 @@ def test_json_has_everything(run: Run, here: Path) -> None:
     data = json.loads(result.stdout)
     large = {change.split(" is ")[0] for change in data["large_changes"]}
     assert large >= {"dataoorts/A100 40GB SXM spot", "vast.ai/A10 on-demand"}
-    assert {one.rpartition(" ")[0] for one in large} <= {f"{one['provider']}/{one['type']}" for one in data["new"]}
-    assert [one["format"] for one in data["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
+    assert {row.rpartition(" ")[0] for row in large} <= {
+        f"{words['provider']}/{words['type']}" for words in data["new"]
+    }
+    assert [listed["format"] for listed in data["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
     whats = [change["what"] for change in data["changes"]]
     assert set(whats) == {"confirmed", "older", "added"} and whats.count("confirmed") >= 58 + 96
-    assert data["n_unchanged"] >= 63 and len(data["new"]) > 60 and all(one["added"] for one in data["new"])
-    assert {one["reason"] for one in data["not_matched"]} >= {
+    assert data["n_unchanged"] >= 63 and len(data["new"]) > 60 and all(row["added"] for row in data["new"])
+    assert {row["reason"] for row in data["not_matched"]} >= {
         "of a provider that could be runpod-secure or runpod-community"
     }
     assert "mine/instances/akash.yaml" in data["written"] and result.stderr == ""

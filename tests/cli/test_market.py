@@ -107,13 +107,13 @@ def test_what_was_not_asked_is_what_asking_for_it_gives(load: tuple[str, str, in
             keys = ("instance", "n_instances", "monthly_usd", "measured")
             expected.append({"vendor": gpu.vendor, "kind": kind, **{key: other[key] for key in keys}})
     assert [dict(sorted(rental.items())) for rental in mine["not_asked"]] == [
-        dict(sorted(one.items())) for one in expected
+        dict(sorted(row.items())) for row in expected
     ]
 
 
 def test_some_loads_have_something_cheaper_and_some_have_not() -> None:
-    found = [{rental["vendor"] for rental in cell(solved(*load))["not_asked"]} for load in LOADS]
-    assert set() in found and {"nvidia", "amd"} in found
+    vendors = [{rental["vendor"] for rental in cell(solved(*load))["not_asked"]} for load in LOADS]
+    assert set() in vendors and {"nvidia", "amd"} in vendors
 
 
 def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
@@ -161,9 +161,9 @@ def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> No
 
 @pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
 def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str, str, int, dict[str, str]]) -> None:
-    found = solved(*load[:3], **load[3])
-    (way,) = (way for way in sheet_record(found).cells[0].pay_less if way.kind == "provider")
-    gpu = next(c.gpu for group in found.question.beyond for c in group if c.instance == way.instance)
+    answer = solved(*load[:3], **load[3])
+    (way,) = (way for way in sheet_record(answer).cells[0].pay_less if way.kind == "provider")
+    gpu = next(c.gpu for group in answer.question.beyond for c in group if c.instance == way.instance)
     names = [provider_of(str(way.instance)), gpu.short_name]
     assert all(name in way.what for name in names) and "another" not in way.what
     assert ("AMD" in way.what) == (gpu.vendor == "amd")
@@ -275,7 +275,8 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     assert all(catalog().instance(name).price("on-demand") for name in listed)
     on_demand, spot = (document(solved("8b", purchase=purchase)) for purchase in ("on-demand", "spot"))
     offered, at_spot = (
-        {candidate["instance"]: candidate["sold_as"] for candidate in of["candidates"]} for of in (on_demand, spot)
+        {candidate["instance"]: candidate["sold_as"] for candidate in answer["candidates"]}
+        for answer in (on_demand, spot)
     )
     assert not listed & set(offered) and all("on-demand" in classes for classes in offered.values())
     assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
@@ -290,7 +291,7 @@ def test_of_what_was_not_requested_the_other_clouds_go_first() -> None:
     answer = sheetgen.recommend(model="70b", context="16k", users=200, providers="gcp", as_of="2026-11-20")
     by_kind = {rental["kind"]: rental for rental in answer["not_asked"]}
     assert {"cloud", "provider"} <= set(by_kind)
-    (way,) = (one for one in answer["pay_less"] if one["kind"] == "provider")
+    (way,) = (way for way in answer["pay_less"] if way["kind"] == "provider")
     assert (way["instance"], way["monthly_usd"]) == tuple(by_kind["cloud"][key] for key in ("instance", "monthly_usd"))
     assert way["instance"].partition("/")[0] in DEFAULT_PROVIDERS
     cheapest = by_kind["provider"]

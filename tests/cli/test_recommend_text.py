@@ -250,8 +250,8 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
     asked: dict[str, Any],
 ) -> None:
     """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
-    found = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
-    cell, text = recommend_json(found), recommend_text(found)
+    answer = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
+    cell, text = recommend_json(answer), recommend_text(answer)
     said = " ".join(text.split())
     assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in said
     measured = cell["measure"]["decider"] or cell["measure"]
@@ -263,8 +263,8 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
 
 
 def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:
-    found = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
-    cell, text = recommend_json(found), " ".join(recommend_text(found).split())
+    answer = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
+    cell, text = recommend_json(answer), " ".join(recommend_text(answer).split())
     below = [one for kind, one in cell["by_purchase"].items() if kind.startswith("reserved")]
     assert len(below) == 2 and all(one["monthly_usd"] < 0.98 * cell["monthly_usd"] for one in below)
     for one in (*below, cell["by_purchase"]["on-demand"]):

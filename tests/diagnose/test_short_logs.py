@@ -35,9 +35,9 @@ def verdict(text: str, folder: Path) -> Verdict:
 def advice(text: str, folder: Path) -> dict[str, Fix]:
     path = folder / "short.log"
     path.write_text(text, encoding="utf-8")
-    found = read(str(path), signatures(), Catalog())
+    lines_read = read(str(path), signatures(), Catalog())
     shares = guidance.assumptions(Catalog())
-    fixes = fixes_for(verdict_on(path), engine_of(found), FILE, shares, found.startup, None)
+    fixes = fixes_for(verdict_on(path), engine_of(lines_read), FILE, shares, lines_read.startup, None)
     return {fix.flag: fix for fix in fixes}
 
 

@@ -528,9 +528,9 @@ def test_the_pool_of_the_log_less_what_is_kept_back_is_what_is_counted_on(page: 
     [parts] = re.findall(pattern, said)
     printed, flags, derived, doubt, counted = map(float, parts)
     assert printed - flags == pytest.approx(derived, abs=1e-9) and derived - doubt == pytest.approx(counted, abs=1e-9)
-    [(in_all, each)] = re.findall(r"hold ([\d,]+) requests in all, ([\d,]+) a replica", said)
+    [(in_all, per_replica)] = re.findall(r"hold ([\d,]+) requests in all, ([\d,]+) a replica", said)
     n_replicas = int(page.evaluate(TEXT.format("replicas")).split()[0])
-    assert int(in_all) == n_replicas * int(each)
+    assert int(in_all) == n_replicas * int(per_replica)
     widths = "[...document.querySelectorAll('section > .bar i')].map((one) => parseFloat(one.style.width))"
     shares = page.evaluate(widths)
     assert len(shares) == 5 and sum(shares) == pytest.approx(100, abs=0.01)

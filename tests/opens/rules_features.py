@@ -156,13 +156,13 @@ def links(package: Package) -> Iterator[str]:
         if len(listed) > MOST_LINKS:
             yield f"{sheet.name}: {len(listed)} links"
         for entry in listed:
-            at, location = f"{sheet.name}!{entry.get('ref')}", entry.get("location")
+            cell_place, location = f"{sheet.name}!{entry.get('ref')}", entry.get("location")
             if box(entry.get("ref", "")) is None or len(entry.get("tooltip", "")) > 255:
-                yield f"{at}: a link of no place, or a tip longer than Excel's"
+                yield f"{cell_place}: a link of no place, or a tip longer than Excel's"
             if entry.get(f"{REL}id") is None:
                 to, place = sheet_of(location or "")
                 if not (to in sheets and box(place)) and (location or "").lower() not in names:
-                    yield f"{at}: a link to {location}"
+                    yield f"{cell_place}: a link to {location}"
 
 
 def charts(package: Package) -> Iterator[str]:

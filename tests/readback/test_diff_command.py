@@ -294,7 +294,7 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
     ]
     longer = [c["label"] for c in compared["results"] if "Long document" in c["label"]]
     assert longer and all("Long document 128k -> 64k at " in label for label in longer)
-    assert [one.partition(":")[0] for one in compared["quality"]] == ["FP8 KV cache"]
+    assert [words.partition(":")[0] for words in compared["quality"]] == ["FP8 KV cache"]
     assert all(b["how"] == "solved again" for b in compared["bridge"])
 
 
@@ -524,8 +524,8 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
         "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
     )
     assert changes.more == 0 and len(changes.money) == 2
-    assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in changes.money)
-    assert any(f" → 1x {HERE}; prices " in one.why for one in changes.money)
+    assert all(f" → 1x {HERE}; prices " in change.why or change.why.startswith("prices ") for change in changes.money)
+    assert any(f" → 1x {HERE}; prices " in change.why for change in changes.money)
 
 
 @pytest.mark.long
