@@ -9,6 +9,7 @@ import pytest
 from answers import book_for, document
 from asked import AS_OF, THREE, answered, catalog, every, load, of_load
 from click.testing import CliRunner
+from command_lines import LOAD
 from recalculation import edit, poison, recalculate_with_formualizer
 from workbook_cells import cells
 
@@ -60,12 +61,7 @@ def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
 def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     arguments = [
         "recommend",
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
+        *LOAD,
         "--weight-dtype",
         "published",
         "--confidence",

@@ -11,6 +11,7 @@ import pytest
 from amounts import IN_LONG, amount
 from answers import document, page_for
 from click.testing import CliRunner
+from command_lines import LOAD
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
 
@@ -93,18 +94,7 @@ def test_the_answer_says_that_no_draft_was_measured() -> None:
     assert answer["inputs"]["draft_model"] == DRAFT and answer["measured"] is False
     plain = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32, gpus="h100")
     assert plain["inputs"]["draft_model"] is None and plain["measured"] is True
-    asked = [
-        "recommend",
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
-        "--draft-model",
-        DRAFT,
-        "--details",
-    ]
+    asked = ["recommend", *LOAD, "--draft-model", DRAFT, "--details"]
     said = CliRunner().invoke(main, asked).output
     words = " ".join(said.split())
     assert ": Llama 3.2 1B as a draft" in words

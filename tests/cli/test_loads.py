@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import REPLICA
 
 RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
-SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k")
+SIZE = ("size", *REPLICA)
 
 
 @pytest.mark.some(2)

@@ -8,21 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command_lines import POINT
 
 import sheetgen
 
-POINT = (
-    "--model",
-    "70b",
-    "--gpu",
-    "h100",
-    "--tensor-parallel-size",
-    "4",
-    "--context",
-    "16k",
-    "--concurrent-requests",
-    "32",
-)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
 
 
