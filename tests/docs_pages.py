@@ -16,9 +16,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import click
-from click.testing import CliRunner, Result
-
-from sheetgen.cli import main
+from click.testing import Result
+from command_lines import run_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "CONTRIBUTING.md"]
@@ -119,10 +118,7 @@ def run(command: Command) -> tuple[int, str]:
 
 def invoke(words: Sequence[str], stdin: str | None = None) -> Result:
     """The result of a command on the day of the docs, in their width; a bug keeps its traceback."""
-    result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, words, input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+    return run_command(*words, stdin=stdin, COLUMNS=WIDTH, SOURCE_DATE_EPOCH=DAY)
 
 
 def parse(command: Command) -> tuple[int, str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_lines import run_command
 from packages import part_of, rewritten
 from post_office import HOST, PASSWORD, USER, Post, free_port
 from recalculation import edit
@@ -26,9 +27,7 @@ SECRET = "wr0ng-secret"
 
 
 def run(*arguments: object, **environment: str) -> Result:
-    result = CliRunner(env=environment).invoke(main, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = run_command(*arguments, COLUMNS="80", **environment)
     assert SECRET not in result.output and PASSWORD not in result.output
     return result
 
