@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings, strategies
 
 from sheetgen import api
 from sheetgen.answer import declined_class, levers, recording
@@ -203,6 +203,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("gate", max_examples=10, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart() -> None:
+    """Hypothesis collects garbage before its first example, which takes seconds once tests hold much: here little is
+    held."""
+    given(strategies.none())(lambda _: None)()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
