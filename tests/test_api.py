@@ -1,4 +1,5 @@
-"""What programs call: the keys are a contract, a point equals the row of a frame, the known figures come out."""
+"""The interface for programs: the keys are a contract, a point equals the row of a frame, the known figures come
+out."""
 
 from __future__ import annotations
 
@@ -307,7 +308,7 @@ def test_a_frame_equals_its_rows() -> None:
 
 
 def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
-    """What is worked out once for many rows alike, and sentences put together of parts that many rows share."""
+    """Values worked out once for many rows alike, and sentences put together of parts that many rows share."""
     rng, n_rows = random.Random(5), amount(9_000, 30_000)
     many = pandas.concat([random_rows(300, 5)] * (n_rows // 300), ignore_index=True)
     crowd = pandas.Series([rng.random() < 0.8 for _ in range(n_rows)])

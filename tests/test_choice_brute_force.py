@@ -158,7 +158,7 @@ def check_people(load: Load, cell: dict[str, Any]) -> None:
 
 
 def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """What is cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
+    """The cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
     levels = sorted({EVEN, load.confidence, SURE})
     assert [told(one) for one in cell["by_confidence"]] == [
         rented(cheapest_at(load, level, discount)) for level in levels
@@ -180,7 +180,7 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
 
 
 def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """What people would take who ask half and twice as often, and, up to 500, all at the same moment."""
+    """The hardware for people who ask half and twice as often, and, up to 500, all at the same moment."""
     if not (load.rate and load.people):
         assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
         return
@@ -528,7 +528,7 @@ CLEARLY, LEAST = (
 
 
 def cheapest_less_sure(load: Load, usd: Decimal) -> Plan | None:
-    """What is cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
+    """The cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
     where that saves a tenth."""
     levels = [step / 20 for step in range(19, 10, -1) if step / 20 < load.confidence]
     at = [one for level in levels if (one := cheapest_at(load, level)) and one.monthly <= (1 - CLEARLY) * usd]

@@ -148,7 +148,7 @@ def amiss_on_page(built: Built, page: Page) -> list[str]:
 
 
 def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
-    """What is wrong with one text or number of the page."""
+    """The fault of one text or number of the page."""
     where = named(path)
     if is_elsewhere(where):
         return []
@@ -161,8 +161,8 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
 
 
 def is_elsewhere(where: str) -> bool:
-    """Whether the workbook shows a number of the page nowhere; those of the request are held to the record by key, in
-    tests/test_one_truth.py and tests/report/test_approval.py."""
+    """True where the workbook shows a number of the page nowhere; those of the request are held to the record by key,
+    in tests/test_one_truth.py and tests/report/test_approval.py."""
     return where in NOT_IN_THE_WORKBOOK or where.startswith((*OF_THE_START, "request.")) or where.endswith("url")
 
 
@@ -267,7 +267,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
 
 
 def is_idle(answer: dict[str, Any], path: tuple[str | int, ...]) -> bool:
-    """Whether a lever saves nothing: the Levers sheet has one line for all of those of a load, with their names."""
+    """True where a lever saves nothing: the Levers sheet has one line for all of those of a load, with their names."""
     if path[0] != "cells" or path[2] != "levers":
         return False
     return bool(answer["cells"][path[1]]["levers"][path[3]]["saved_usd"] == 0)

@@ -49,7 +49,7 @@ def answered() -> tuple[Record, Question]:
 
 
 def seen(text: str) -> str:
-    """What a reader sees of HTML, in one line."""
+    """The text of HTML as a reader sees it, in one line."""
     return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)).split())
 
 
@@ -98,7 +98,7 @@ def cell_now() -> CellRecord:
 
 
 def at(kind: str) -> int:
-    """Where in the record a way to pay less stands."""
+    """The place of a way to pay less in the record."""
     return [way.kind for way in cell_now().pay_less].index(kind)
 
 

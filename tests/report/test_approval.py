@@ -245,7 +245,7 @@ def test_a_test_names_what_is_to_be_approved() -> None:
 
 
 def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
-    """What is given up and what has to be done first stand apart, so that a mail says either as it is."""
+    """The price of a way and the work before it stand apart, so that a mail says either as it is."""
     asked, cell = requested()
     rows = {row.kind: row for row in reversed(asked.ways)}  # of each kind the first
     other = next(way.other for way in cell.pay_less if way.kind == "provider")
