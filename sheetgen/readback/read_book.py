@@ -468,6 +468,17 @@ def _by_format(number_format: str) -> str:
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
 
 
+def still_holds(old: Raw, new: Raw) -> bool:
+    """True where a cell still holds what it was built with; programs keep 15 digits of a number."""
+    if isinstance(old, float) and math.isnan(old):
+        old = None
+    if is_number(old) and is_number(new):
+        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
+    if isinstance(old, datetime.datetime):
+        old = old.date()
+    return bool(old == new) or (old in (None, "") and new in (None, ""))
+
+
 def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:
     """The value that a cell gives; None where it is blank. Raises WorkbookError with the problem of its content."""
     value = cell.value
