@@ -209,21 +209,21 @@ def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
     """The deployment that was measured, in the catalogs' names. Raises ScenarioError for a name or size that nothing
     states."""
     stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
-    known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
-    missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
+    completed = {name: asked.get(name) if value is None else value for name, value in stated.items()}
+    missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if completed[name] is None]
     if missing:
         keys = ",".join(f"{SPELLED.get(name, name)}=..." for name in missing)
         names = " and ".join(name.replace("_", " ") for name in missing)
         raise ScenarioError(f"does not say its {names}. Add it after the file: FILE,{keys}.")
-    model, named_dtype = resolve_model(str(known["model"]), catalog)
-    weight = known["weight_dtype"] if stated["weight_dtype"] or not stated["model"] else None
+    model, named_dtype = resolve_model(str(completed["model"]), catalog)
+    weight = completed["weight_dtype"] if stated["weight_dtype"] or not stated["model"] else None
     weight = parse.dtype(weight or PUBLISHED, "weight_dtype")
     return Served(
         model.id,
-        catalog.gpu(str(known["gpu"])).id,
-        str(known["engine"]).lower(),
+        catalog.gpu(str(completed["gpu"])).id,
+        str(completed["engine"]).lower(),
         (named_dtype or model.weight_dtype) if weight not in DTYPES else weight,
-        *(int(known[name] or 1) for name in SIZES),
+        *(int(completed[name] or 1) for name in SIZES),
     )
 
 
