@@ -216,8 +216,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is.
 measure_stakes = template(
-    "[moved?if it passes, [falls?{less} less a month|the month stays]; if not, [rises?up to {more} more|"
-    "[nothing?nothing is {level}|no more]]|no money hangs on it]",
+    "[moved?passing saves [falls?{less} a month|nothing], failing [rises?costs up to {more} more|"
+    "[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),
@@ -509,6 +509,15 @@ in_published = template(
     served=SERVED,
     rent=rent_of_type,
 ).formula("in_published", "As published")
+where_one_fails = template(
+    "a machine may fail: [spared?its spare is in the price|[served?{monthly_usd:usd} on {rent}, {sure}|measure first]]",
+    when=answerable,
+    otherwise=None,
+    spared=q.survive > 0,
+    served=SERVED,
+    rent=rent_of_type,
+    sure=sure,
+).formula("where_one_fails", "Where a machine may fail")
 first_word = template(
     f"first word{BEYOND} in {{ttft_seconds:tenths}} s[aimed? (target {{target:tenths}} s)]",
     when=SERVED,
