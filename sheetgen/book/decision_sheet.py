@@ -68,7 +68,7 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 26}
+WIDTHS = {0: 19, 1: 15, 2: 1, 3: 18, 4: 11, 5: 11, 6: 28}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
@@ -587,7 +587,7 @@ class DecisionSheets:
             env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
             env["instance"] = way.get("type", NO_VALUE)
             env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.shown["chance"]}
-            sheet.compute(line, ANSWER, words, env, role="plain_last")
+            sheet.compute(line, ANSWER, words, env, role="rent")
             env["way_usd"] = sheet.compute(line, 4, figures.usd_of_way, env, role="grid_number")
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
             env["commits_usd"] = sheet.compute(line, 5, commits, env, role="grid_number")
