@@ -216,7 +216,7 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is.
 measure_stakes = template(
-    "[moved?passing saves [falls?{less} a month|nothing], failing [rises?costs up to {more} more|"
+    "[moved?passing [falls?saves {less} a month|changes nothing], failing [rises?costs up to {more} more|"
     "[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
