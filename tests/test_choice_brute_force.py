@@ -34,6 +34,7 @@ from brute_force import (
     cheapest_at,
     choose,
     layouts,
+    plans,
     predicted_pool,
     rate_in_words,
     rate_of_people,
@@ -138,6 +139,7 @@ def check(
         k: rented(one) for k, one in found.by_purchase.items()
     }, load
     check_chance(in_force, best, cell["chance"])
+    check_survivor(in_force, cell, discount)
     check_other_answers(replace(load, purchase=in_force.purchase), cell, discount)
     assert cell["sized_by"] == found.sized_by, load
     assert cell["headroom_fraction"] == pytest.approx(
@@ -148,6 +150,18 @@ def check(
     if second is not None:
         assert runner_up["tensor_parallel_size"] == second.replica.tp, load
     kinds.update(kinds_of(load, found))
+
+
+def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
+    """What is rented so that a machine may fail, where no loss is survived yet."""
+    survivor = cell["survives_machine"]
+    if load.survive != "none":
+        assert survivor is None, load
+        return
+    after = replace(load, survive="machine")
+    best, _ = choose(plans(after, brute_force.candidates(discount, after.purchase), *after.targets)[0])
+    assert told(survivor) == rented(best), load
+    check_chance(after, best, survivor["chance"])
 
 
 def check_people(load: Load, cell: dict[str, Any]) -> None:

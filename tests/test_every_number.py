@@ -75,6 +75,7 @@ NOT_IN_CELLS = {
     "cells.other_terms.what": "the same",
     "cells.other_terms.gives_up": "the same",
     **{f"cells.{part}.{words}": "the same" for part in ("as_sure", "cheapest_same") for words in ("what", "gives_up")},
+    "cells.survives_machine": "of every load; of its own Decision says it, held by tests/book/test_decision.py",
     "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
     "fingerprints.here": "of the replica as it is started; its numbers are held by name",
     "fingerprints.numbers.kv_pool_bytes_per_gpu": "what the engine prints of one replica: tests/test_precision.py",

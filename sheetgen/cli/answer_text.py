@@ -44,6 +44,8 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_kept": True},
     {"has_reread": True},
     {"has_as_sure": True},
+    {"has_survivor": True},
+    {"has_survivor_rent": True},
     {"has_target": True},
     {"has_fewer": True},
     {"has_measured": True},
@@ -64,7 +66,7 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_no_host": True},
 )
 # What changes a purchase: the line of --details gives way to it.
-BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
+BEFORE_MORE = {"has_survivor", "has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"

@@ -179,12 +179,13 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         figure, per, beside = first.price, first.per, first.facts[0]
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
-    shown = [way for i, way in enumerate(own) if i == 0 or (way.binds and way.is_best)]
+    shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     ways = joined(
-        " ", [words("{}.", joined("; ", [_way(way) for way in shown]))] * bool(shown) + _told(asked.less_only)
+        " ", [words("{}.", joined("; ", [*map(_way, reversed(shown.values()))]))] * bool(shown) + _told(asked.less_only)
     )
     points = (
         ("To pay less", ways),
+        ("Failure", asked.failure),
         ("Models", asked.reasons[-1] if asked.reasons else NONE),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
         ("Not in the price", words("{}.", asked.excluded) if asked.options else NONE),

@@ -11,6 +11,7 @@ from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
+from sheetgen.units import SPOT
 
 NEAR = f"[near?{MEANT.format('{near}')}]"
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
@@ -149,8 +150,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
         other=is_text(q.sure),
         less=q.is_less == 1,
     ),
-    "way_spot": template("spot machines"),
-    "gives_up_spot": template("keeping them: they may be taken away at any time"),
+    "way_spot": template(pay_less_words.CLASSES[SPOT][0]),
+    "gives_up_spot": template(pay_less_words.CLASSES[SPOT][1]),
     "type_first": template("Type a model first."),
     "compared_twice": template("{model} in {weights} is in the comparison."),
     "compared_full": template("At most {most} are compared: remove one first."),

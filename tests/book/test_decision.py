@@ -114,6 +114,20 @@ def test_random_choices_give_what_solve_gives(book: Path, seed: int) -> None:
     for line, level in (("D10", 0.9), ("D11", 0.5)):
         at_level = cell.at_level(level)
         assert (f"${at_level.monthly_usd:,.0f} on {at_level.n_instances} × " if at_level else "n") in str(shown[line])
+    survivor, usd = cell.survives_machine, by_place["rec_decision_survivor_monthly_usd"]
+    assert survivor is not None
+    if "impossible" in cell.measure_first:  # nothing is as sure as was asked
+        assert usd == "-" and "measure first" in str(shown["D13"])
+    else:
+        assert usd == pytest.approx(survivor.monthly_usd, rel=1e-9), picked
+        words = f"${survivor.monthly_usd:,.0f} on {survivor.n_instances} × "
+        assert words in str(shown["D13"]) and str(sure(survivor.chance)) in str(shown["D13"]), picked
+
+
+def test_what_survives_a_loss_already_says_so(book: Path) -> None:
+    built, spared = values_after(book, {}), values_after(book, {"in_survive": 2})
+    assert spared["rec_decision_monthly_usd"] == built["rec_decision_survivor_monthly_usd"]
+    assert "in the price" in str(spared["Decision", "D13"]) and "$" in str(built["Decision", "D13"])
 
 
 def test_what_is_built_is_what_the_record_says(default_book: Path) -> None:
@@ -180,7 +194,7 @@ def test_it_opens_with_the_load_of_the_headline_beside_which_people_count_first(
     assert (built["in_decision_users"], built["in_decision_concurrent_requests"]) == (None, 32)
     cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
     assert built["rec_decision_monthly_usd"] == pytest.approx(cell.answer.monthly_usd, rel=1e-9)
-    assert f"{cell.users:,.0f} people" in str(built["Decision", "D15"])
+    assert f"{cell.users:,.0f} people" in str(built["Decision", "D16"])
     by_place = values_after(book, {"in_decision_users": 460})
     answer = [name for name in built if str(name).startswith(("rec_decision", "rec_case"))]
     for change in ({"concurrent_requests": None}, {"concurrent_requests": 200}):
