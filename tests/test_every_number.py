@@ -55,6 +55,7 @@ OF_THE_START = ("replicas", "start", "sized_by", "findings", "started_deaths")
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
+    "cards.survivor": "of every model; Decision has that of its own load, held by tests/book/test_decision.py",
     "fingerprints.change": "of the replica as it is started, which an edit would make stale",
     "fingerprints.first_change": "the same",
     "fingerprints.here": "the same",
