@@ -52,6 +52,7 @@ def test_check_finds_nothing(folder: Path) -> None:
     assert {*contributed.MODELS} <= {*catalog.ids("models")} and catalog.gpu("ACME X1").id == "acme-x1-48gb"
 
 
+@pytest.mark.long  # which runs the tests themselves once more, in a process of their own
 def test_what_was_counted_is_read_from_the_catalogs(folder: Path) -> None:
     names = " or ".join(f"({names})" for names in ONCE_COUNTED.values())
     assert run_tests(folder, *(str(TESTS / file) for file in ONCE_COUNTED), "-k", names) == ""

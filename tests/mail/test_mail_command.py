@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from amounts import IN_LONG
 from click.testing import Result
 from command_lines import run_command
 from packages import part_of, rewritten
@@ -124,6 +125,8 @@ def test_a_request_whose_decision_asks_something_else_is_refused(empty_folder: P
     edit(Path("q3.xlsx"), Path("typed.xlsx"), {"in_users": 80})
     result = run("mail", "typed.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "(Decision!B7, People 40)" in result.stderr
+    if not IN_LONG:  # whose other half reads and builds the workbook once more
+        return
     edit(Path("q3.xlsx"), Path("both.xlsx"), {"in_users": 80, "in_decision_users": 80})
     result = run("mail", "both.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "Decision" not in result.stderr, "not recalculated, but on both sheets alike"
@@ -246,4 +249,5 @@ def test_a_message_states_its_load_as_a_build_does(empty_folder: Path) -> None:
     assert "900 people" in told and f"${cell['monthly_usd']:,.0f} a month" in told
     own = run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--concurrent-requests", "9", "--dry-run")
     assert own.exit_code == 2  # a load of one's own at once is a tier, as it is of build
-    assert run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--dry-run").exit_code == 0
+    if IN_LONG:  # drawn once more
+        assert run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--dry-run").exit_code == 0
