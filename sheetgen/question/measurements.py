@@ -35,7 +35,7 @@ from sheetgen.measured.measured_point import (
     Unusable,
 )
 from sheetgen.program.grid import Column, Columns, Grid
-from sheetgen.program.row_program import OF_MEMORY, ROW, evaluate_tables
+from sheetgen.program.row_program import ROW, evaluate_tables
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
@@ -302,7 +302,7 @@ def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalo
     rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
     if refused := rows.errors[0]:
         raise ScenarioError(*refused.splitlines())
-    evaluate_tables(rows.grid, OF_MEMORY)
+    evaluate_tables(rows.grid, OF_START)
     predicted = {name: float(rows.grid.spread(name, ROW)[0]) for name in OF_START}
     printed = pool.kv_pool_bytes_per_gpu
     if pool.kv_tokens and predicted["kv_tokens"]:  # finer than GiB to two places
