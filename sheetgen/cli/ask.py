@@ -191,34 +191,41 @@ def recommend(
 
         run_reverse(budget_usd, have, options, as_json, catalog, quiet, disaggregated or flags is not None)
         return
-    from sheetgen.answer.disaggregated import disaggregated as apart
-    from sheetgen.answer.disaggregated import pools_record
     from sheetgen.api import recommend_document, recommended, sheet_record
-    from sheetgen.launch.flags import engines_asked
-    from sheetgen.launch.manifests import split_manifests
-    from sheetgen.launch.recommended import launches, manifests_of, with_launches
 
-    kinds, words = split_manifests(flags or "")
-    engines = engines_asked(words, catalog) if words or (flags is not None and not kinds) else ()
+    kinds: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    if flags is not None:
+        from sheetgen.launch.flags import engines_asked
+        from sheetgen.launch.manifests import split_manifests
+
+        kinds, words = split_manifests(flags)
+        engines = engines_asked(words, catalog) if words or not kinds else ()
     solved = recommended(options, catalog)
     question = solved.question
     warn(question, quiet)
     record = sheet_record(solved)
     cell = record.cells[0]
-    launched = launches(record, question, engines, catalog)
-    manifests = manifests_of(kinds, cell, question, launched.get(0))
+    launch, manifests = None, dict[str, str]()
+    if flags is not None or as_json or details or show_all:
+        from sheetgen.launch.recommended import launches, manifests_of, with_launches
+
+        launched = launches(record, question, engines, catalog)
+        launch = launched.get(0)
+        manifests = manifests_of(kinds, cell, question, launch)
     if as_json:
         document = recommend_document(with_launches(record, launched), question)
         if kinds:
             document["cells"][0]["manifests"] = manifests
         if disaggregated:
+            from sheetgen.answer.disaggregated import disaggregated as apart
+            from sheetgen.answer.disaggregated import pools_record
+
             document["cells"][0] |= pools_record(apart(solved, 0))
         print_json(document | document["cells"][0])
     else:
         from sheetgen.cli.answer_text import headline, recommendation
-        from sheetgen.cli.extras import flag_lines, pools
 
-        launch = launched.get(0)
         if quiet and manifests and not (details or show_all or disaggregated or engines):  # files, and nothing else
             say("\n---\n".join(manifests.values()), verbatim=True)
             return
@@ -228,8 +235,13 @@ def recommend(
             say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
             say_measured(question, [cell])
         if disaggregated:
+            from sheetgen.answer.disaggregated import disaggregated as apart
+            from sheetgen.cli.extras import pools
+
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:
+            from sheetgen.cli.extras import flag_lines
+
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
         for text in manifests.values():
             say(f"\n{text}", verbatim=True)
