@@ -18,8 +18,6 @@ from sheetgen.answer.verdict import judge, quantities_of
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
-from sheetgen.measured.measured_point import Reading
-from sheetgen.measured.read_measured import read_measured
 from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
     from sheetgen.book.sheets import Book
+    from sheetgen.measured.measured_point import Reading
     from sheetgen.question.sheet_question import Question
     from sheetgen.report.answer_lines import Line
     from sheetgen.report.page import Page
@@ -327,6 +326,15 @@ def check_types(given: Options) -> None:
         raise ScenarioError(*problems)
 
 
+def _readings(measured: Raw, catalog: Catalog) -> list[Reading]:
+    """The measured points; what reads them is loaded only where some are given."""
+    if measured is None:
+        return []
+    from sheetgen.measured.read_measured import read_measured
+
+    return read_measured(measured, catalog)
+
+
 def sized_point(inputs: Options, catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises where it cannot be sized."""
     named: dict[str, Raw] = {}
@@ -338,7 +346,7 @@ def sized_point(inputs: Options, catalog: Catalog) -> Sized:
             raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
         if value is not None:
             named[long] = value
-    measured = read_measured(named.pop("measured", None), catalog)
+    measured = _readings(named.pop("measured", None), catalog)
     check_types(named)
     sized = size_columns({name: [value] for name, value in named.items()}, 1, catalog, measured=measured)
     if (error := sized.points.errors[0]) is not None:
@@ -385,7 +393,7 @@ def size_frame(
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = catalog_of(catalogs)
-    points = read_measured(measured, catalog)
+    points = _readings(measured, catalog)
     wanted = None if columns is None else _columns_of(frame, columns)
     whole: Columns = {}
     named: NamedRows = {}
