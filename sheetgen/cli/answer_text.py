@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
-from sheetgen.launch.flags import Advice
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
@@ -35,6 +34,9 @@ from sheetgen.report.wording import (
     weights_name,
 )
 from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_text
+
+if TYPE_CHECKING:
+    from sheetgen.launch.flags import Advice
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.

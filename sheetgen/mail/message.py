@@ -23,12 +23,13 @@ from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 from pathlib import Path
 
-from sheetgen.brand import Brand, page_colors
+from sheetgen.brand import Brand
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
 from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
+from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_NAMED = 3  # models in a subject
@@ -264,7 +265,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     """The text and HTML bodies. Texts from a catalog or a workbook become one line; in HTML they are escaped."""
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
-    colors = page_colors(brand.colors if brand else None)
+    colors = page_colors(brand)
     page, files = letter.page, (letter.name, letter.attached)
     contents = _plan_contents(page, *files) if isinstance(page, PlanPage) else _sheet_contents(page, *files)
     shown = {"page": contents, "changes": letter.changes, "brand": brand, "colors": colors}

@@ -23,12 +23,12 @@ from docx.shape import InlineShape
 from docx.shared import Pt, RGBColor
 from docx.text.paragraph import Paragraph
 
-from sheetgen.brand import Brand, page_colors
+from sheetgen.brand import Brand
 from sheetgen.plan.pages import PlanPage, Section
 from sheetgen.report.page import Table, Text, joined
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
-from sheetgen.writers.layout import FONTS, width_em
+from sheetgen.writers.layout import FONTS, page_colors, width_em
 from sheetgen.writers.plan_page import draw_picture
 
 TEXT, SMALL = 9.0, 8.0  # points
@@ -102,7 +102,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     brand = options.brand
     if brand is not None:
         _put_brand(section, brand)
-    heading = RGBColor.from_string(page_colors(brand.colors if brand else None)["heading"].lstrip("#"))
+    heading = RGBColor.from_string(page_colors(brand)["heading"].lstrip("#"))
     sizes = {"Normal": TEXT, "Title": 18.0, "Heading 1": 12.0, "Heading 2": 10.0, "List Bullet": TEXT}
     for name, size in sizes.items():
         style: Any = document.styles[name]

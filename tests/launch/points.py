@@ -55,7 +55,9 @@ def catalog() -> Catalog:
 
 def written(engines: tuple[str, ...] = ENGINES, **asked: Any) -> tuple[dict[str, Flags], Advice]:
     """Flags and advice of a point, as the command line asks for them."""
-    return flags_for(engines, [(asked, record(sized_point(asked, catalog())))], catalog())[0]
+    flags, advice = flags_for(engines, [(asked, record(sized_point(asked, catalog())))], catalog())[0]
+    assert advice is not None
+    return flags, advice
 
 
 def words(one: Flags) -> list[str]:
