@@ -101,8 +101,7 @@ def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     real = pathlib.Path.open
 
     def counting(self: Path, *args: Any, **kwargs: Any) -> Any:
-        if self.suffix == ".yaml":  # not what is kept of them
-            opened.append(self.name)
+        opened.append(self.name)
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(pathlib.Path, "open", counting)
