@@ -7,7 +7,6 @@ user add to it or override it, the last one first.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 from collections import defaultdict
@@ -20,7 +19,6 @@ from pydantic import Field
 from sheetgen.catalog import gpu_names, hardware
 from sheetgen.catalog.base import Document, E, Entry, is_id, read_document, validate
 from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
-from sheetgen.catalog.kept_entries import kept
 from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
@@ -74,11 +72,10 @@ class Index(Entry):
 class Folder:
     """`catalogs/`, or a folder of the user's laid over it. Files are read on demand, each once."""
 
-    def __init__(self, path: Path, shown_as: str, has_index: bool, is_shipped: bool = False) -> None:
+    def __init__(self, path: Path, shown_as: str, has_index: bool) -> None:
         self.path = path
         self.shown_as = shown(shown_as, 300)
         self.has_index = has_index
-        self.is_shipped = is_shipped  # its checked entries are kept
         self._entries: dict[str, Entry] = {}
         self._listed: dict[str, tuple[str, ...]] = {}
 
@@ -106,21 +103,17 @@ class Folder:
     def entry(self, relative: str, schema: type[E]) -> E:
         """One file as its schema. Raises CatalogError for problems, and for an id that differs from the file's name."""
         if relative not in self._entries:
-            check = functools.partial(self._checked, relative, schema)
-            self._entries[relative] = kept(self.path / relative, relative, check) if self.is_shipped else check()
+            document = self.document(relative)
+            entry = validate(document, schema)
+            expected = Path(relative).stem
+            key = schema.id_field
+            given = getattr(entry, key, expected)
+            if given != expected:
+                raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")
+            self._entries[relative] = entry
         validated = self._entries[relative]
         assert isinstance(validated, schema)
         return validated
-
-    def _checked(self, relative: str, schema: type[E]) -> E:
-        document = self.document(relative)
-        entry = validate(document, schema)
-        expected = Path(relative).stem
-        key = schema.id_field
-        given = getattr(entry, key, expected)
-        if given != expected:
-            raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")
-        return entry
 
     def entries(self, part: str, schema: type[E]) -> Iterator[E]:
         for name in self.names(part):
@@ -130,7 +123,7 @@ class Folder:
     def index(self) -> Index:
         """The names of the folder's models and GPUs: from index.yaml if the folder has one, else from all its files."""
         if self.has_index and self.has(INDEX):
-            return self.entry(INDEX, Index)
+            return validate(self.document(INDEX), Index)
         return self.built_index()[0]
 
     def built_index(self) -> tuple[Index, list[str]]:
@@ -202,8 +195,7 @@ class Catalog:
         root = Path(base) if base is not None else default_folder()
         self._imported: dict[str, Document] = {}
         self._gpus: dict[str, Gpu] = {}  # by the names they were looked up by
-        is_shipped = base is None
-        self.folders = [Folder(root, "catalogs" if is_shipped else str(base), has_index=True, is_shipped=is_shipped)]
+        self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
             if not str(folder).strip():
                 raise CatalogError("catalogs is blank. Name a folder like catalogs/, or leave it out.")
