@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import itertools
 import math
@@ -24,7 +23,7 @@ from sheetgen.plan.orders import (
     there_on,
 )
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
@@ -118,9 +117,7 @@ class Decision:
 
 def kind(plan: Plan, decision: Decision) -> str:
     """NOW where a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
-    year, month = divmod(plan.as_of.year * 12 + plan.as_of.month - 1 + MONTHS_IN_A_QUARTER, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    return NOW if decision.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
+    return NOW if decision.due < months_after(plan.as_of, MONTHS_IN_A_QUARTER) else FORECAST
 
 
 def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:

@@ -42,7 +42,6 @@ CONSTANTS = {
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 
 _TABLES = (
-    Table("demand", ("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
     Table(
         "loads",
         ("service", "quarter", "case"),
@@ -129,8 +128,8 @@ def numbers_of(stated: Demand) -> dict[str, float]:
 
 
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
-    """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
-    bands' p50, its other numbers and the constants."""
+    """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. quantities:
+    its bands' p50, its other numbers and the constants."""
     if "at_once" in quantities:
         return quantities["at_once"]
     if "active_fraction" in quantities:
@@ -158,31 +157,18 @@ def spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
     return demand.combined(0, *below), demand.combined(0, *above)
 
 
-def growth_bands(growth: Growth | None) -> dict[str, Band]:
-    """The bands of a growth: one a quarter, or by quarter or step of it."""
-    if growth is None:
-        return {}
-    if growth.per_quarter is not None:
-        return {"per_quarter": growth.per_quarter}
-    if growth.series is not None:
-        return {f"series_{i}": band for i, band in enumerate(growth.series)}
-    return {f"steps_{step}": band for step, band in (growth.steps or {}).items()}
-
-
-def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter, n: int) -> tuple[float, float, float]:
-    """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads.
-    bands: those of `growth_bands`."""
+def grown_in(growth: Growth | None, quarter: Quarter, n: int) -> tuple[float, float, float]:
+    """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads."""
     if growth is None:
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
-        band = bands["per_quarter"]
         persists = float(growth.bands == "persist")
-        below, above = (demand.grown_spread(spread, n, persists) for spread in spreads([band], more=1))
-        return demand.grown(band.p50, n), below, above
+        below, above = (demand.grown_spread(spread, n, persists) for spread in spreads([growth.per_quarter], more=1))
+        return demand.grown(growth.per_quarter.p50, n), below, above
     if growth.series is not None:
-        band = bands[f"series_{min(n, len(growth.series) - 1)}"]
-        return band.p50, *spreads([band])
-    every = [bands[f"steps_{step}"] for step in growth.steps or () if step <= quarter]
+        every = [growth.series[min(n, len(growth.series) - 1)]]
+    else:
+        every = [band for step, band in (growth.steps or {}).items() if step <= quarter]
     return math.prod((band.p50 for band in every), start=1.0), *spreads(every)
 
 
@@ -194,11 +180,11 @@ def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, li
     return float(level(service.demand, quantities, prompt, answer)), [*bands.values()]
 
 
-def first_quarter(service: Service, plan: Plan) -> Quarter:
-    """The quarter for which a service's demand is stated."""
+def stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
+    """The quarter for which a service's demand is stated, where it is launched in that one; of a series the plan's
+    first."""
     is_series = service.growth is not None and service.growth.series is not None
-    launch = None if is_series else service.launch
-    return service.stated_for or max(plan.head.start, launch or plan.head.start)
+    return service.stated_for or max(plan.head.start, plan.head.start if is_series else launch or plan.head.start)
 
 
 def request_of(plan: Plan, service: Service) -> tuple[int, int]:
@@ -224,20 +210,17 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     stated, of_quarter = [], []
     for service in plan.services:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
-        stated.append((at_p50, *spreads(bands)))
-        first, of_growth = first_quarter(service, plan), growth_bands(service.growth)
-        ahead = [max(0, quarter.since(first)) for quarter in plan.quarters]
-        every = (
-            grown_in(service.growth, of_growth, *at_quarter) for at_quarter in zip(plan.quarters, ahead, strict=True)
-        )
-        of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
-    at_p50, below, above = numpy.array(stated).T
+        stated.append(at_p50)
+        first, (below, above) = stated_for(plan, service, service.launch), spreads(bands)
+        rows = []
+        for quarter, share in zip(plan.quarters, share_live(service, plan), strict=True):
+            grown, *more = grown_in(service.growth, quarter, max(0, quarter.since(first)))
+            rows.append((grown, *map(demand.combined, (below, above), more), share))
+        of_quarter.append(rows)
     lost = [plan.redundancy(s) for s in range(len(plan.services))]
     words = BY_NAME["survive"].words
     of_service = {
-        "stated_demand": at_p50,
-        "stated_spread_below": below,
-        "stated_spread_above": above,
+        "stated_demand": numpy.array(stated),
         "is_rate": numpy.array([float(not service.demand.is_at_once) for service in plan.services]),
         "counts_people": numpy.array([float(service.demand.users is not None) for service in plan.services]),
         "survive": numpy.array([float(words.index(redundancy.survive)) for redundancy in lost]),
@@ -246,8 +229,8 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "hot_share": numpy.array([redundancy.hot_share for redundancy in lost]),
         "floor_replicas": numpy.array([float(service.floor_replicas or 1) for service in plan.services]),
     }
-    names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
-    return of_service, dict(zip(names, numpy.array(of_quarter).transpose(1, 0, 2), strict=True))
+    names = ("growth", "spread_below_p50", "spread_above_p50", "share_live")
+    return of_service, dict(zip(names, numpy.array(of_quarter).transpose(2, 0, 1), strict=True))
 
 
 def settings(plan: Plan) -> Columns:
@@ -315,7 +298,6 @@ def demand_grid(plan: Plan, z: Any) -> Grid:
     grid.put(("service",), of_service)
     grid.put(("service", "quarter"), of_quarter)
     grid.put(("case",), {"z": z})
-    work_out(grid, "demand")
     work_out(grid, "loads")
     return grid
 
