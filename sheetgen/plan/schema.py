@@ -89,7 +89,7 @@ MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
 
 
-def _line(value: Any, most: int = MAX_LINE) -> str:
+def one_line(value: Any, most: int = MAX_LINE) -> str:
     """A text of one line. It may look like a spreadsheet's formula: it is only ever written as text."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text.isprintable() or not text.strip() or len(text) > most:
@@ -97,8 +97,8 @@ def _line(value: Any, most: int = MAX_LINE) -> str:
     return text
 
 
-Line = Annotated[str, PlainValidator(_line)]
-StatedPoint = Annotated[str, PlainValidator(lambda value: _line(value, MAX_POINT))]
+Line = Annotated[str, PlainValidator(one_line)]
+StatedPoint = Annotated[str, PlainValidator(lambda value: one_line(value, MAX_POINT))]
 Day = Annotated[Any, PlainValidator(_day)]
 InQuarter = Annotated[Quarter, PlainValidator(Quarter.parse)]
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
