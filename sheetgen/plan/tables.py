@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -350,10 +350,11 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """Put in what is owned and committed, its cost, used or not, and the budget."""
-    n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
-    committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    of_type = {machine.instance: numpy.zeros(n_quarters) for machine in types}  # of the quarters that they serve
-    of_gpus, supply = {machine.gpu: numpy.zeros(n_quarters) for machine in types}, supplied(plan)
+    n_quarters, months, supply = len(plan.quarters), CONSTANTS["months_in_a_quarter"], supplied(plan)
+    none = numpy.zeros(n_quarters)
+    committed_usd, owned_usd = none.copy(), none.copy()
+    of_type, of_gpus = (defaultdict[str, Any](none.copy) for _ in range(2))  # of the quarters that they serve
+    base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(2))
     for committed in plan.supply.committed:
         usd = commitment_month_usd(plan, committed)
         for q, (serves, share) in enumerate(live(plan, committed)):
@@ -363,36 +364,29 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         for q, (serves, share) in enumerate(live(plan, pool)):
             owned_usd[q] += pool.cost_per_quarter * share
             of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
-    a_gpu = [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, numpy.zeros(n_quarters))) for machine in types]
-    lost = [supply.lost_instances(machine.gpu, machine.gpu_count) + numpy.zeros(n_quarters) for machine in types]
-    grid.put(("type", "quarter"), {"lost_instances": numpy.array(lost).reshape(-1, n_quarters)})
-    paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
-    grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
-    base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
     for base in plan.base:
-        (t,) = (t for t, machine in enumerate(types) if machine.instance == base.instance)
-        base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
-        base_counts[t, base.runs(n_quarters)] += base.count
-    grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
-    there, none = supply.committed, numpy.zeros(n_quarters)
-    signed = [there.get(machine.instance, none) for machine in types]
-    grid.put(("type", "quarter"), {"committed_instances": numpy.array(signed).reshape(len(types), n_quarters)})
+        base_usd[base.instance][base.runs(n_quarters)] += base.count * base.month_usd * months
+        base_counts[base.instance][base.runs(n_quarters)] += base.count
+    by_type = {
+        "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + none for machine in types],
+        "committed_instances": [supply.committed.get(machine.instance, none) for machine in types],
+        "committed_type_usd": [of_type[machine.instance] for machine in types],
+        "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, none)) for machine in types],
+        "base_instances": [base_counts[machine.instance] for machine in types],
+        "base_usd": [base_usd[machine.instance] for machine in types],
+    }
+    grid.put(("type", "quarter"), {name: numpy.array(rows).reshape(-1, n_quarters) for name, rows in by_type.items()})
+    by_quarter = {
+        "committed_usd": committed_usd,
+        "owned_usd": owned_usd,
+        "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
+        "quarters_ahead": numpy.arange(float(n_quarters)),
+        "this_quarter": numpy.arange(float(n_quarters)),
+    }
+    grid.put(("quarter",), by_quarter)
+    months_usd = [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types]
     grid.put(
-        ("quarter",),
-        {
-            "committed_usd": committed_usd,
-            "owned_usd": owned_usd,
-            "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
-            "quarters_ahead": numpy.arange(float(n_quarters)),
-            "this_quarter": numpy.arange(float(n_quarters)),
-        },
-    )
-    grid.put(
-        ("type",),
-        {
-            "gpu_count": [float(machine.gpu_count) for machine in types],
-            "instance_month_usd": [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types],
-        },
+        ("type",), {"gpu_count": [float(machine.gpu_count) for machine in types], "instance_month_usd": months_usd}
     )
 
 
@@ -447,29 +441,29 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, orders)
         parts.append(bought(way, missing, counts, there, factors[t], weights))
         rented.append(Rented(counts, weights))
-    of_types = [added(of_type) for of_type in parts]
-    columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
-    for name, column in columns.items():
-        grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    of_parts = (
-        ("late_ordered", "before", "late"),
-        ("late_beyond_quota", "beyond", "late"),
-        ("cover_beyond_usd", "beyond", "cover_usd"),
-    )
-    for name, which, of_part in of_parts:
-        late = [
-            sum(
-                (getattr(part, of_part) for of_way, part in of_type if of_way is getattr(way, which)),
-                numpy.zeros(gaps[0].shape),
-            )
-            for way, of_type in zip(buyings, parts, strict=True)
+
+    def summed(column: str, way: str = "") -> Any:
+        """By type what all its parts have, or the one that is bought in another way."""
+        mine = [
+            [getattr(part, column) for of_way, part in of_type if not way or of_way is getattr(buying, way)]
+            for buying, of_type in zip(buyings, parts, strict=True)
         ]
-        grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})
+        shape = numpy.shape(mine[0][0]) if mine and mine[0] else pooled.shape[1:]
+        return numpy.array([sum(of_type, numpy.zeros(shape)) for of_type in mine]).reshape(-1, *shape)
+
+    columns = {
+        "gap": summed("gap"),
+        "ordered_instances": summed("ordered"),
+        "late_instances": summed("late"),
+        "late_ordered": summed("late", "before"),
+        "late_beyond_quota": summed("late", "beyond"),
+        "cover_usd": summed("cover_usd"),
+        "cover_beyond_usd": summed("cover_usd", "beyond"),
+    }
+    grid.put(axes, columns)
     grid.evaluate(others, axes)
     months = grid.spread("quarter_instance_month_usd", axes)
-    paid = numpy.array([of_type.machine_months for of_type in of_types]).reshape(
-        len(types), *pooled.shape[1:2], *pooled.shape[1:]
-    )
+    paid = summed("machine_months").reshape(len(types), *pooled.shape[1:2], *pooled.shape[1:])
     grid.put(OF_PAID, {"machine_months": paid})
     on_demand = (paid * months[:, :, None]).sum(axis=1)
     grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})
