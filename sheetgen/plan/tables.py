@@ -309,19 +309,9 @@ def work_out(grid: Grid, *tables: str) -> None:
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
     """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
     machine."""
-    shape = len(plan.services), len(plan.quarters)
-    columns = {
-        name: numpy.full(shape, value)
-        for name, value in (
-            ("paced_requests", 1.0),
-            ("replicas_per_instance", 0.0),
-            ("full_turn_seconds", 0.0),
-            ("replica_prefill_seconds", 0.0),
-            ("type", 0.0),
-            ("wait_z", 0.0),
-            ("is_alone", 1.0),
-        )
-    }
+    ones, zeros = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "wait_z")
+    values = dict.fromkeys(ones, 1.0) | dict.fromkeys(zeros, 0.0)
+    columns = {name: numpy.full((len(plan.services), len(plan.quarters)), value) for name, value in values.items()}
     place = {there.instance: i for i, there in enumerate(types)}
     sharing = Counter((q, there.instance) for (_, q), there in hardware.placed.items())
     for slot, there in hardware.placed.items():
