@@ -183,7 +183,7 @@ def placed(
         for s in range(len(plan.services)):
             mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
             offers |= _alone(plan, mine, months, by_hour)
-        gone, moves = _together(plan, loads, offers, months, by_hour)
+        moves = _together(plan, loads, offers, months, by_hour)
         _pack(loads, keys, offers)
         speed, by_itself, levels = dict[tuple[int, int, int], Speed](), dict[At, str](), dict[At, Levels]()
         for key, work in solutions.items() if timed else ():
@@ -194,7 +194,7 @@ def placed(
                 alone = loads[slot].pick
                 assert alone is not None
                 by_itself[slot] = work.solved.candidate(alone).instance
-        where = {slot: replace(loads[slot].placed(offer), is_together=slot in gone) for slot, offer in offers.items()}
+        where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
         where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
         if all(where != other.placed for other in ways):
             ways.append(Hardware(where, speed, nothing, by_itself, levels, kept_loads, loads))
@@ -230,14 +230,13 @@ def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
 
 def _together(
     plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], months: Sequence[float], by_hour: bool
-) -> tuple[frozenset[At], dict[At, float]]:
-    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
-    what each move saves."""
+) -> dict[At, float]:
+    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; what each move
+    saves."""
     here = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
     best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, months, by_hour)
-    gone = frozenset(slot for slot, place in best.items() if place.instance != here[slot])
-    offers |= {slot: best[slot].offer for slot in gone}
-    return gone, moves
+    offers |= {slot: place.offer for slot, place in best.items() if place.instance != here[slot]}
+    return moves
 
 
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
