@@ -479,11 +479,14 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
     lines = [*csv.DictReader(io.StringIO(page["csv"]))]
-    first, sure, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
+    first, sure, survivor, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
     hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
+    survives = answered["survives_machine"]
+    assert float(survivor["monthly_usd"]) == pytest.approx(survives["monthly_usd"], rel=1e-9)
+    assert (survivor["instance"], int(survivor["n_instances"])) == (survives["instance"], survives["n_instances"])
     assert (measured["way"], float(measured["once_usd"])) == (
         "measure_first",
         (page["measure"]["decider"] or page["measure"])["usd"],
