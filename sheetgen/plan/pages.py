@@ -195,12 +195,14 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     together = quantiles(findings.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
-    condition = f", if {less}" if plan.policy.plan_at != "p50" else ""
+    condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
+    if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
+        condition = words(", with the terms to sign, {} of it, and by the hour no more than that takes", usd(base_usd))
     yield Tile(
         "To expect, without contingency",
         usd(months[CASE["p50"]]),
         (
-            f"every demand at its middle case (p50){condition}",
+            words("every demand at its middle case (p50){}", condition),
             words("drawn together, below {} in nine of ten cases", usd(together["p90"])),
             words("{} where all demand is at p90", usd(months[CASE["p90"]])),
         ),
@@ -245,8 +247,8 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         others = f"; {count(len(changed) - 1, 'other decision')} too" if len(changed) > 1 else ""
         counts = cell(then, WHOLE), cell(decision.n_instances, WHOLE)
         machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
-        quota = " as the quota" if decision.what == "raise quota" else ""
-        yield words(f"Decide the {levers} first: with {them} {{}} x {machine}{quota}, not {{}}{others}.", *counts)
+        do = f"{decision.what}{' to' if decision.what == 'raise quota' else ''}"
+        yield words(f"Decide the {levers} first: with {them} {do} {{}} x {machine}, not {{}}{others}.", *counts)
     now = [decision for decision in findings.decisions if kind(answer.plan, decision) == NOW]
     bound = {s for decision in now if decision.binds_usd for s in served(answer, decision)}
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)

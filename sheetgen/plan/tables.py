@@ -22,7 +22,7 @@ from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.orders import Bought, Buying, added, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, in_class
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
@@ -279,8 +279,8 @@ def commitment_month_usd(plan: Plan, committed: Committed) -> float:
 
 
 def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
-    """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
-    owned GPUs that no service uses are behind."""
+    """Every type of machine of the plan, in the order in which services come to them; those that no service uses, of
+    commitments, earlier orders and owned GPUs, are behind."""
     types: dict[str, Type] = {}
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
@@ -293,9 +293,13 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
         add(
             place.instance, place.candidate.gpu.id, place.candidate.gpu_count, place.instance_month_usd, place.candidate
         )
-    for part in plan.supply.committed:
-        row = plan.types[part.type]
-        add(plan.machine(part.type), row.gpu, int(row.gpu_count))
+    parts = [(part.type, plan.machine(part.type)) for part in plan.supply.committed]
+    for order in plan.supply.ordered:
+        name = in_class(plan.machine(order.type), order.purchase or plan.policy.purchase, plan.policy.purchase)
+        parts.append((order.type, name))
+    for listed, name in parts:
+        row = plan.types[listed]
+        add(name, row.gpu, int(row.gpu_count))
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(machine.gpu != gpu for machine in types.values()):

@@ -161,8 +161,12 @@ class Answer:
     def _term_spend_usd(self) -> float:
         """The cost of orders of a term within the plan."""
         has_term = [machine.buying.term is not None for machine in self.types]
-        of_base = float(self.supply["base_usd"][..., self.case].sum())
-        return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
+        return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + self.base_usd
+
+    @property
+    def base_usd(self) -> float:
+        """The cost of a mix's base within the plan, which every case of the demand pays."""
+        return float(self.supply["base_usd"][..., self.case].sum())
 
     def left_usd(self, q: int) -> tuple[float, float]:
         """The rest of a quarter's budget at p50 and at p90."""

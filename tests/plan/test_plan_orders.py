@@ -544,3 +544,26 @@ def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
     found = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
     assert found["unserved"] == [] and of_all(found, "p50_usd") == pytest.approx([5 * ON_DEMAND])
     assert [(one["what"], one["n_instances"]) for one in found["decisions"]] == [("release", 2)]
+
+
+def test_machines_that_nothing_uses_any_more_are_given_back() -> None:
+    """Two machines run that were ordered for another service; nothing uses them now. No decision named them."""
+    left_over = {"ordered": [{"type": "aws/p5.48xlarge", "count": 2}, {"type": NC40, "count": 3}]}
+    found = solved([SERVICE], 1, supply=left_over)
+    assert [(one["what"], one["instance"], one["n_instances"]) for one in found["decisions"]] == [
+        ("release", "aws/p5.48xlarge", 2)
+    ]
+    assert of_all(found, "p50_usd") == pytest.approx([3 * ON_DEMAND])
+
+
+def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None:
+    """Five machines hold 700 requests, and three 400: the terms of five are in the money of p50, too."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "services": [SERVICE | {"demand": {"at_once": {"p10": 400, "p50": 400, "p90": 700}}}],
+        "supply": {"allowed": {"instances": [NC40]}},
+        "policy": {"buy": "mix"},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    _, _, expected = plan_page(found).tiles
+    assert expected.amount == f"${5 * 4 * ONE_YEAR:,.0f}" and str(expected.amount) in str(expected.facts[0])
