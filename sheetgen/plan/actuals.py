@@ -12,17 +12,20 @@ import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
-from sheetgen.plan.schema import MIX
+from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
+from sheetgen.plan.quarters import Quarter, quarter_of
+from sheetgen.plan.schema import DOLLARS
+from sheetgen.plan.spending import in_dollars
+from sheetgen.plan.stated_plan import machine_in
 from sheetgen.question.parse import MOST_TEXT, number
-from sheetgen.units import ON_DEMAND, PURCHASES
+from sheetgen.units import PURCHASES
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
@@ -39,6 +42,7 @@ FOCUS = (
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?")
 COUNTED = ("", "usage", "purchase", "adjustment")  # of ChargeCategory; tax and credits are not capacity
 SPOT = "dynamic"  # FOCUS's PricingCategory for it
+UNTAGGED = "idle, or not tagged"  # of charges, and of what is planned
 OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
 _DAY_LONG = datetime.timedelta(days=1)
 
@@ -88,8 +92,9 @@ class Actuals:
         return all(None not in line.days for line in self.of(quarter))
 
 
-def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
-    """The lines of a CSV. Raises ScenarioError with every line that cannot be read."""
+def read_actuals(path: Path, fiscal_year_starts: int = 1, currency: Currency = IN_DOLLARS) -> Actuals:
+    """The lines of a CSV, whose bills are in US dollars or in a plan's currency. Raises ScenarioError with every line
+    that cannot be read."""
     where = shown(path, 200)
     try:
         text = read_bounded(path, MOST_BYTES, "Name a CSV.").decode("utf-8-sig")
@@ -103,7 +108,7 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
     try:
         for row in rows:
             try:
-                line = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
+                line = _of_focus(row, fiscal_year_starts, currency) if of_focus else _own(row, fiscal_year_starts)
             except ValueError as error:
                 problems.append(f"{where}:{rows.line_num}: {error}.")
                 continue
@@ -173,7 +178,7 @@ def _line(name: str, text: str) -> str:
     return text
 
 
-def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
+def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int, currency: Currency) -> Actual | None:
     if _text(row, "ChargeCategory").lower() not in COUNTED:
         return None
     first = _day(row, *STARTS)
@@ -183,10 +188,12 @@ def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
     if end is None:  # of a month, where that begins then; else of a day
         end = (first + 31 * _DAY_LONG).replace(day=1) if first.day == 1 else first + _DAY_LONG
     last = max(first, end - _DAY_LONG)
-    currency = _text(row, "BillingCurrency").upper()
-    if currency not in ("", "USD"):
-        raise ValueError(f"BillingCurrency is {shown(currency)!r}. Only USD is read: convert it first")
-    usd, status = _amount(row, "EffectiveCost", "BilledCost"), _text(row, "CommitmentDiscountStatus").lower()
+    billed, in_plan = _text(row, "BillingCurrency").upper() or DOLLARS, f" and {currency.code}, the plan's"
+    if billed not in (DOLLARS, currency.code):
+        read = f"{DOLLARS}{in_plan if currency.code != DOLLARS else ', and the currency of a plan,'}"
+        raise ValueError(f"BillingCurrency is {shown(billed)!r}. Only {read} are read: convert it first")
+    amount, status = _amount(row, "EffectiveCost", "BilledCost"), _text(row, "CommitmentDiscountStatus").lower()
+    usd = float(in_dollars(amount, 1 if billed == DOLLARS else currency.per_usd))
     spot = _text(row, "PricingCategory").lower() == SPOT
     return Actual(
         quarter_of(first, fiscal_year_starts),
@@ -317,26 +324,27 @@ def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any
 
 def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """Each quarter of a plan's JSON that was spent, without owned machines: by service, class and machine what was
-    planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what names
-    none."""
+    planned at p50 for the same days, and what was spent. Of no service is what serves none, or is not tagged; of no
+    machine what names none. Raises ScenarioError for the JSON of a plan that says no money of machines."""
     for quarter, of_plan, lines, (days, of_days) in _compared(plan, actuals):
         rows = [row for row in plan["services"] if row["quarter"] == quarter and row["quantile"] == "p50"]
-        rented, classes = of_plan["p50_usd"] - of_plan["owned_usd"], _bought(plan, of_plan)
-        machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
+        machines = _of_machines(plan, quarter)
+        names = {_machine(name): name for name in machines}
+        is_told = COMMITTED not in {line.purchase for line in lines}
         charged = [
             replace(
                 line,
-                instance=machines.get(_machine(line.instance), line.instance),
-                purchase=COMMITTED if _is_committed(plan, line) and line.purchase not in classes else line.purchase,
+                instance=names.get(_machine(line.instance), line.instance),
+                purchase=_class(line.purchase, is_told),
             )
             for line in lines
             if line.purchase != OWNED
         ]
-        planned = {
-            "service": _parts(rows, "id", rented),
-            "purchase": _by_class(of_plan["committed_usd"], classes, {line.purchase for line in charged}),
-            "instance": _parts(rows, "instance", rented),
-        }
+        classes = dict[str, float]()
+        for purchase, usd in of_plan["by_class_usd"].items():
+            key = _class(purchase, is_told)
+            classes[key] = classes.get(key, 0.0) + usd
+        planned = {"service": _of_services(rows, machines), "purchase": classes, "instance": machines}
         for by, parts in planned.items():
             spent = _sums(charged, by)
             for name in sorted({*parts, *spent}):
@@ -352,34 +360,34 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
                     }
 
 
-def _bought(plan: Mapping[str, Any], of_plan: Mapping[str, Any]) -> Mapping[str, float]:
-    """By purchase class the cost of what a plan buys in a quarter, at p50. of_plan: its money of the quarter."""
-    usd: Mapping[str, float] | None = of_plan.get("by_class_usd")
-    if usd is not None:
-        return usd
-    buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)  # an older plan's JSON has no classes
-    rest = of_plan["p50_usd"] - of_plan["owned_usd"] - of_plan["committed_usd"]
-    return {ON_DEMAND if buy == MIX else buy: rest}
+def _class(purchase: str, is_told: bool) -> str:
+    """A purchase class as charges tell it: those of FOCUS do not tell one commitment from another."""
+    return purchase if is_told or purchase not in PURCHASES or not PURCHASES[purchase].committed else COMMITTED
 
 
-def _by_class(committed_usd: float, bought: Mapping[str, float], charged: Collection[str]) -> dict[str, float]:
-    """The same with what is committed already; what is bought for a term is committed, too, where charges do not tell
-    its class, as those of FOCUS."""
-    usd = {COMMITTED: committed_usd}
-    for purchase, amount in bought.items():
-        is_told = purchase in charged or COMMITTED not in charged
-        key = purchase if is_told or not PURCHASES[purchase].committed else COMMITTED
-        usd[key] = usd.get(key, 0.0) + amount
+def _of_machines(plan: Mapping[str, Any], quarter: str) -> dict[str, float]:
+    """The cost of each machine in a quarter, whatever its class, less what is owned."""
+    usd: dict[str, float] = {}
+    for row in plan["supply"]:
+        if "p50_usd" not in row:
+            problem = "the plan's JSON is of an older sheetgen, and does not say what each machine costs"
+            raise ScenarioError(f"{problem}. Write it anew: `sheetgen plan` reads the JSON itself.")
+        if row["quarter"] == quarter:
+            name = machine_in(row["instance"])
+            usd[name] = usd.get(name, 0.0) + row["p50_usd"]
     return usd
 
 
-def _is_committed(plan: Mapping[str, Any], line: Actual) -> bool:
-    """True where a line is in the class of a commitment of the plan, of its machine where it names one."""
-    return any(
-        committed["purchase"] == line.purchase
-        and (not line.instance or _machine(committed["type"]) == _machine(line.instance))
-        for committed in plan["inputs"].get("supply", {}).get("committed", ())
-    )
+def _of_services(rows: Sequence[Mapping[str, Any]], machines: Mapping[str, float]) -> dict[str, float]:
+    """The cost of machines by the services on them, spare and idle ones too, as bills are tagged; under "" what serves
+    none."""
+    filled, usd = dict[str, float](), dict[str, float]()
+    served = [(row["id"], machine_in(row["instance"]), row["n_instances"]) for row in rows if row["n_instances"]]
+    for _, name, n in served:
+        filled[name] = filled.get(name, 0.0) + n
+    for service, name, n in served:
+        usd[service] = usd.get(service, 0.0) + machines[name] * n / filled[name]
+    return usd | {"": math.fsum(amount for name, amount in machines.items() if name not in filled)}
 
 
 def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
@@ -396,17 +404,6 @@ def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str,
             yield {"quarter": part["quarter"], "service": part["name"], **usd}
 
 
-def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
-    """The cost of services in a quarter by one of their texts, less what is owned; under "" what is left of the
-    whole."""
-    usd: dict[str, float] = {}
-    for row in rows:
-        if row[name]:
-            month_usd = (row["monthly_usd"] or 0) - row.get("monthly_owned_usd", 0)
-            usd[row[name]] = usd.get(row[name], 0.0) + MONTHS_IN_A_QUARTER * month_usd
-    return usd | {"": whole - math.fsum(usd.values())}
-
-
 def _machine(name: str) -> str:
-    """A machine as bills name it, which is without its provider."""
-    return name.rpartition("/")[2].lower()
+    """A machine as bills name it, which is without its provider and its class."""
+    return machine_in(name).rpartition("/")[2].lower()

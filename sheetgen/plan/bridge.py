@@ -112,7 +112,7 @@ class _QuarterMoney(_Part):
     p90_usd: float
     owned_usd: float
     committed_usd: float
-    by_class_usd: dict[str, float] = {}
+    by_class_usd: dict[str, float] = {}  # an older plan's JSON has none
 
 
 class _ServiceRow(_Part):

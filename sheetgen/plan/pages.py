@@ -13,6 +13,7 @@ import numpy
 
 from sheetgen.answer.confidences import said_steps
 from sheetgen.catalog.engines import Engine
+from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
@@ -617,11 +618,14 @@ def _reasons(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Sect
 def _spent(findings: Findings) -> Table:
     """The last plan at p50 against what was really spent, where that is given; what differs most first."""
     parts = [
-        (part["quarter"], part["service"] or "shared, or not tagged", part["planned"], part["measured"])
+        (part["quarter"], part["service"] or UNTAGGED, part["planned"], part["measured"])
         for part in (findings.last.variance if findings.last else ())
     ]
     parts.sort(key=lambda part: -abs(part[3] - part[2]))
     rows = [(*names, *map(usd, (planned, spent, spent - planned))) for *names, planned, spent in parts]
+    if rows:
+        planned, spent = math.fsum(part[2] for part in parts), math.fsum(part[3] for part in parts)
+        rows.insert(0, ("all", "all", *map(usd, (planned, spent, spent - planned))))
     heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
     return table("What the last plan said, and what was spent", heads, rows)
 

@@ -278,6 +278,13 @@ def commitment_month_usd(plan: Plan, committed: Committed) -> float:
     return float(cost.instance_month_usd(usd, paid))
 
 
+def committed_by_quarter(plan: Plan, committed: Committed) -> Any:
+    """By quarter what a commitment costs, whether used or not."""
+    month_usd, months = commitment_month_usd(plan, committed), CONSTANTS["months_in_a_quarter"]
+    shares = numpy.array([share for _, share in live(plan, committed)])
+    return spending.committed_quarter_usd(committed.count, month_usd, months, shares)
+
+
 def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     """Every type of machine of the plan, in the order in which services come to them; those that no service uses, of
     commitments, earlier orders and owned GPUs, are behind."""
@@ -374,13 +381,14 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """Put in what is owned and committed, its cost, used or not, and the budget."""
     n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    of_type = {machine.instance: numpy.zeros(n_quarters) for machine in types}  # of the quarters that they serve
+    of_type = {machine.instance: numpy.zeros(n_quarters) for machine in types}
+    serving = {machine.instance: numpy.zeros(n_quarters) for machine in types}  # of it, of the quarters that they serve
     of_gpus, supply = {machine.gpu: numpy.zeros(n_quarters) for machine in types}, supplied(plan)
     for committed in plan.supply.committed:
-        usd = commitment_month_usd(plan, committed)
-        for q, (serves, share) in enumerate(live(plan, committed)):
-            committed_usd[q] += (paid := spending.committed_quarter_usd(committed.count, usd, months, share))
-            of_type[plan.machine(committed.type)][q] += serves * paid
+        name, paid = plan.machine(committed.type), committed_by_quarter(plan, committed)
+        committed_usd += paid
+        of_type[name] += paid
+        serving[name] += paid * [serves for serves, _ in live(plan, committed)]
     for pool in plan.supply.owned:
         for q, (serves, share) in enumerate(live(plan, pool)):
             owned_usd[q] += pool.cost_per_quarter * share
@@ -388,7 +396,11 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     a_gpu = [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, numpy.zeros(n_quarters))) for machine in types]
     lost = [supply.lost_instances(machine.gpu, machine.gpu_count) + numpy.zeros(n_quarters) for machine in types]
     grid.put(("type", "quarter"), {"lost_instances": numpy.array(lost).reshape(-1, n_quarters)})
-    paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
+    paid_usd = {
+        "committed_paid_usd": [*of_type.values()],
+        "committed_type_usd": [*serving.values()],
+        "owned_gpu_usd": a_gpu,
+    }
     grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
     base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
     for base in plan.base:

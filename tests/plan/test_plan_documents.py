@@ -306,6 +306,7 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     ]
     assert section.table is not None
     assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
+        ["$200", "$220", "$20"],  # all of it
         ["$100", "$130", "$30"],
         ["$100", "$90", "-$10"],
     ]
