@@ -25,11 +25,11 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
-from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import MIX, Service
+from sheetgen.plan.schema import MIX
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
+from sheetgen.plan.tables import stated_for
 from sheetgen.plan.worked_plan import CASE
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
@@ -241,11 +241,6 @@ def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
     return Bridge(last.said_usd, now_usd, {key: amount for key, amount in parts.items() if amount})
 
 
-def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
-    """The cost of all quarters at p50; kept: loads that were worked out before."""
-    return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
-
-
 def spend_by_service(plan: Plan, kept: Loads | None = None) -> dict[str | None, float]:
     """The same by service, and under none what services share."""
     answer, case = solved_plan(plan, timed=False, kept=kept), CASE["p50"]
@@ -320,7 +315,7 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
                 for service in old.services
                 if service.id in by_id
                 and service.growth
-                and _stated_for(old, service, None) != _stated_for(new, by_id[service.id], None)
+                and stated_for(old, service, None) != stated_for(new, by_id[service.id], None)
             }
         case "price":
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
@@ -342,12 +337,6 @@ def _waits(plan: Plan, day: datetime.date) -> bool:
         if any(any(missing_until(on_day, arrives)) for arrives in there):
             return True
     return False
-
-
-def _stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
-    """The quarter for which a service of a plan states its demand, where it is launched in another quarter."""
-    of_series = service.growth is not None and service.growth.series is not None
-    return service.stated_for or max(plan.head.start, plan.head.start if of_series else launch or plan.head.start)
 
 
 def _listed(plan: Plan) -> Mapping[str, Any]:
@@ -380,7 +369,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
             for name in names
         }
         # Demand keeps its day where the calendar is another's, and goes with the launch.
-        fields["stated_for"] = _stated_for(users, service, fields["launch"])
+        fields["stated_for"] = stated_for(users, service, fields["launch"])
         services.append(service.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices, every = of(PRICE), {} if asked is None else asked

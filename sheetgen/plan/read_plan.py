@@ -26,7 +26,6 @@ from sheetgen.plan.schema import (
     OF_LIKE,
     REGIONS,
     Budget,
-    Committed,
     EngineOf,
     Head,
     Policy,
@@ -163,7 +162,9 @@ class _Reading:
             for name, many in (written.items() if isinstance(written, dict) else ())
             if isinstance(many, list)
         }
-        return checked(lists, Supply, ("supply",))[0]
+        entry, problems = checked(lists, Supply, ("supply",))
+        self.problems += problems if entry else ()
+        return entry
 
     def _part(self, place: Loc, data: Any, schema: type[E]) -> Any:
         entry, problems = checked(data, schema, place)
@@ -241,29 +242,19 @@ class _Reading:
         return row.machine(n_gpus) if n_gpus else row
 
     def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
-        """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
+        """GPUs of the owned pools, and instances of commitments and quotas, of which there must be prices."""
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
-        for name in ("owned", "committed"):
-            ids = [part.id for part in getattr(supply, name, ())]
-            self.problems += (
-                (("supply", name, i, "id"), f"{shown(part_id)} stands twice. Give each its own id.")
-                for i, part_id in enumerate(ids)
-                if part_id in ids[:i]
-            )
         for i, pool in enumerate(supply.owned if supply else ()):
             gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
             if gpu is not None:
                 gpus[pool.id] = gpu
         for i, part in enumerate(supply.committed if supply else ()):
-            place: Loc = ("supply", "committed", i)
-            instance = types[part.type] = self._found((*place, "type"), self._instance, part.type, region)
+            place: Loc = ("supply", "committed", i, "type")
+            instance = types[part.type] = self._found(place, self._instance, part.type, region)
             is_priced = instance is not None and (instance.price(part.purchase) or instance.price(ON_DEMAND))
             if instance is not None and part.usd_per_hour is None and not is_priced:
-                text = (
-                    f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}. Give usd_per_hour."
-                )
-                self.problems.append(((*place, "type"), text))
-            self.problems += _term_faults(part, place)
+                without = f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}"
+                self.problems.append((place, f"{without}. Give usd_per_hour."))
         for i, order in enumerate(supply.ordered if supply else ()):
             types[order.type] = self._found(("supply", "ordered", i, "type"), self._instance, order.type, region)
         for i, quota in enumerate(supply.quota if supply else ()):
@@ -359,22 +350,8 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
         q = int(most.argmax())
         if most[q] > MOST_DEMAND:
             unit = "requests at once" if service.demand.is_at_once else "requests a second"
-            yield (
-                ("services", s, "demand"),
-                f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}; "
-                f"{number_text(MOST_DEMAND)} are the most.",
-            )
-
-
-def _term_faults(committed: Committed, place: Loc) -> Iterator[Problem]:
-    if committed.until is not None and committed.days is not None:
-        yield (*place, "days"), "until and days are both given. Keep one."
-    elif committed.until is None and committed.days is None:
-        yield place, f"{committed.id} has no end. Give until, or from and days."
-    if committed.days is not None and committed.starts is None:
-        yield (*place, "days"), "days count from a first day, which is missing. Give from."
-    if committed.until is not None and committed.starts is not None and committed.until < committed.starts:
-        yield (*place, "until"), f"until {committed.until} is before from {committed.starts}."
+            text = f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}"
+            yield ("services", s, "demand"), f"{text}; {number_text(MOST_DEMAND)} are the most."
 
 
 def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
@@ -444,10 +421,8 @@ def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Sup
         if service.buy is None or (policy and service.buy == policy.purchase):
             continue
         if PURCHASES[service.buy].committed:
-            yield (
-                place,
-                f"{service.buy} has a term, which is of the whole plan. Write it in policy.buy, or supply.committed.",
-            )
+            text = "has a term, which is of the whole plan. Write it in policy.buy, or supply.committed."
+            yield place, f"{service.buy} {text}"
         elif supply and service.buy in supply.allowed.exclude:
             yield place, f"{service.buy} is excluded in supply.allowed. Take it out there, or buy another class."
 
@@ -524,36 +499,21 @@ def _of_service(service: Service, place: Loc, head: Head | None) -> Iterator[Pro
             if name in service.model_fields_set:
                 yield (*place, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
     elif states_peak_hour(service.demand):
-        yield (
-            (*place, "profile"),
-            "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them.",
-        )
+        text = "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them."
+        yield (*place, "profile"), text
     growth = service.growth
     if growth and service.retire:
+        retired = f"service {service.id} is retired in {service.retire}"
         if growth.per_quarter is not None:
-            yield (
-                (*place, "growth"),
-                (
-                    f"service {service.id} is retired in {service.retire}, and its growth has no end. Write growth up "
-                    "to then as "
-                    "steps, or leave it out."
-                ),
-            )
+            text = f"{retired}, and its growth has no end. Write growth up to then as steps, or leave it out."
+            yield (*place, "growth"), text
         elif growth.series is not None:
-            yield (
-                (*place, "growth", "series"),
-                (
-                    f"service {service.id} is retired in {service.retire}, and its series goes on to the plan's end. "
-                    "Write steps "
-                    "before that quarter."
-                ),
-            )
+            text = f"{retired}, and its series goes on to the plan's end. Write steps before that quarter."
+            yield (*place, "growth", "series"), text
         for step in growth.steps or ():
             if step >= service.retire:
-                yield (
-                    (*place, "growth", "steps", str(step)),
-                    f"{step} is not before {service.retire}, when it is retired.",
-                )
+                text = f"{step} is not before {service.retire}, when it is retired."
+                yield (*place, "growth", "steps", str(step)), text
     if head is None:
         return
     every, end = head.every_quarter, head.every_quarter[-1]

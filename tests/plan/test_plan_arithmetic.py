@@ -271,7 +271,7 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
     found = solved_plan(times({"services": services, "supply": {"allowed": allowed}}, 1))
     where = [found.hardware.placed[s, 0] for s in range(3)]
     assert [one.instance for one in where] == ["aws/p5en.48xlarge"] * 3
-    assert [one.is_together for one in where] == [True, False, True]
+    assert [found.hardware.alone[s, 0] != one.instance for s, one in enumerate(where)] == [True, False, True]
     assert list(found.supply["needed_instances"][:, 0, 1]) == [1]
     row = services_table(found, ()).rows[0]
     assert " on g6e.12xlarge" in str(row[4])
