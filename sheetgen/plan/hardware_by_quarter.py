@@ -283,8 +283,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         for slot, i in rows.items()
     ]
     solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
-    asked, every = question.settings.confidence, usd_by_confidence(solved) if timed else []
-    levels = [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(every)]
+    levels = _levels(solved) if timed else []
     lost = [plan.redundancy(s) for s, _, _ in rows]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
@@ -308,6 +307,16 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
     return _Solved(solved, rows, levels)
+
+
+def _levels(solved: Solution) -> list[Levels]:
+    """By load, the months of its own machines by confidence. What a loss takes is left out, as the machines that are
+    spare for it are shared and no surer by a measurement."""
+    settings = solved.question.settings
+    if settings.survive:
+        solved = tables(replace(solved.question, settings=replace(settings, survive=0)))
+    asked = settings.confidence
+    return [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(usd_by_confidence(solved))]
 
 
 def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
