@@ -18,9 +18,9 @@ from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Findings, changed_now, spans, spent
+from sheetgen.plan.findings import FAILS, HOLDS, IS_SERVED, Findings, changed_now, spans, spent
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
@@ -170,7 +170,8 @@ def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
     if not decisions:
         return ""
     approval = datetime.timedelta(days=plan.policy.approval_days)
-    return max(plan.as_of, min(decision.due for decision in decisions) + approval).isoformat()
+    days = (decision.due + approval * (decision.what != "release") for decision in decisions)  # which needs none
+    return max(plan.as_of, min(days)).isoformat()
 
 
 def _tiles(findings: Findings) -> Iterator[Tile]:
@@ -186,38 +187,56 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
         facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
-    if answer.already_usd:
-        facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
+    others = {
+        "owned or committed already": answer.already_usd,
+        "for what earlier plans ordered": findings.ordered_before_usd,
+        "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
+        "for later plans to decide": findings.forecast_usd,
+    }
+    if rest := [words(f"{{}} {of}", usd(amount)) for of, amount in others.items() if round(amount)]:
+        facts.append(words("of the whole besides {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    together = quantiles(findings.draws.spend_usd.sum(axis=1))
+    together = quantiles(findings.draws.spend_usd.sum(axis=1))["p90"]
     months = answer.money["spend_usd"].sum(axis=0)
+    why = (
+        "; it is less, as more often than that some service is above its own p90"
+        if together > months[CASE["p90"]]
+        else ""
+    )
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
     condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
     if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
-        condition = words(", with the terms to sign, {} of it, and by the hour no more than that takes", usd(base_usd))
+        condition = words(
+            ", with the terms of the plan, {} of it, and by the hour no more than that takes", usd(base_usd)
+        )
     yield Tile(
         "To expect, without contingency",
         usd(months[CASE["p50"]]),
         (
             words("every demand at its middle case (p50){}", condition),
-            words("drawn together, below {} in nine of ten cases", usd(together["p90"])),
-            words("{} where all demand is at p90", usd(months[CASE["p90"]])),
+            words("drawn together, below {} in nine of ten cases", usd(together)),
+            words("{} where all demand is at p90{}", usd(months[CASE["p90"]]), why),
         ),
     )
 
 
 def _warnings(findings: Findings) -> Iterator[str]:
     """The checks that do not hold, but for those of which the tables speak."""
+    answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
     for check in findings.checks:
         if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
-            named, n = check.against[:NAMED], len(check.against[NAMED:])
+            against = check.against
+            if check.statement == IS_SERVED and len(shed) == len(findings.unserved):  # of which a decision says more
+                waiting = dict.fromkeys(answer.plan.services[gap.service].id for gap in shed)
+                against = [*against[: len(against) - len(shed)], *waiting]
+            named, n = against[:NAMED], len(against[NAMED:])
             failing = f"{check.failing[0].upper()}{check.failing[1:]}"
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
 def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
-    """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
-    now = _by_money(findings.now)
+    """The decisions to sign now, the most urgent first; and those for which the first page has no more lines."""
+    now = _in_urgency(findings.now)
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
@@ -264,13 +283,15 @@ def _day_of(measured: ToMeasure) -> Text:
     return words(f"{machines} for a day, {{}}", usd(measured.usd))
 
 
-def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those of most money first; a quota is of as much as what cannot be had without it."""
+def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions, those that are late first, then those that bind most, then those of most money; a quota is of as much
+    as what cannot be had without it."""
 
-    def rank(decision: Decision) -> tuple[float, bool]:
+    def rank(decision: Decision) -> tuple[bool, float, float, bool]:
         is_quota = decision.what == "raise quota"
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
-        return -max(other.weight_usd for other in waiting), is_quota
+        binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
+        return not decision.late, -binds, -money, is_quota
 
     return sorted(decisions, key=rank)
 
@@ -326,7 +347,8 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     stuck = "no more can be had without it" if decision.what == "raise quota" else ""
-    remarks: list[Text] = [late, decision.about, _worth(decision), stuck, covered, *_shed(answer, decision)]
+    about: list[Text] = [late, decision.about, _worth(decision), _needed(answer, decision), stuck, covered]
+    remarks = [*about, *_shed(answer, decision)]
     return [remark for remark in remarks if remark]
 
 
@@ -342,6 +364,10 @@ def _worth(decision: Decision) -> Text:
     parts = list[Text]()
     if decision.binds_usd:
         parts.append(words("binds {}", usd(decision.binds_usd)))
+    if decision.p50_usd is not None:
+        parts.append(
+            words("binds nothing, {}, and {} where demand is at p50", usd(decision.usd), usd(decision.p50_usd))
+        )
     if decision.saves_usd is not None:
         saves = "save" if decision.saves_usd >= 0 else "cost more, by"
         expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
@@ -352,20 +378,26 @@ def _worth(decision: Decision) -> Text:
 
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
-    """The services that have no machine until the order or its cover is there."""
-    for gap in decision.shed[:NAMED]:
-        share = cell(gap.share, PERCENT)
-        whose = f"{answer.plan.services[gap.service].id} at {answer.plan.worst_case}"
-        waits = words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
-        if gap.other is None:
-            yield words("{} (nothing else that it allows is there in time)", waits)
-        else:
-            machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
-            yield words(f"{{}} (or {machines}, until then: {{}} more)", waits, usd(gap.other.usd))
+    """The services that have no machine until the order or its cover is there, each with what is there in time."""
+
+    def days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
+        return gap.first, gap.last
+
+    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=days), days):
+        waiting = []
+        for gap in gaps:
+            way: Text = "nothing else that it allows is there in time"
+            if gap.other is not None:
+                machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
+                way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
+            waiting.append(
+                words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
+            )
+        yield words(f"not served from {first} to {last}, at {answer.plan.worst_case}: {{}}", joined(", ", waiting))
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"
-    if decision.shed:
-        yield "each day of waiting is a day more"
+    if len([gap for gap in decision.shed if gap.other]) > 1:
+        yield "each of these ways is for one service"
 
 
 def _budget(findings: Findings) -> Section:
@@ -457,26 +489,39 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         months = answer.services["service_month_usd"]
         return (1 - row.share) * float(months[row.service, row.quarter, answer.case])
 
-    lines = list[tuple[float, Text]]()
-    for (_, quarter, subject), group in groupby(sorted(findings.served, key=limit), limit):
+    cuts = dict[tuple[str, tuple[tuple[int, float], ...]], list[list[Served]]]()  # of limits that cut alike
+    for (_, _, subject), group in groupby(sorted(findings.served, key=limit), limit):
         rows = [*group]
-        cut = [row for row in rows if row.share < 1 - A_BIT]
+        cut = tuple((row.service, row.share) for row in rows if row.share < 1 - A_BIT)
+        cuts.setdefault((subject, cut), []).append(rows)
+    lines = list[tuple[float, Text]]()
+    for (subject, _), alike in cuts.items():
         parts: list[Text] = []
-        for row in cut:
-            if row.share:
-                step = (
-                    words(" (the next {} cost {})", cell(1 / STEPS, PERCENT), usd(row.next_usd)) if row.next_usd else ""
-                )
-                parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
-        if out := [plan.services[row.service].id for row in cut if not row.share]:
+        for row in (row for row in alike[0] if A_BIT < row.share < 1 - A_BIT):
+            step = words(" (the next {} cost {})", cell(1 / STEPS, PERCENT), usd(row.next_usd)) if row.next_usd else ""
+            parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
+        if out := [plan.services[row.service].id for row in alike[0] if row.share <= A_BIT]:
             parts.append(f"nothing of {first_named(out)}")
-        lines.append((sum(map(cut_usd, rows)), words("{}, {}: serves {}.", quarter, subject, joined(", ", parts))))
+        quarters = _quarters_in_short(plan, [rows[0].quarter for rows in alike])
+        usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
+        lines.append((usd_cut, words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))))
     if lines:
         worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
         n = len(worst) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
-        keeping = _keeping(findings)
-        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *keeping))
+        kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
+        until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
+        yield Section(
+            "If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *until, *_keeping(findings))
+        )
+
+
+def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
+    """Quarters by position, three and more that follow each other by their ends: 2027-Q1 to 2027-Q4."""
+    names = [str(plan.quarters[q]) for q in many]
+    if len(many) > 2 and many[-1] - many[0] == len(many) - 1:
+        return f"{names[0]} to {names[-1]}"
+    return listed(names)
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:
@@ -626,17 +671,31 @@ def _swings(findings: Findings) -> Table:
     return table("What moves the money most: spend of all quarters", heads, rows)
 
 
+def _at_once(answer: Answer, decision: Decision) -> tuple[float, float]:
+    """The requests at once of a decision's services for which it is planned, and those at p50."""
+    quarter, at_once = answer.plan.quarter_of(decision.needed_from), answer.services["at_once"]
+    cases = answer.case, CASE["p50"]
+    planned, middle = (sum(float(at_once[s, quarter, case]) for s in served(answer, decision)) for case in cases)
+    return planned, middle
+
+
+def _needed(answer: Answer, decision: Decision) -> Text:
+    """The demand from which on all that a decision binds is needed, beside what is expected."""
+    if not decision.binds_usd or decision.break_even is None or decision.break_even.fewer_below is None:
+        return ""
+    planned, middle = _at_once(answer, decision)
+    shares = cell(decision.break_even.fewer_below, PERCENT), cell(middle / planned, PERCENT)
+    return words("needed above {} of the demand planned for, of which p50 is {}", *shares)
+
+
 def _break_even(findings: Findings) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
+    answer, rows = findings.answer, list[tuple[Text, ...]]()
     for decision in sorted(findings.decisions, key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue
-        planned, middle = (
-            sum(float(at_once[s, quarter, case]) for s in served(answer, decision))
-            for case in (answer.case, CASE["p50"])
-        )
+        planned, middle = _at_once(answer, decision)
         shares = (
             middle / planned if planned else None,
             decision.break_even.fewer_below,
@@ -653,7 +712,12 @@ def _forecast(findings: Findings) -> Table:
     """The decisions of later plans, for the order of magnitude."""
     answer = findings.answer
     rows = [
-        (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
+        (
+            decision.order_by.isoformat(),
+            joined(", ", [part for part in (_decided(decision), _worth(decision)) if part]),
+            _for_whom(answer, decision),
+            usd(decision.usd),
+        )
         for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
     ]
@@ -705,7 +769,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
-        for decision in _by_money(findings.now)[:2]
+        for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
         words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers

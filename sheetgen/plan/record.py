@@ -281,6 +281,8 @@ def _totals(findings: Findings) -> Record:
         "bound_after_plan_usd": plain(answer.bound_after_usd),
         **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, findings.sign_now_usd), strict=True)),
         "already_usd": plain(answer.already_usd),
+        "ordered_before_usd": plain(findings.ordered_before_usd),
+        "forecast_usd": plain(findings.forecast_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
