@@ -72,6 +72,11 @@ class Findings:
     hosted: tuple[Hosted, ...]
     to_measure: list[ToMeasure]  # the least sure first
 
+    @cached_property
+    def together_p90_usd(self) -> float:
+        """The spend of all quarters that nine of ten joint draws do not exceed."""
+        return quantiles(self.draws.spend_usd.sum(axis=1))["p90"]
+
     @property
     def now(self) -> list[Decision]:
         """The decisions that are to be signed now."""

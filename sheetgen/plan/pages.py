@@ -40,7 +40,8 @@ from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, c
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
-LINES_ON_FIRST_PAGE, LINE_OF_REMARKS = 30, 30  # of money and decisions; and characters of a line of a remark
+LINES_ON_FIRST_PAGE = 28  # of warnings, money and decisions
+CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
@@ -118,7 +119,8 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
+    warnings = tuple(_warnings(findings))
+    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - len([*spans(plan), *warnings]))
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
         plan.head.name,
@@ -128,15 +130,14 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         _sign_by(plan, findings.decisions),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
         tuple(_tiles(findings)),
-        tuple(_warnings(findings)),
+        warnings,
         (
             signing,
             _budget(findings),
             _levers(findings, levers),
-            *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(findings), *_reasons(findings)),
+        (*further, *_waiting(findings), _supply(answer), _since(findings), *_reasons(findings)),
         (
             _section(services_table(answer, findings.hosted), *_hosted(findings)),
             _section(owners_table(answer)),
@@ -194,28 +195,20 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         "for later plans to decide": findings.forecast_usd,
     }
     if rest := [words(f"{{}} {of}", usd(amount)) for of, amount in others.items() if round(amount)]:
-        facts.append(words("of the whole besides {}", joined(", ", rest)))
+        facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    together = quantiles(findings.draws.spend_usd.sum(axis=1))["p90"]
     months = answer.money["spend_usd"].sum(axis=0)
-    why = (
-        "; it is less, as more often than that some service is above its own p90"
-        if together > months[CASE["p90"]]
-        else ""
-    )
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
     condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
     if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
-        condition = words(
-            ", with the terms of the plan, {} of it, and by the hour no more than that takes", usd(base_usd)
-        )
+        condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
     yield Tile(
         "To expect, without contingency",
         usd(months[CASE["p50"]]),
         (
             words("every demand at its middle case (p50){}", condition),
-            words("drawn together, below {} in nine of ten cases", usd(together)),
-            words("{} where all demand is at p90{}", usd(months[CASE["p90"]]), why),
+            words("drawn together, below {} in nine of ten cases", usd(findings.together_p90_usd)),
+            words("{} where all demand is at p90", usd(months[CASE["p90"]])),
         ),
     )
 
@@ -240,7 +233,7 @@ def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, 
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
-        used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
+        used += max(2, *(math.ceil(len(str(row[i])) / n) for i, n in CHARACTERS.items()))
         n_first += used <= n_lines or not n_first
     late = [i for i, decision in enumerate(now) if decision.late]
     of_them = f", {len(late)} of them late" if late else ""
@@ -346,8 +339,7 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     cover = decision.cover
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
-    stuck = "no more can be had without it" if decision.what == "raise quota" else ""
-    about: list[Text] = [late, decision.about, _worth(decision), _needed(answer, decision), stuck, covered]
+    about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
     remarks = [*about, *_shed(answer, decision)]
     return [remark for remark in remarks if remark]
 
@@ -355,26 +347,32 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
 def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other else _for_whom(answer, decision)
-    parts = (decision.purchase, *_remarks(answer, decision), f"for {names}" if names else "")
+    parts = (decision.purchase, _binds(decision), *_remarks(answer, decision), f"for {names}" if names else "")
     return joined("; ", [*filter(None, parts)]) or ""
 
 
 def _worth(decision: Decision) -> Text:
-    """The amount that a decision binds to the end of its term, and what it is expected to save."""
-    parts = list[Text]()
-    if decision.binds_usd:
-        parts.append(words("binds {}", usd(decision.binds_usd)))
+    """The amount that a decision binds, and what it is expected to save."""
+    return joined(", ", [part for part in (_binds(decision), _expected(decision)) if part]) or ""
+
+
+def _binds(decision: Decision) -> Text:
+    """The amount that a decision binds to the end of its term."""
+    return words("binds {}", usd(decision.binds_usd)) if decision.binds_usd else ""
+
+
+def _expected(decision: Decision) -> Text:
+    """The amount that a decision is expected to save, or costs where demand is less."""
     if decision.p50_usd is not None:
-        parts.append(
-            words("binds nothing, {}, and {} where demand is at p50", usd(decision.usd), usd(decision.p50_usd))
-        )
-    if decision.saves_usd is not None:
-        saves = "save" if decision.saves_usd >= 0 else "cost more, by"
-        expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
-        if decision.saves_after_usd:
-            expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
-        parts.append(expected)
-    return joined(", ", parts) if parts else ""
+        at_p50 = usd(decision.p50_usd)
+        return words("binds nothing, {}, and {} where demand is at p50", usd(decision.usd), at_p50)
+    if decision.saves_usd is None:
+        return ""
+    saves = "save" if decision.saves_usd >= 0 else "cost more, by"
+    expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
+    if decision.saves_after_usd:
+        expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
+    return expected
 
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
@@ -397,7 +395,7 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"
     if len([gap for gap in decision.shed if gap.other]) > 1:
-        yield "each of these ways is for one service"
+        yield "each way for one service"
 
 
 def _budget(findings: Findings) -> Section:
@@ -765,7 +763,6 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     months = answer.money["spend_usd"].sum(axis=0)
     asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
-    together = quantiles(findings.draws.spend_usd.sum(axis=1))
     now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
@@ -779,7 +776,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
-        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
+        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(findings.together_p90_usd))),
         ("Before signing", " ".join(_warnings(findings))),
     ]
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
@@ -843,6 +840,8 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         cell(policy.correlation, FACTOR),
         str(findings.draws.seed),
     )
+    if findings.together_p90_usd > float(answer.money["spend_usd"][:, CASE["p90"]].sum()):
+        yield "That is more than with all demand at p90: more often than that, some service is above its own."
     yield (
         f"The money of a decision is at {policy.plan_at}, until the plan's end. Orders are in the money; what may be "
         "signed in place of one is not, and does not add to it."

@@ -541,6 +541,10 @@ def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
     decided = [(one["what"], one["n_instances"], one["late"]) for one in found["decisions"]]
     assert decided == [("order", 2, True)]
     assert found["decisions"][0]["usd"] == pytest.approx(2 * (1 - 30 / 90) * ON_DEMAND)
+    totals = found["totals"]
+    assert totals["ordered_before_usd"] == pytest.approx(3 * (1 - 14 / 90) * ON_DEMAND)
+    named = ("sign_now_usd", "already_usd", "ordered_before_usd", "forecast_usd")
+    assert sum(totals[name] for name in named) == pytest.approx(sum(of_all(found, "p90_usd")))
     found = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
     assert found["unserved"] == [] and of_all(found, "p50_usd") == pytest.approx([5 * ON_DEMAND])
     assert [(one["what"], one["n_instances"]) for one in found["decisions"]] == [("release", 2)]
@@ -567,3 +571,14 @@ def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None
     found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
     _, _, expected = plan_page(found).tiles
     assert expected.amount == f"${5 * 4 * ONE_YEAR:,.0f}" and str(expected.amount) in str(expected.facts[0])
+    # What they are by the hour, at p90 and at p50, and from which demand on all five are needed: four hold 580.
+    (order,) = record_of(found)["decisions"]
+    way = order["or"]
+    assert (order["purchase"], way["purchase"], way["n_instances"], way["binds_usd"]) == (
+        "reserved-1yr",
+        "on-demand",
+        5,
+        0,
+    )
+    assert (way["usd"], way["p50_usd"]) == (pytest.approx(20 * ON_DEMAND), pytest.approx(12 * ON_DEMAND))
+    assert order["break_even"]["fewer_below"] == pytest.approx(580 / 700, abs=0.01)
