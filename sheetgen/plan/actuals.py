@@ -11,52 +11,115 @@ import datetime
 import io
 import json
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from sheetgen.catalog.base import read_bounded
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+
+from sheetgen.catalog.base import first_fault, read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
-from sheetgen.plan.schema import MIX
-from sheetgen.question.parse import MOST_TEXT, number
+from sheetgen.plan.schema import MIX, InQuarter, Line, one_line
+from sheetgen.question.parse import number
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
 MOST_COLUMNS = 500  # an export of costs has a hundred
 MOST = 1e12  # of a number, as in plan.yaml
-OWN = (
-    "quarter", "from", "until", "service", "instance", "purchase", "usd", "n_instances", "in_flight_peak", "replicas",
-)  # fmt: skip
 STARTS, ENDS = ("ChargePeriodStart", "BillingPeriodStart"), ("ChargePeriodEnd", "BillingPeriodEnd")
 FOCUS = (
     *STARTS, *ENDS, "EffectiveCost", "BilledCost", "ChargeCategory",
     "CommitmentDiscountStatus", "PricingCategory", "BillingCurrency", "Tags", "SkuId", "ServiceName",
 )  # fmt: skip
-_DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?")
 COUNTED = ("", "usage", "purchase", "adjustment")  # of ChargeCategory; tax and credits are not capacity
 SPOT = "dynamic"  # FOCUS's PricingCategory for it
 OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
 _DAY_LONG = datetime.timedelta(days=1)
 
 
-@dataclass(frozen=True)
-class Actual:
-    """One line: what something cost in a quarter, or what was measured there."""
+def _amount(text: Any) -> float:
+    """Raises ValueError for what is no number of at most MOST."""
+    amount = number(text)
+    if not abs(amount) <= MOST:  # nor is NaN
+        raise ValueError(f"must be a number of at most {MOST:,.0f}")
+    return amount
 
-    quarter: Quarter
-    days: tuple[datetime.date | None, datetime.date | None] = (None, None)  # the first and the last; None: all of it
-    usd: float = 0.0
+
+def _count(text: Any) -> float:
+    """Raises ValueError for what is no such number, or below 0."""
+    if (amount := _amount(text)) < 0:
+        raise ValueError(f"must be a number from 0 to {MOST:,.0f}")
+    return amount
+
+
+def _day(text: Any) -> datetime.date:
+    """The day of a time. Raises ValueError."""
+    try:
+        return datetime.datetime.fromisoformat(text).date()
+    except ValueError:
+        raise ValueError("must be a day such as 2027-01-31") from None
+
+
+def _tagged(text: Any) -> str:
+    """The service that tags name, a mapping as JSON; nothing where there is none. Raises ValueError."""
+    try:
+        tags = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError('are no JSON that can be read, such as {"service": "chat"}') from None
+    service = tags.get("service") if isinstance(tags, dict) else None
+    return "" if service is None else one_line(str(service).strip())
+
+
+def _dollars(text: Any) -> str:
+    if text.upper() != "USD":
+        raise ValueError("is another currency. Only USD is read: convert it first")
+    return "USD"
+
+
+Amount = Annotated[float, PlainValidator(_amount)]
+Count = Annotated[float, PlainValidator(_count)]
+Day = Annotated[datetime.date, PlainValidator(_day)]
+
+
+class _Row(BaseModel):
+    """A line of a CSV, without the cells that are blank."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class Actual(_Row):
+    """What something cost in a quarter, or what was measured there."""
+
+    quarter: InQuarter
+    first: Day | None = Field(None, alias="from")
+    last: Day | None = Field(None, alias="until")  # neither: all of the quarter
+    usd: Amount = 0.0
     unused_usd: float = 0.0  # of it: commitments that nobody used
-    purchase: str = ""
-    service: str = ""
-    instance: str = ""
-    n_instances: float | None = None
-    in_flight_peak: float | None = None
-    replicas: float | None = None
+    purchase: Line = ""
+    service: Line = ""
+    instance: Line = ""
+    n_instances: Count | None = None
+    in_flight_peak: Count | None = None
+    replicas: Count | None = None
+
+
+OWN = [field.alias or name for name, field in Actual.model_fields.items() if name != "unused_usd"]
+
+
+class _Focus(_Row):
+    """A charge in the columns of FOCUS."""
+
+    first: Day = Field(validation_alias=AliasChoices(*STARTS))
+    end: Day | None = Field(None, validation_alias=AliasChoices(*ENDS))  # the day after
+    usd: Amount = Field(validation_alias=AliasChoices("EffectiveCost", "BilledCost"))
+    status: Line = Field("", alias="CommitmentDiscountStatus")
+    pricing: Line = Field("", alias="PricingCategory")
+    currency: Annotated[str, PlainValidator(_dollars)] = Field("USD", alias="BillingCurrency")
+    service: Annotated[str, PlainValidator(_tagged)] = Field("", alias="Tags")
+    instance: Line = Field("", validation_alias=AliasChoices("x_InstanceType", "SkuId"))
 
 
 @dataclass(frozen=True)
@@ -77,15 +140,15 @@ class Actuals:
         days."""
         first, last = quarter.first_day(self.fiscal_year_starts), quarter.last_day(self.fiscal_year_starts)
         starts, ends = (
-            [day for line in self.lines if (day := line.days[end]) is not None] if self._is_dated(quarter) else []
-            for end in (0, 1)
+            [day for line in self.lines if (day := getattr(line, end)) is not None] if self._is_dated(quarter) else []
+            for end in ("first", "last")
         )
         begins, finishes = max(first, min(starts, default=first)), min(last, max(ends, default=last))
         return (finishes - begins).days + 1, (last - first).days + 1
 
     def _is_dated(self, quarter: Quarter) -> bool:
         """True where all lines of a quarter have days."""
-        return all(None not in line.days for line in self.of(quarter))
+        return all(line.first and line.last for line in self.of(quarter))
 
 
 def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
@@ -101,11 +164,18 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
     _check_heads(where, heads, of_focus)
     problems, lines, left_out = Problems(), list[Actual](), 0
     try:
-        for row in rows:
+        for cells in rows:
+            row = {name: text for name, cell in cells.items() if isinstance(cell, str) and (text := cell.strip())}
             try:
+                if None in cells:
+                    raise ValueError("has more cells than the first line has columns.")
                 line = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
+            except ValidationError as error:
+                fault = first_fault(error, _Focus if of_focus else Actual)
+                problems.append(f"{where}:{rows.line_num}: {fault}")
+                continue
             except ValueError as error:
-                problems.append(f"{where}:{rows.line_num}: {error}.")
+                problems.append(f"{where}:{rows.line_num}: {error}")
                 continue
             if line is None:
                 left_out += 1
@@ -143,107 +213,34 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
         raise ScenarioError(*unknown[:MOST_PROBLEMS])
 
 
-def _amount(row: Mapping[str, Any], *names: str, least: float = -MOST) -> float:
-    """The first of these columns that has a number. Raises ValueError."""
-    for name in names:
-        if text := (row.get(name) or "").strip():
-            if not least <= (amount := number(text)) <= MOST:  # nor is NaN
-                span = f"from {least:,.0f} to" if least > -MOST else "of at most"
-                raise ValueError(f"{name} is {shown(text)!r}, but must be a number {span} {MOST:,.0f}")
-            return amount
-    raise ValueError(f"{names[0]} is blank")
-
-
-def _optional(row: Mapping[str, Any], name: str, least: float = -MOST) -> float | None:
-    return _amount(row, name, least=least) if (row.get(name) or "").strip() else None
-
-
-def _text(row: Mapping[str, Any], *names: str) -> str:
-    """The first of these columns that has a text. Raises ValueError for one that is not of one line."""
-    for name in names:
-        if text := (row.get(name) or "").strip():
-            return _line(name, text)
-    return ""
-
-
-def _line(name: str, text: str) -> str:
-    """A text of one line, as a plan has them. Raises ValueError."""
-    if not text.isprintable() or len(text) > MOST_TEXT:
-        raise ValueError(f"{name} is {shown(text)!r}, but must be one line of at most {MOST_TEXT} characters")
-    return text
-
-
-def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
-    if _text(row, "ChargeCategory").lower() not in COUNTED:
+def _of_focus(row: Mapping[str, str], fiscal_year_starts: int) -> Actual | None:
+    if row.get("ChargeCategory", "usage").lower() not in COUNTED:
         return None
-    first = _day(row, *STARTS)
-    if first is None:
-        raise ValueError("ChargePeriodStart is blank")
-    end = _day(row, *ENDS)  # the day after
+    charge = _Focus.model_validate(row)
+    first, end, status = charge.first, charge.end, charge.status.lower()
     if end is None:  # of a month, where that begins then; else of a day
         end = (first + 31 * _DAY_LONG).replace(day=1) if first.day == 1 else first + _DAY_LONG
-    last = max(first, end - _DAY_LONG)
-    currency = _text(row, "BillingCurrency").upper()
-    if currency not in ("", "USD"):
-        raise ValueError(f"BillingCurrency is {shown(currency)!r}. Only USD is read: convert it first")
-    usd, status = _amount(row, "EffectiveCost", "BilledCost"), _text(row, "CommitmentDiscountStatus").lower()
-    spot = _text(row, "PricingCategory").lower() == SPOT
-    return Actual(
-        quarter_of(first, fiscal_year_starts),
-        (first, last),
-        usd,
-        usd if status == "unused" else 0.0,
-        COMMITTED if status else "spot" if spot else "on-demand",
-        _tagged(row.get("Tags") or ""),
-        _text(row, "x_InstanceType", "SkuId"),
+    return Actual.model_construct(
+        quarter=quarter_of(first, fiscal_year_starts),
+        first=first,
+        last=max(first, end - _DAY_LONG),
+        usd=charge.usd,
+        unused_usd=charge.usd if status == "unused" else 0.0,
+        purchase=COMMITTED if status else "spot" if charge.pricing.lower() == SPOT else "on-demand",
+        service=charge.service,
+        instance=charge.instance,
     )
 
 
-def _day(row: Mapping[str, Any], *names: str) -> datetime.date | None:
-    """The first of these columns that has a day; None where all are blank. Raises ValueError."""
-    for name in names:
-        if when := _text(row, name):
-            day = _DAY.fullmatch(when)
-            try:
-                return datetime.date.fromisoformat(day[1] if day else "")
-            except ValueError:
-                raise ValueError(f"{name} is {shown(when)!r}, but must be a day such as 2027-01-31") from None
-    return None
-
-
-def _tagged(text: str) -> str:
-    """The service that tags name, a mapping as JSON; nothing where there is none."""
-    try:
-        tags = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        raise ValueError('Tags are no JSON that can be read, such as {"service": "chat"}') from None
-    service = tags.get("service") if isinstance(tags, dict) else None
-    return "" if service is None else _line("the service in Tags", str(service).strip())
-
-
-def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
-    if None in row:
-        raise ValueError("has more cells than the first line has columns")
-    try:
-        quarter = Quarter.parse(_text(row, "quarter"))
-    except ValueError as error:
-        raise ValueError(f"quarter {_text(row, 'quarter')!r} {error}") from None
-    first, last = (_day(row, name) for name in ("from", "until"))
-    for name, day in (("from", first), ("until", last)):
-        if day is not None and quarter_of(day, fiscal_year_starts) != quarter:
-            raise ValueError(f"{name} {day} is not in {quarter}")
-    if first is not None or last is not None:
-        first, last = first or quarter.first_day(fiscal_year_starts), last or quarter.last_day(fiscal_year_starts)
-    return Actual(
-        quarter,
-        (first, last),
-        _optional(row, "usd") or 0.0,
-        0.0,
-        _text(row, "purchase"),
-        _text(row, "service"),
-        _text(row, "instance"),
-        *(_optional(row, name, least=0) for name in ("n_instances", "in_flight_peak", "replicas")),
-    )
+def _own(row: Mapping[str, str], fiscal_year_starts: int) -> Actual:
+    line = Actual.model_validate(row)
+    for name, day in (("from", line.first), ("until", line.last)):
+        if day is not None and quarter_of(day, fiscal_year_starts) != line.quarter:
+            raise ValueError(f"{name} {day} is not in {line.quarter}.")
+    if line.first is None and line.last is None:
+        return line
+    ends = line.quarter.first_day(fiscal_year_starts), line.quarter.last_day(fiscal_year_starts)
+    return line.model_copy(update={"first": line.first or ends[0], "last": line.last or ends[1]})
 
 
 def _sums(lines: Sequence[Actual], name: str) -> dict[str, float]:
@@ -323,15 +320,7 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
         rows = [row for row in plan["services"] if row["quarter"] == quarter and row["quantile"] == "p50"]
         rented, classes = of_plan["p50_usd"] - of_plan["owned_usd"], _bought(plan, of_plan)
         machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
-        charged = [
-            replace(
-                line,
-                instance=machines.get(_machine(line.instance), line.instance),
-                purchase=COMMITTED if _is_committed(plan, line) and line.purchase not in classes else line.purchase,
-            )
-            for line in lines
-            if line.purchase != OWNED
-        ]
+        charged = [_as_planned(plan, line, machines, classes) for line in lines if line.purchase != OWNED]
         planned = {
             "service": _parts(rows, "id", rented),
             "purchase": _by_class(of_plan["committed_usd"], classes, {line.purchase for line in charged}),
@@ -371,6 +360,13 @@ def _by_class(committed_usd: float, bought: Mapping[str, float], charged: Collec
         key = purchase if is_told or not PURCHASES[purchase].committed else COMMITTED
         usd[key] = usd.get(key, 0.0) + amount
     return usd
+
+
+def _as_planned(plan: Mapping[str, Any], line: Actual, machines: Mapping[str, str], bought: Collection[str]) -> Actual:
+    """A line with its machine and its class as the plan has them. machines: by their names on bills."""
+    is_committed = line.purchase not in bought and _is_committed(plan, line)
+    update = {"instance": machines.get(_machine(line.instance), line.instance)}
+    return line.model_copy(update=update | ({"purchase": COMMITTED} if is_committed else {}))
 
 
 def _is_committed(plan: Mapping[str, Any], line: Actual) -> bool:

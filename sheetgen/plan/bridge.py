@@ -25,11 +25,11 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
-from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import MIX, Service
+from sheetgen.plan.schema import MIX
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
+from sheetgen.plan.tables import stated_for
 from sheetgen.plan.worked_plan import CASE
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
@@ -320,7 +320,7 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
                 for service in old.services
                 if service.id in by_id
                 and service.growth
-                and _stated_for(old, service, None) != _stated_for(new, by_id[service.id], None)
+                and stated_for(old, service, None) != stated_for(new, by_id[service.id], None)
             }
         case "price":
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
@@ -342,12 +342,6 @@ def _waits(plan: Plan, day: datetime.date) -> bool:
         if any(any(missing_until(on_day, arrives)) for arrives in there):
             return True
     return False
-
-
-def _stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
-    """The quarter for which a service of a plan states its demand, where it is launched in another quarter."""
-    of_series = service.growth is not None and service.growth.series is not None
-    return service.stated_for or max(plan.head.start, plan.head.start if of_series else launch or plan.head.start)
 
 
 def _listed(plan: Plan) -> Mapping[str, Any]:
@@ -380,7 +374,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
             for name in names
         }
         # Demand keeps its day where the calendar is another's, and goes with the launch.
-        fields["stated_for"] = _stated_for(users, service, fields["launch"])
+        fields["stated_for"] = stated_for(users, service, fields["launch"])
         services.append(service.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices, every = of(PRICE), {} if asked is None else asked

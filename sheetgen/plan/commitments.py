@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sheetgen.plan.decisions import Decision, order_by
+from sheetgen.plan.decisions import Decision, dated
 from sheetgen.plan.draws import Draws
 from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months, lead_days
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
@@ -76,21 +76,12 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
     plan, n_quarters = answer.plan, QUARTERS_OF_TERM[purchase]
     count, saves, after = worth
     usd, day = count * month_usd * MONTHS_IN_A_QUARTER, plan.first_day(plan.quarters[first])
-    return Decision(
-        "commit",
-        answer.types[t].instance,
-        count,
-        purchase,
-        order_by(plan, day, lead_days(plan, purchase)),
-        day,
-        usd * min(n_quarters, len(plan.quarters) - first),
-        False,
-        saves / n_quarters,
-        about=f"for {n_quarters} quarters",
-        binds_usd=usd * n_quarters,
-        saves_usd=saves,
-        saves_after_usd=after,
-    )
+    subject = "commit", answer.types[t].instance, count, purchase
+    in_plan_usd = usd * min(n_quarters, len(plan.quarters) - first)
+    decision = dated(plan, *subject, day, lead_days(plan, purchase), in_plan_usd, about=f"for {n_quarters} quarters")
+    waiting = saves / n_quarters
+    binds = usd * n_quarters
+    return replace(decision, binds_usd=binds, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=waiting)
 
 
 def _worth(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import itertools
 import math
@@ -24,7 +23,7 @@ from sheetgen.plan.orders import (
     there_on,
 )
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
@@ -90,9 +89,9 @@ class Decision:
     purchase: str | None
     order_by: datetime.date
     needed_from: datetime.date
-    usd: float | None
-    late: bool
-    cost_of_waiting_usd: float | None
+    usd: float | None = None
+    late: bool = False
+    cost_of_waiting_usd: float | None = None
     about: str = ""
     binds_usd: float = 0.0
     cover: Cover | None = None
@@ -116,11 +115,26 @@ class Decision:
         return min(way.order_by for way in self.ways)
 
 
+def dated(
+    plan: Plan,
+    what: str,
+    instance: str,
+    n_instances: float,
+    purchase: str | None,
+    needed_from: datetime.date,
+    days: float,
+    usd: float | None,
+    **more: Any,
+) -> Decision:
+    """A decision with the day by which it is due: what takes so many days after its approval is there when it is
+    needed."""
+    day = order_by(plan, needed_from, days)
+    return Decision(what, instance, n_instances, purchase, day, needed_from, usd, day < plan.as_of, **more)
+
+
 def kind(plan: Plan, decision: Decision) -> str:
     """NOW where a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
-    year, month = divmod(plan.as_of.year * 12 + plan.as_of.month - 1 + MONTHS_IN_A_QUARTER, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    return NOW if decision.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
+    return NOW if decision.due < months_after(plan.as_of, MONTHS_IN_A_QUARTER) else FORECAST
 
 
 def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:
@@ -319,9 +333,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                 yield replace(order, about=about, machine_months=tuple(paid))
             elif more < 0 and not machine.buying.term:
                 first = _needed_from(plan, q)
-                yield Decision(
-                    "release", machine.instance, -more, machine.buying.purchase, first, first, 0.0, False, None
-                )
+                yield Decision("release", machine.instance, -more, machine.buying.purchase, first, first, 0.0)
 
 
 def _bases(answer: Answer) -> Iterator[Decision]:
@@ -335,20 +347,10 @@ def _bases(answer: Answer) -> Iterator[Decision]:
             for earlier in plan.base
             if earlier.instance == base.instance and earlier.first + earlier.term == base.first
         )
-        day = order_by(plan, first, lead_days(plan, base.purchase))
-        yield Decision(
-            "order",
-            base.instance,
-            base.count,
-            base.purchase,
-            day,
-            first,
-            quarter_usd * len(runs),
-            False,
-            None,
-            f"base of the mix{f', as {ended} of it end' if ended else ''}",
-            binds_usd=quarter_usd * base.term,
-        )
+        about, days = f"base of the mix{f', as {ended} of it end' if ended else ''}", lead_days(plan, base.purchase)
+        usd, binds = quarter_usd * len(runs), quarter_usd * base.term
+        subject = "order", base.instance, base.count, base.purchase
+        yield dated(plan, *subject, first, days, usd, about=about, binds_usd=binds)
 
 
 def _paid_months(
@@ -379,8 +381,7 @@ def _paid_months(
 def _order(answer: Answer, machine: Type, count: float, q: int, usd: float) -> Decision:
     plan, purchase = answer.plan, machine.buying.purchase
     first, quarter = _needed_from(plan, q), plan.first_day(plan.quarters[q])
-    day = order_by(plan, first, lead_days(plan, purchase))
-    late, until = day < plan.as_of, machine.buying.covers[q]
+    until = machine.buying.covers[q]
     in_time = [
         usd_of_month
         for name, usd_of_month in class_months(plan, machine.candidate).items()
@@ -392,20 +393,10 @@ def _order(answer: Answer, machine: Type, count: float, q: int, usd: float) -> D
         waiting = waiting_usd(month_usd, machine.month_usd, count, MONTHS_IN_A_QUARTER)
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
     ended = [part.id for part in supply if is_of(plan, part, machine) and quarter - _QUARTER <= term(part)[1] < quarter]
-    return Decision(
-        "order",
-        machine.instance,
-        count,
-        purchase,
-        day,
-        first,
-        usd,
-        late,
-        waiting,
-        f"as {' and '.join(ended)} ends" if ended else "",
-        cover=until if late else None,
-        there_on=machine.buying.there_on if late else None,
-    )
+    about, days = f"as {' and '.join(ended)} ends" if ended else "", lead_days(plan, purchase)
+    subject = "order", machine.instance, count, purchase
+    order = dated(plan, *subject, first, days, usd, cost_of_waiting_usd=waiting, about=about)
+    return replace(order, cover=until, there_on=machine.buying.there_on) if order.late else order
 
 
 _DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
@@ -427,24 +418,12 @@ def _quotas(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
         over = [q for q in range(len(plan.quarters)) if quota is not None and rented[t, q] > quota.limit]
         if quota is None or not over:
             continue
-        first = _needed_from(plan, over[0])
-        day = order_by(plan, first, quota.request_lead_days)
-        most = float(rented[t].max())
-        is_late = day < plan.as_of
-        yield Decision(
-            "raise quota",
-            machine.instance,
-            most,
-            None,
-            day,
-            first,
-            None,
-            is_late,
-            None,
-            about=f"from {quota.limit:,} to {number_text(most)}",
-            there_on=raised_on(plan, quota) if is_late else None,
-            shed=tuple(lack for lack in lost if (lack.instance, lack.limit) == (machine.instance, QUOTA)),
-        )
+        most, waiting = float(rented[t].max()), [lack for lack in lost if lack.limit == QUOTA]
+        subject, about = ("raise quota", machine.instance, most, None), f"from {quota.limit:,} to {number_text(most)}"
+        shed_here = tuple(lack for lack in waiting if lack.instance == machine.instance)
+        first, days = _needed_from(plan, over[0]), quota.request_lead_days
+        decision = dated(plan, *subject, first, days, None, about=about, shed=shed_here)
+        yield replace(decision, there_on=raised_on(plan, quota)) if decision.late else decision
 
 
 def _endings(answer: Answer) -> Iterator[Decision]:
@@ -467,44 +446,23 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
         again = min(sum(counts), float(answer.supply["gap"][t, q, answer.case]))
         paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
-        day = order_by(plan, first, lead_days(plan, purchase))
+        about = f"commitment{'s' * (len(parts) > 1)} {listed([part.id for part in parts])}, {sum(counts)} in all"
+        subject = "renew" if again else "let end", answer.types[t].instance, again or sum(counts), purchase
+        usd, days = paid * again * quarter * min(n_quarters, len(plan.quarters) - q), lead_days(plan, purchase)
+        decision = dated(plan, *subject, first, days, usd, about=about, binds_usd=paid * again * quarter * n_quarters)
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
-        names = listed([part.id for part in parts])
-        yield Decision(
-            "renew" if again else "let end",
-            answer.types[t].instance,
-            again or sum(counts),
-            purchase,
-            day,
-            first,
-            paid * again * quarter * min(n_quarters, len(plan.quarters) - q),
-            day < plan.as_of and again > 0,
-            waiting if again else None,
-            about=f"commitment{'s' * (len(parts) > 1)} {names}, {sum(counts)} in all",
-            binds_usd=paid * again * quarter * n_quarters,
-        )
+        yield replace(decision, cost_of_waiting_usd=waiting) if again else replace(decision, late=False)
     for pool in plan.supply.owned:
         last = term(pool)[1]
         if start <= last < end:
-            first = last + datetime.timedelta(days=1)
-            day = order_by(plan, first, lead_days(plan, "owned"))
-            gpu = plan.gpus[pool.id].id
+            first, gpu = last + _DAY, plan.gpus[pool.id].id
             types = [t for t, machine in enumerate(answer.types) if machine.gpu == gpu]
             q = plan.quarter_of(first)
             count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
-            yield Decision(
-                "replace owned",
-                answer.types[types[0]].instance,
-                count,
-                None,
-                day,
-                first,
-                None,
-                day < plan.as_of,
-                waiting if waiting > 0 else None,
-                about=f"pool {pool.id}, {pool.count} x {gpu}",
-            )
+            replaced = "replace owned", answer.types[types[0]].instance, count, None
+            about, waits = f"pool {pool.id}, {pool.count} x {gpu}", waiting if waiting > 0 else None
+            yield dated(plan, *replaced, first, lead_days(plan, "owned"), None, cost_of_waiting_usd=waits, about=about)
 
 
 def _moves(answer: Answer) -> Iterator[Decision]:
@@ -517,17 +475,6 @@ def _moves(answer: Answer) -> Iterator[Decision]:
         saves = None if math.isnan(place.saves_usd) else -place.saves_usd
         twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
-        day = order_by(plan, first, 0)
-        yield Decision(
-            "move",
-            place.instance,
-            n,
-            None,
-            day,
-            first,
-            saves,
-            day < plan.as_of,
-            None,
-            about=f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}",
-            moving_usd=moving_usd(plan, place, plan.months[q]),
-        )
+        about = f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}"
+        moving, subject = moving_usd(plan, place, plan.months[q]), ("move", place.instance, n, None)
+        yield dated(plan, *subject, first, 0, saves, about=about, moving_usd=moving)

@@ -82,24 +82,6 @@ def grown_spread(growth_spread: Quantity, quarters_grown: Quantity, persists: Qu
     return growth_spread * where(persists == 1, quarters_grown, power(quarters_grown, 1 / 2))
 
 
-@formula("Spread of the demand, below", FACTOR)
-def spread_below_p50(stated_spread_below: Quantity, growth_spread_below: Quantity) -> Any:
-    """How far a quarter's demand reaches down: by what was stated, and by the growth since.
-
-    Source: variances of independent logarithms add.
-    """
-    return combined(stated_spread_below, growth_spread_below)
-
-
-@formula("Spread of the demand, above", FACTOR)
-def spread_above_p50(stated_spread_above: Quantity, growth_spread_above: Quantity) -> Any:
-    """How far a quarter's demand reaches up: by what was stated, and by the growth since.
-
-    Source: variances of independent logarithms add.
-    """
-    return combined(stated_spread_above, growth_spread_above)
-
-
 @formula("Demand", TWO_DECIMALS)
 def demand(
     stated_demand: Quantity,

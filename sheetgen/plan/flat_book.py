@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -233,8 +233,7 @@ class _Sheets:
         flag = self.wiring.inputs["n_changed" if of_money else "n_outdated"]
         is_long = isinstance(value, str) and len(value) > LONG
         shown = Lookup.of(value, f'IF({{0}}>0,"{PULL}",{{1}})', flag, built)
-        sheet.status_cells.append((row, column))
-        return sheet.link(row, column, shown, display, role or ("wrapped" if is_long else "computed"), lock="column")
+        return self._live(sheet, row, column, shown, display, role or ("wrapped" if is_long else "computed"))
 
     def _values(
         self, sheet: Sheet, row: int, column: int, values: Iterable[Value], display: Display, *, of_money: bool = False
@@ -268,18 +267,18 @@ class _Sheets:
                 row = self._table(sheet, row, self.page.book[name], of_money=of_money)
         return row
 
-    def _derived(
+    def _live(
         self,
         sheet: Sheet,
         row: int,
         column: int,
-        function: Callable[..., Any],
-        *read: Source,
+        source: Ref | Lookup,
         display: Display = USD,
         role: str = "computed",
     ) -> Ref:
+        """A cell that follows others, or says to run pull."""
         sheet.status_cells.append((row, column))
-        return sheet.link(row, column, derived(function, *read), display, role, lock="column")
+        return sheet.link(row, column, source, display, role, lock="column")
 
     # Inputs
 
@@ -420,17 +419,9 @@ class _Sheets:
             price = plan.types[part.type].price(part.purchase) or plan.types[part.type].price(ON_DEMAND)
             hour = None if price is None else price.usd_per_hour
             listed = sheet.put(row, sheet.n_printed or 0, Cell(hour, "off_page", USD_CENTS), lock="column")
-            stated = self.cells[f"{stem}usd_per_hour"]
-            month = self._derived(
-                sheet,
-                row,
-                2,
-                _committed_month_usd,
-                stated,
-                listed,
-                inputs["discount_fraction"],
-                inputs["committed_hours"],
-            )
+            stated, less = self.cells[f"{stem}usd_per_hour"], inputs["discount_fraction"]
+            month_usd = derived(_committed_month_usd, stated, listed, less, inputs["committed_hours"])
+            month = self._live(sheet, row, 2, month_usd)
         elif plan.head.currency == DOLLARS:
             month = sheet.link(row, 2, self.cells[f"{stem}cost"], USD, lock="column")
         else:
@@ -443,7 +434,7 @@ class _Sheets:
             if is_committed:
                 refs.append(sheet.compute(row, 3 + q, committed_quarter_usd, env))
             else:
-                refs.append(self._derived(sheet, row, 3 + q, lambda usd, share: usd * share, month, days))
+                refs.append(self._live(sheet, row, 3 + q, derived(lambda usd, share: usd * share, month, days)))
         self.paid.append((part, refs))
 
     def _spend(self) -> None:
@@ -465,7 +456,7 @@ class _Sheets:
                 Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMIFS({{1}},{{2}},{{3}}))', flag, area, keys, name)
                 for value, area in zip(usd, self.bought, strict=True)
             ]
-            row = [sheet.link(here, 2 + z, amount, USD, "computed", lock="column") for z, amount in enumerate(sums)]
+            row = [self._live(sheet, here, 2 + z, amount) for z, amount in enumerate(sums)]
             late = [float(money["late_usd"][q, z]) for z in CASE.values()]
             row += self._values(sheet, here, 5, late, USD, of_money=any(late))
             bound = self.answer.bound_usd[q]
@@ -474,7 +465,6 @@ class _Sheets:
                 of_quarter = [refs[q] for part, refs in self.paid if isinstance(part, paid)]
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
-            sheet.status_cells += [(here, 2 + z) for z in range(3)]
         self._by_quarter(HEAD_ROWS, parts)
         if self.plan.head.currency != DOLLARS:
             self._in_currency(HEAD_ROWS + len([*spans(self.plan)]) + 3)
@@ -501,17 +491,16 @@ class _Sheets:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
             already = [_added([parts[q][i] for q in many]) for i in (6, 7)]
             self.already = already  # of all quarters, at last
-            row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
+            row = [self._live(sheet, here, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
             if is_quarter:
                 reserves = [derived(_contingency, usd, *already, share) for usd in row[2:4]]
             else:
                 reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
-            row += [sheet.link(here, 5 + i, reserve, USD, role, lock="column") for i, reserve in enumerate(reserves)]
+            row += [self._live(sheet, here, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
             verdict = derived(_verdict, row[0], *row[2:6])
-            row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
-            sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
+            row.append(self._live(sheet, here, 8, verdict, TEXT, role))
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
 
@@ -520,14 +509,13 @@ class _Sheets:
         sheet, (display, _) = self.money_sheet, of_currency(self.plan.head)
         title = f"The same in {self.plan.head.currency}, at the rate on Inputs"
         self._bar(sheet, top, title, ("Quarter", *MONEY))
+        rate = self.wiring.inputs["fx_rate"]
         for i, (name, *_) in enumerate(spans(self.plan)):
             is_quarter, here = i < len(self.quarters), top + 2 + i
             sheet.text(here, 0, name, "label" if is_quarter else "light")
             for column, refs in enumerate(self.columns[:-1], 1):
                 role = "computed" if is_quarter else "total"
-                self._derived(
-                    sheet, here, column, _there, refs[i], self.wiring.inputs["fx_rate"], display=display, role=role
-                )
+                self._live(sheet, here, column, derived(_there, refs[i], rate), display, role)
 
     # Supply
 
@@ -558,18 +546,11 @@ class _Sheets:
                     cells = self._values(sheet, row, 11, [0.0] * len(QUANTILES), USD)
                 else:
                     sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
-                    cells = [
-                        self._bought_usd(
-                            sheet,
-                            row,
-                            11 + z,
-                            machine.instance,
-                            paid[t][:, q, z].tolist(),
-                            4 + z * (1 + len(self.quarters)),
-                            float(table["base_usd"][t, q, z]),
-                        )
-                        for z in CASE.values()
-                    ]
+                    cells = []
+                    for z in CASE.values():
+                        months, base_usd = paid[t][:, q, z].tolist(), float(table["base_usd"][t, q, z])
+                        place, left = (row, 11 + z), 4 + z * (1 + len(self.quarters))
+                        cells.append(self._bought_usd(sheet, *place, machine.instance, months, left, base_usd))
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
                 self.costs[machine.instance, q] = [
@@ -619,24 +600,15 @@ class _Sheets:
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
         for here, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
-            values: Sequence[tuple[Value, Display]] = (
-                (decision.order_by, DATE),
-                (decision.what, TEXT),
-                (decision.n_instances, WHOLE),
-                (decision.instance, TEXT),
-                (decision.needed_from, DATE),
-                (", ".join(owners(self.answer, decision)), TEXT),
-            )
-            line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
-            months = decision.machine_months
-            live = (
-                self._bought_usd(sheet, here, 6, decision.instance, months)
-                if len(months) and decision.instance in self.months
-                else None
-            )
-            line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
-            waiting = decision.cost_of_waiting_usd
-            line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
+            names = ("order_by", "what", "n_instances", "instance", "needed_from")
+            values = [*(getattr(decision, name) for name in names), ", ".join(owners(self.answer, decision))]
+            shown = zip(values, (DATE, TEXT, WHOLE, TEXT, DATE, TEXT), strict=True)
+            line = [self._value(sheet, here, column, *value) for column, value in enumerate(shown)]
+            if decision.machine_months and decision.instance in self.months:
+                line.append(self._bought_usd(sheet, here, 6, decision.instance, decision.machine_months))
+            else:
+                line.append(self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+            line.append(self._value(sheet, here, 7, decision.cost_of_waiting_usd, USD, of_money=True))
             sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
             line.append(self._value(sheet, here, 8, sign, TEXT))
             self._text(sheet, here, 9, str(decision_words(self.answer, decision, is_other)))
@@ -664,8 +636,7 @@ class _Sheets:
         of_base = [sheet.put(row, left + len(refs), Cell(base_usd, "off_page", USD))] if base_usd else []
         text += "+{3}" if of_base else ""
         order = Lookup.of(value + base_usd, f'IF({{0}}>0,"{PULL}",{text})', flag, counts, prices, *of_base)
-        sheet.status_cells.append((row, column))
-        return sheet.link(row, column, order, USD, "computed", lock="column")
+        return self._live(sheet, row, column, order)
 
     def _services(self) -> Sheet:
         """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""
@@ -697,7 +668,7 @@ class _Sheets:
                 there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
                 share = float(self.answer.services["own_instances"][s, q, z]) / there if there else 0.0
                 part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
-                self._derived(sheet, row, 16 + z, _times, part, cost_usd)
+                self._live(sheet, row, 16 + z, derived(_times, part, cost_usd))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
@@ -718,14 +689,7 @@ class _Sheets:
         row, display = HEAD_ROWS, of_currency(head)[0]
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
-        asked = derived(
-            lambda usd, committed, owned, share: where(
-                is_number(usd), usd + reserve_usd(usd, committed, owned, share), PULL
-            ),
-            planned,
-            *self.already,
-            share,
-        )
+        asked = derived(_asked_usd, planned, *self.already, share)
         for column, label, name, answer in (
             (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
             (2, "at p50, the middle case", "p50", columns[2][-1]),
@@ -738,7 +702,7 @@ class _Sheets:
                 self.wiring.names[f"rec_{name}_usd"] = ref
             if head.currency != DOLLARS:
                 rate = self.wiring.inputs["fx_rate"]
-                self._derived(sheet, row + 3, column, _there, ref, rate, display=display, role="answer_money")
+                self._live(sheet, row + 3, column, derived(_there, ref, rate), display, "answer_money")
         sheet.text(row + 4, 0, "Budget, contingency counted:", "label")
         sheet.link(row + 4, 2, self._budget_words(Range(tuple(columns[7][:n]))), TEXT, "light")
         row += 6
@@ -894,6 +858,10 @@ def _budget_usd(amount: Any, *rate: Any) -> Any:
 
 def _spend_usd(bought: Any, late: Any, committed: Any, owned: Any) -> Any:
     return where(both(is_number(bought), is_number(late)), bought + late + committed + owned, PULL)
+
+
+def _asked_usd(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
+    return where(is_number(usd), usd + reserve_usd(usd, committed, owned, share), PULL)
 
 
 def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:

@@ -76,19 +76,16 @@ class Hardware:
 class _Offers:
     """The offers of a question: instances at their layouts."""
 
-    candidates: Sequence[Candidate]
-    named: Sequence[tuple[str, Layout]]
+    there: Sequence[tuple[Candidate, Layout]]
     instances: Any  # numbers of them
 
     @classmethod
     def of_solution(cls, solved: Solution) -> _Offers:
-        named = [(solved.candidate(i).instance, solved.layout(i)) for i in range(len(solved.offers))]
-        candidates = [solved.candidate(i) for i in range(len(named))]
-        return cls(
-            candidates,
-            named,
-            numpy.array([offer.candidate for offer in solved.offers]),
-        )
+        there = [(solved.candidate(i), solved.layout(i)) for i in range(len(solved.offers))]
+        return cls(there, numpy.array([offer.candidate for offer in solved.offers]))
+
+    def instance(self, offer: int) -> str:
+        return self.there[offer][0].instance
 
 
 @dataclass(frozen=True)
@@ -119,24 +116,10 @@ class _Load:
 
     def placed(self, offer: int) -> Placed:
         if offer not in self.seen:
-            quantities = {name: float(column[offer]) for name, column in self.columns.items()}
+            quantities: dict[str, Any] = {name: float(self.columns[name][offer]) for name in OF_PLACE}
             machines, safe, halves = ((float(middle[offer]), float(bought[offer])) for middle, bought in self.fills)
-            self.seen[offer] = Placed(
-                offer,
-                self.offers.candidates[offer],
-                self.offers.named[offer][1],
-                machines,
-                safe,
-                halves,
-                int(quantities["pipeline_stages"]),
-                quantities["paced_requests"],
-                quantities["replicas_per_instance"],
-                quantities["full_turn_seconds"],
-                quantities["replica_prefill_seconds"],
-                quantities["instance_month_usd"],
-                quantities["wait_z"],
-                quantities["output_tokens"],
-            )
+            there, stages = self.offers.there[offer], int(self.columns["pipeline_stages"][offer])
+            self.seen[offer] = Placed(offer, *there, machines, safe, halves, stages, **quantities)
         return self.seen[offer]
 
     @cached_property
@@ -153,16 +136,7 @@ class _Load:
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
 OF_RATE = ("full_turn_seconds", "replica_prefill_seconds")  # NaN where no load is a rate
 FILLS = (needs.machines, needs.safe_machines, needs.half_machines)
-KNOWN = (
-    "pipeline_stages",
-    "paced_requests",
-    "replicas_per_instance",
-    *OF_RATE,
-    "instance_month_usd",
-    "wait_z",
-    "output_tokens",
-    "suitability",
-)
+OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month_usd", "wait_z", "output_tokens")
 
 
 def placed(
@@ -230,13 +204,13 @@ def placed(
 def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_hour: bool) -> dict[At, int]:
     """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
     all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
-    picked = {load.offers.named[load.pick][0] for load in loads.values() if load.pick is not None}
+    picked = {load.offers.instance(load.pick) for load in loads.values() if load.pick is not None}
     best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
     for slot in sorted(loads):
         load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
         names = load.everywhere.keys() if by_hour else picked & load.everywhere.keys()
         for name in sorted(names):
-            is_pick = load.pick is not None and load.offers.named[load.pick][0] == name
+            is_pick = load.pick is not None and load.offers.instance(load.pick) == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
             enters = moving_usd(plan, load.placed(offer), months[slot[1]])
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
@@ -259,7 +233,7 @@ def _together(
 ) -> tuple[frozenset[At], dict[At, float]]:
     """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
     what each move saves."""
-    here = {slot: loads[slot].offers.named[offer][0] for slot, offer in offers.items()}
+    here = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
     best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, months, by_hour)
     gone = frozenset(slot for slot, place in best.items() if place.instance != here[slot])
     offers |= {slot: best[slot].offer for slot in gone}
@@ -269,7 +243,7 @@ def _together(
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
     """Lay out services that share a type of machine so that their replicas fill least of it: alone each of them would
     have the whole machine, and `recommend` gives it the layout that serves most there."""
-    instance = {slot: loads[slot].offers.named[offer][0] for slot, offer in offers.items()}
+    instance = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
     sharing: dict[tuple[int, str], set[int]] = defaultdict(set)
     for (s, q), name in instance.items():
         sharing[q, name].add(s)
@@ -303,23 +277,13 @@ class _Solved:
 
 def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any, timed: bool) -> _Solved:
     """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
-    load = question.loads[0]
+    load = replace(question.loads[0], users=None)
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
-    question = replace(
-        question,
-        tiers=tuple(range(1, len(rows) + 1)),
-        loads=tuple(
-            replace(
-                load,
-                tier=i,
-                concurrent_requests=float(at_once[slot]),
-                requests_per_second=float(rates[slot]),
-                users=None,
-            )
-            for slot, i in rows.items()
-        ),
-    )
-    solved = tables(question)
+    loads = [
+        replace(load, tier=i, concurrent_requests=float(at_once[slot]), requests_per_second=float(rates[slot]))
+        for slot, i in rows.items()
+    ]
+    solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
     asked, every = question.settings.confidence, usd_by_confidence(solved) if timed else []
     levels = [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(every)]
     lost = [plan.redundancy(s) for s, _, _ in rows]
@@ -361,7 +325,8 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     monthly = column("monthly_usd")
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
     columns = {
-        name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan) for name in KNOWN
+        name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan)
+        for name in (*OF_PLACE, "pipeline_stages", "suitability")
     }
     usd, *filled = (
         [*zip(column(name, middle), column(name), strict=True)]

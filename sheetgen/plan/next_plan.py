@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -10,7 +9,7 @@ from typing import Any
 
 from sheetgen.plan.decisions import NOW
 from sheetgen.plan.orders import QUARTERS_OF_TERM
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, months_after, quarter_of
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.sizing.cost import HOURS_IN_A_MONTH
@@ -95,9 +94,7 @@ def _limit(quota: Data, raised: Mapping[str, int]) -> Data:
 
 def _commitment(i: int, order: Data, as_of: str) -> Data:
     n_quarters, first = QUARTERS_OF_TERM[order["purchase"]], _first_day(order)
-    months = first.year * 12 + first.month - 1 + MONTHS_IN_A_QUARTER * n_quarters
-    year, month = months // 12, months % 12 + 1
-    until = datetime.date(year, month, min(first.day, calendar.monthrange(year, month)[1])) - datetime.timedelta(days=1)
+    until = months_after(first, MONTHS_IN_A_QUARTER * n_quarters) - datetime.timedelta(days=1)
     hours = order["n_instances"] * MONTHS_IN_A_QUARTER * n_quarters * HOURS_IN_A_MONTH
     return {
         "id": f"ordered-{as_of}-{i}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import re
 from typing import NamedTuple
@@ -9,6 +10,12 @@ from typing import NamedTuple
 _QUARTER = re.compile(r"(20\d\d)-Q([1-4])")
 QUARTERS_IN_A_YEAR, _MONTHS = 4, 12
 MONTHS_IN_A_QUARTER = _MONTHS // QUARTERS_IN_A_YEAR
+
+
+def months_after(day: datetime.date, months: int) -> datetime.date:
+    """The same day so many months later; the last of that month where it has no such day."""
+    year, month = divmod(day.year * _MONTHS + day.month - 1 + months, _MONTHS)
+    return datetime.date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 class Quarter(NamedTuple):

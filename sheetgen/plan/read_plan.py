@@ -359,11 +359,8 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
         q = int(most.argmax())
         if most[q] > MOST_DEMAND:
             unit = "requests at once" if service.demand.is_at_once else "requests a second"
-            yield (
-                ("services", s, "demand"),
-                f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}; "
-                f"{number_text(MOST_DEMAND)} are the most.",
-            )
+            text = f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}"
+            yield ("services", s, "demand"), f"{text}; {number_text(MOST_DEMAND)} are the most."
 
 
 def _term_faults(committed: Committed, place: Loc) -> Iterator[Problem]:
@@ -444,10 +441,8 @@ def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Sup
         if service.buy is None or (policy and service.buy == policy.purchase):
             continue
         if PURCHASES[service.buy].committed:
-            yield (
-                place,
-                f"{service.buy} has a term, which is of the whole plan. Write it in policy.buy, or supply.committed.",
-            )
+            text = "has a term, which is of the whole plan. Write it in policy.buy, or supply.committed."
+            yield place, f"{service.buy} {text}"
         elif supply and service.buy in supply.allowed.exclude:
             yield place, f"{service.buy} is excluded in supply.allowed. Take it out there, or buy another class."
 
@@ -524,36 +519,21 @@ def _of_service(service: Service, place: Loc, head: Head | None) -> Iterator[Pro
             if name in service.model_fields_set:
                 yield (*place, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
     elif states_peak_hour(service.demand):
-        yield (
-            (*place, "profile"),
-            "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them.",
-        )
+        text = "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them."
+        yield (*place, "profile"), text
     growth = service.growth
     if growth and service.retire:
+        retired = f"service {service.id} is retired in {service.retire}"
         if growth.per_quarter is not None:
-            yield (
-                (*place, "growth"),
-                (
-                    f"service {service.id} is retired in {service.retire}, and its growth has no end. Write growth up "
-                    "to then as "
-                    "steps, or leave it out."
-                ),
-            )
+            text = f"{retired}, and its growth has no end. Write growth up to then as steps, or leave it out."
+            yield (*place, "growth"), text
         elif growth.series is not None:
-            yield (
-                (*place, "growth", "series"),
-                (
-                    f"service {service.id} is retired in {service.retire}, and its series goes on to the plan's end. "
-                    "Write steps "
-                    "before that quarter."
-                ),
-            )
+            text = f"{retired}, and its series goes on to the plan's end. Write steps before that quarter."
+            yield (*place, "growth", "series"), text
         for step in growth.steps or ():
             if step >= service.retire:
-                yield (
-                    (*place, "growth", "steps", str(step)),
-                    f"{step} is not before {service.retire}, when it is retired.",
-                )
+                text = f"{step} is not before {service.retire}, when it is retired."
+                yield (*place, "growth", "steps", str(step)), text
     if head is None:
         return
     every, end = head.every_quarter, head.every_quarter[-1]

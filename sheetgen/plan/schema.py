@@ -6,13 +6,12 @@ A band is {p10, p50, p90}, or one number, which has no band.
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
-from sheetgen.catalog.base import Entry, Id, Many, Some
+from sheetgen.catalog.base import Entry, Id, Many, Problem, Some
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError, did_you_mean
 from sheetgen.formula import is_number
@@ -41,12 +40,10 @@ def _shorthand(instead: Callable[[Any], Any], or_else: str) -> BeforeValidator:
     """Takes a shorter way to write a mapping; all that is neither is refused with `or_else`."""
 
     def read(value: Any) -> Any:
-        if isinstance(value, (dict, Entry)):
-            return value
         mapping = instead(value)
-        if mapping is None:
+        if mapping is None and not isinstance(value, (dict, Entry)):
             raise ValueError(or_else)
-        return mapping
+        return value if mapping is None else mapping
 
     return BeforeValidator(read)
 
@@ -89,7 +86,7 @@ MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
 
 
-def _line(value: Any, most: int = MAX_LINE) -> str:
+def one_line(value: Any, most: int = MAX_LINE) -> str:
     """A text of one line. It may look like a spreadsheet's formula: it is only ever written as text."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text.isprintable() or not text.strip() or len(text) > most:
@@ -97,8 +94,8 @@ def _line(value: Any, most: int = MAX_LINE) -> str:
     return text
 
 
-Line = Annotated[str, PlainValidator(_line)]
-StatedPoint = Annotated[str, PlainValidator(lambda value: _line(value, MAX_POINT))]
+Line = Annotated[str, PlainValidator(one_line)]
+StatedPoint = Annotated[str, PlainValidator(lambda value: one_line(value, MAX_POINT))]
 Day = Annotated[Any, PlainValidator(_day)]
 InQuarter = Annotated[Quarter, PlainValidator(Quarter.parse)]
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
@@ -231,27 +228,12 @@ class _OfADay(_OneOf):
         """The amounts that the demand follows from, by key."""
         return {name: getattr(self, name) for name in self.form_of(dict(self))}
 
-    @model_validator(mode="before")
-    @classmethod
-    def all_is_read(cls, data: Any) -> Any:
-        """Refuses a key that the form which is given does not read, so that none is ignored."""
-        form = cls.form_of(data) if isinstance(data, dict) else ()
-        unread = [key for key in data if key not in (*form, *cls.forms)] if form else []
-        if unread:
-            keys = f"Its keys are {', '.join(form)}"
-            faults = {key: f"is not read beside {form[0]}.{did_you_mean(str(key), form)} {keys}" for key in unread}
-            raise ValidationError.from_exception_data(
-                cls.__name__,
-                [
-                    InitErrorDetails(
-                        type=PydanticCustomError("value_error", "{error}", {"error": fault}),
-                        loc=(str(key),),
-                        input=data[key],
-                    )
-                    for key, fault in faults.items()
-                ],
-            )
-        return data
+    def problems(self) -> Iterator[Problem]:
+        """Keys that the form which is given does not read, so that none is ignored."""
+        form = self.form_of(dict(self))
+        for key in type(self).model_fields:
+            if key in self.model_fields_set and key not in (*form, *self.forms):
+                yield (key,), f"{key} is not read beside {form[0]}. Its keys are {', '.join(form)}"
 
 
 class Users(_OfADay):
@@ -299,14 +281,11 @@ class TokenRate(Requests):
 def _or_band(name: str, example: str) -> BeforeValidator:
     """A number or a band stands for the field `name` of a mapping."""
 
-    def read(value: Any) -> Any:
-        if _is_number(value) or (isinstance(value, dict) and {*value} & {*QUANTILES}):
-            return {name: value}
-        if not isinstance(value, (dict, Entry)):
-            raise ValueError(f"{OF_BAND}, or a mapping such as {example}")
-        return value
+    def mapping(value: Any) -> dict[str, Any] | None:
+        is_band = _is_number(value) or (isinstance(value, dict) and {*value} & {*QUANTILES})
+        return {name: value} if is_band else None
 
-    return BeforeValidator(read)
+    return _shorthand(mapping, f"{OF_BAND}, or a mapping such as {example}")
 
 
 class Demand(_OneOf):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -42,7 +42,6 @@ CONSTANTS = {
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 
 _TABLES = (
-    Table("demand", ("service", "quarter"), (demand.spread_below_p50, demand.spread_above_p50)),
     Table(
         "loads",
         ("service", "quarter", "case"),
@@ -129,8 +128,8 @@ def numbers_of(stated: Demand) -> dict[str, float]:
 
 
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
-    """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
-    bands' p50, its other numbers and the constants."""
+    """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. quantities:
+    its bands' p50, its other numbers and the constants."""
     if "at_once" in quantities:
         return quantities["at_once"]
     if "active_fraction" in quantities:
@@ -158,31 +157,18 @@ def spreads(bands: Sequence[Band], more: float = 0) -> tuple[float, float]:
     return demand.combined(0, *below), demand.combined(0, *above)
 
 
-def growth_bands(growth: Growth | None) -> dict[str, Band]:
-    """The bands of a growth: one a quarter, or by quarter or step of it."""
-    if growth is None:
-        return {}
-    if growth.per_quarter is not None:
-        return {"per_quarter": growth.per_quarter}
-    if growth.series is not None:
-        return {f"series_{i}": band for i, band in enumerate(growth.series)}
-    return {f"steps_{step}": band for step, band in (growth.steps or {}).items()}
-
-
-def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter, n: int) -> tuple[float, float, float]:
-    """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads.
-    bands: those of `growth_bands`."""
+def grown_in(growth: Growth | None, quarter: Quarter, n: int) -> tuple[float, float, float]:
+    """The growth since the quarter for which the demand is stated, n before this one: at its p50, and its spreads."""
     if growth is None:
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
-        band = bands["per_quarter"]
         persists = float(growth.bands == "persist")
-        below, above = (demand.grown_spread(spread, n, persists) for spread in spreads([band], more=1))
-        return demand.grown(band.p50, n), below, above
+        below, above = (demand.grown_spread(spread, n, persists) for spread in spreads([growth.per_quarter], more=1))
+        return demand.grown(growth.per_quarter.p50, n), below, above
     if growth.series is not None:
-        band = bands[f"series_{min(n, len(growth.series) - 1)}"]
-        return band.p50, *spreads([band])
-    every = [bands[f"steps_{step}"] for step in growth.steps or () if step <= quarter]
+        every = [growth.series[min(n, len(growth.series) - 1)]]
+    else:
+        every = [band for step, band in (growth.steps or {}).items() if step <= quarter]
     return math.prod((band.p50 for band in every), start=1.0), *spreads(every)
 
 
@@ -194,11 +180,11 @@ def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, li
     return float(level(service.demand, quantities, prompt, answer)), [*bands.values()]
 
 
-def first_quarter(service: Service, plan: Plan) -> Quarter:
-    """The quarter for which a service's demand is stated."""
+def stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
+    """The quarter for which a service's demand is stated, where it is launched in that one; of a series the plan's
+    first."""
     is_series = service.growth is not None and service.growth.series is not None
-    launch = None if is_series else service.launch
-    return service.stated_for or max(plan.head.start, launch or plan.head.start)
+    return service.stated_for or max(plan.head.start, plan.head.start if is_series else launch or plan.head.start)
 
 
 def request_of(plan: Plan, service: Service) -> tuple[int, int]:
@@ -224,20 +210,17 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
     stated, of_quarter = [], []
     for service in plan.services:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
-        stated.append((at_p50, *spreads(bands)))
-        first, of_growth = first_quarter(service, plan), growth_bands(service.growth)
-        ahead = [max(0, quarter.since(first)) for quarter in plan.quarters]
-        every = (
-            grown_in(service.growth, of_growth, *at_quarter) for at_quarter in zip(plan.quarters, ahead, strict=True)
-        )
-        of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
-    at_p50, below, above = numpy.array(stated).T
+        stated.append(at_p50)
+        first, (below, above) = stated_for(plan, service, service.launch), spreads(bands)
+        rows = []
+        for quarter, share in zip(plan.quarters, share_live(service, plan), strict=True):
+            grown, *more = grown_in(service.growth, quarter, max(0, quarter.since(first)))
+            rows.append((grown, *map(demand.combined, (below, above), more), share))
+        of_quarter.append(rows)
     lost = [plan.redundancy(s) for s in range(len(plan.services))]
     words = BY_NAME["survive"].words
     of_service = {
-        "stated_demand": at_p50,
-        "stated_spread_below": below,
-        "stated_spread_above": above,
+        "stated_demand": numpy.array(stated),
         "is_rate": numpy.array([float(not service.demand.is_at_once) for service in plan.services]),
         "counts_people": numpy.array([float(service.demand.users is not None) for service in plan.services]),
         "survive": numpy.array([float(words.index(redundancy.survive)) for redundancy in lost]),
@@ -246,8 +229,8 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "hot_share": numpy.array([redundancy.hot_share for redundancy in lost]),
         "floor_replicas": numpy.array([float(service.floor_replicas or 1) for service in plan.services]),
     }
-    names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
-    return of_service, dict(zip(names, numpy.array(of_quarter).transpose(1, 0, 2), strict=True))
+    names = ("growth", "spread_below_p50", "spread_above_p50", "share_live")
+    return of_service, dict(zip(names, numpy.array(of_quarter).transpose(2, 0, 1), strict=True))
 
 
 def settings(plan: Plan) -> Columns:
@@ -315,7 +298,6 @@ def demand_grid(plan: Plan, z: Any) -> Grid:
     grid.put(("service",), of_service)
     grid.put(("service", "quarter"), of_quarter)
     grid.put(("case",), {"z": z})
-    work_out(grid, "demand")
     work_out(grid, "loads")
     return grid
 
@@ -368,10 +350,11 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """Put in what is owned and committed, its cost, used or not, and the budget."""
-    n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
-    committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    of_type = {machine.instance: numpy.zeros(n_quarters) for machine in types}  # of the quarters that they serve
-    of_gpus, supply = {machine.gpu: numpy.zeros(n_quarters) for machine in types}, supplied(plan)
+    n_quarters, months, supply = len(plan.quarters), CONSTANTS["months_in_a_quarter"], supplied(plan)
+    none = numpy.zeros(n_quarters)
+    committed_usd, owned_usd = none.copy(), none.copy()
+    of_type, of_gpus = (defaultdict[str, Any](none.copy) for _ in range(2))  # of the quarters that they serve
+    base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(2))
     for committed in plan.supply.committed:
         usd = commitment_month_usd(plan, committed)
         for q, (serves, share) in enumerate(live(plan, committed)):
@@ -381,36 +364,29 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         for q, (serves, share) in enumerate(live(plan, pool)):
             owned_usd[q] += pool.cost_per_quarter * share
             of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
-    a_gpu = [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, numpy.zeros(n_quarters))) for machine in types]
-    lost = [supply.lost_instances(machine.gpu, machine.gpu_count) + numpy.zeros(n_quarters) for machine in types]
-    grid.put(("type", "quarter"), {"lost_instances": numpy.array(lost).reshape(-1, n_quarters)})
-    paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
-    grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
-    base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
     for base in plan.base:
-        (t,) = (t for t, machine in enumerate(types) if machine.instance == base.instance)
-        base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
-        base_counts[t, base.runs(n_quarters)] += base.count
-    grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
-    there, none = supply.committed, numpy.zeros(n_quarters)
-    signed = [there.get(machine.instance, none) for machine in types]
-    grid.put(("type", "quarter"), {"committed_instances": numpy.array(signed).reshape(len(types), n_quarters)})
+        base_usd[base.instance][base.runs(n_quarters)] += base.count * base.month_usd * months
+        base_counts[base.instance][base.runs(n_quarters)] += base.count
+    by_type = {
+        "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + none for machine in types],
+        "committed_instances": [supply.committed.get(machine.instance, none) for machine in types],
+        "committed_type_usd": [of_type[machine.instance] for machine in types],
+        "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, none)) for machine in types],
+        "base_instances": [base_counts[machine.instance] for machine in types],
+        "base_usd": [base_usd[machine.instance] for machine in types],
+    }
+    grid.put(("type", "quarter"), {name: numpy.array(rows).reshape(-1, n_quarters) for name, rows in by_type.items()})
+    by_quarter = {
+        "committed_usd": committed_usd,
+        "owned_usd": owned_usd,
+        "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
+        "quarters_ahead": numpy.arange(float(n_quarters)),
+        "this_quarter": numpy.arange(float(n_quarters)),
+    }
+    grid.put(("quarter",), by_quarter)
+    months_usd = [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types]
     grid.put(
-        ("quarter",),
-        {
-            "committed_usd": committed_usd,
-            "owned_usd": owned_usd,
-            "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
-            "quarters_ahead": numpy.arange(float(n_quarters)),
-            "this_quarter": numpy.arange(float(n_quarters)),
-        },
-    )
-    grid.put(
-        ("type",),
-        {
-            "gpu_count": [float(machine.gpu_count) for machine in types],
-            "instance_month_usd": [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types],
-        },
+        ("type",), {"gpu_count": [float(machine.gpu_count) for machine in types], "instance_month_usd": months_usd}
     )
 
 
@@ -465,29 +441,29 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, orders)
         parts.append(bought(way, missing, counts, there, factors[t], weights))
         rented.append(Rented(counts, weights))
-    of_types = [added(of_type) for of_type in parts]
-    columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late", "cover_usd": "cover_usd"}
-    for name, column in columns.items():
-        grid.put(axes, {name: numpy.array([getattr(of_type, column) for of_type in of_types]).reshape(pooled.shape)})
-    of_parts = (
-        ("late_ordered", "before", "late"),
-        ("late_beyond_quota", "beyond", "late"),
-        ("cover_beyond_usd", "beyond", "cover_usd"),
-    )
-    for name, which, of_part in of_parts:
-        late = [
-            sum(
-                (getattr(part, of_part) for of_way, part in of_type if of_way is getattr(way, which)),
-                numpy.zeros(gaps[0].shape),
-            )
-            for way, of_type in zip(buyings, parts, strict=True)
+
+    def summed(column: str, way: str = "") -> Any:
+        """By type what all its parts have, or the one that is bought in another way."""
+        mine = [
+            [getattr(part, column) for of_way, part in of_type if not way or of_way is getattr(buying, way)]
+            for buying, of_type in zip(buyings, parts, strict=True)
         ]
-        grid.put(axes, {name: numpy.array(late).reshape(pooled.shape)})
+        shape = numpy.shape(mine[0][0]) if mine and mine[0] else pooled.shape[1:]
+        return numpy.array([sum(of_type, numpy.zeros(shape)) for of_type in mine]).reshape(-1, *shape)
+
+    columns = {
+        "gap": summed("gap"),
+        "ordered_instances": summed("ordered"),
+        "late_instances": summed("late"),
+        "late_ordered": summed("late", "before"),
+        "late_beyond_quota": summed("late", "beyond"),
+        "cover_usd": summed("cover_usd"),
+        "cover_beyond_usd": summed("cover_usd", "beyond"),
+    }
+    grid.put(axes, columns)
     grid.evaluate(others, axes)
     months = grid.spread("quarter_instance_month_usd", axes)
-    paid = numpy.array([of_type.machine_months for of_type in of_types]).reshape(
-        len(types), *pooled.shape[1:2], *pooled.shape[1:]
-    )
+    paid = summed("machine_months").reshape(len(types), *pooled.shape[1:2], *pooled.shape[1:])
     grid.put(OF_PAID, {"machine_months": paid})
     on_demand = (paid * months[:, :, None]).sum(axis=1)
     grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
 from sheetgen.plan.orders import lead_days
-from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Head
+from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Growth, Head
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
+from sheetgen.plan.tables import bands_of, numbers_of
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
 from sheetgen.report.wording import prefix_of, sign_of
@@ -83,7 +83,7 @@ class Yellow:
     place: Loc
     value: Any
     kind: Kind
-    display: Display
+    usual_display: Display
     unit: str = ""
     note: str = ""
     is_money: bool = False
@@ -91,6 +91,13 @@ class Yellow:
     @property
     def is_band(self) -> bool:
         return isinstance(self.value, Band)
+
+    @property
+    def display(self) -> Display:
+        """How its values show: large whole ones of a band as such."""
+        values = [getattr(self.value, z) for z in QUANTILES] if self.is_band else []
+        is_large = values and all(value >= LARGE and value.is_integer() for value in values)
+        return WHOLE if is_large and self.usual_display is AS_IT_IS else self.usual_display
 
     @property
     def cells(self) -> tuple[YellowCell, ...]:
@@ -147,18 +154,9 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
         rate, label = BY_NAME["fx_rate"].kind, f"{plan.head.currency} for one US dollar"
         about = "Budgets and costs of pools are stated in it."
         yield Yellow(PRICES, label, "fx_rate", ("plan", "fx_rate"), plan.head.fx_rate, rate, FACTOR, "", about, True)
-    change = prices.expected_change_per_year
-    yield _band(
-        PRICES,
-        "Change of prices a year",
-        "price_change",
-        ("prices", "expected_change_per_year"),
-        change,
-        CHANGE,
-        EXACT_PERCENT,
-        "p50 is live; p10 and p90 are in the joint draws alone.",
-        is_money=True,
-    )
+    place, about = ("prices", "expected_change_per_year"), "p50 is live; p10 and p90 are in the joint draws alone."
+    label, change = "Change of prices a year", prices.expected_change_per_year
+    yield Yellow(PRICES, label, "price_change", place, change, CHANGE, EXACT_PERCENT, "", about, True)
     section = f"Budget, {'US dollars' if plan.head.currency == DOLLARS else plan.head.currency}"
     for quarter in plan.quarters:
         name, stated = f"budget_{part_of_name(str(quarter))}", _stated(plan, plan.budget.get(quarter))
@@ -178,24 +176,6 @@ def _fields(
         yield Yellow(section, label, name, (*place, field), getattr(part, field), kind, display, unit, note, is_money)
 
 
-def _band(
-    section: str,
-    label: str,
-    name: str,
-    place: Loc,
-    band: Band,
-    kind: Kind,
-    display: Display,
-    note: str = "",
-    unit: str = "",
-    *,
-    is_money: bool = False,
-) -> Yellow:
-    values = [getattr(band, z) for z in QUANTILES]
-    is_large = display is AS_IT_IS and all(value >= LARGE and value.is_integer() for value in values)
-    return Yellow(section, label, name, place, band, kind, WHOLE if is_large else display, unit, note, is_money)
-
-
 def _stated(plan: Plan, usd: float | None) -> float | None:
     """Dollars as the plan states them, in its currency; without the trace of having been divided by its rate."""
     return usd if usd is None or plan.head.currency == DOLLARS else float(f"{usd * plan.head.fx_rate:.14g}")
@@ -213,33 +193,32 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
         label, unit, kind, display = OF_DEMAND[name]
         label = f"{key.capitalize()}: {label.lower()}" if key in ("requests", "tokens") else label
         place = of_demand if name == "at_once" else (*of_demand, name)
-        yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
+        yield Yellow(section, label, f"{stem}{name}", place, band, kind, display, unit)
     for name, value in numbers_of(stated).items():
         if service.profile is not None and name == "peak_hour_share":
             continue  # it is the profile's
         label, unit, kind, display = OF_DEMAND[name]
         yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
-    for name, growing in growth_bands(service.growth).items():
-        way, _, which = name.partition("_") if name != "per_quarter" else (name, "", "")
-        place = (*base, "growth", way, *([int(which) if way == "series" else which] if which else ()))
-        kind, display = (CHANGE, EXACT_PERCENT) if way == "per_quarter" else (AMOUNT, AS_IT_IS)
-        quarter = which
-        if way == "series":
-            n = int(which)
-            quarter = str(plan.quarters[n]) if n < len(plan.quarters) else f"quarter {n + 1}"
-        label = {
-            "per_quarter": "Growth a quarter",
-            "series": f"Demand over that stated, in {quarter}",
-            "steps": f"Demand over that stated, from {quarter} on",
-        }[way]
-        yield _band(section, label, f"{stem}growth_{part_of_name(name)}", place, growing, kind, display)
+    for key, label, growing in _growth(plan, service.growth) if service.growth else ():
+        kind, display = (CHANGE, EXACT_PERCENT) if key[0] == "per_quarter" else (AMOUNT, AS_IT_IS)
+        name = f"{stem}growth_{part_of_name('_'.join(map(str, key)))}"
+        yield Yellow(section, label, name, (*base, "growth", *key), growing, kind, display)
     if _holder(plan, s, "floor_replicas") == s:
-        floor = service.floor_replicas or 1
-        yield Yellow(
-            section, "Replicas at least", f"{stem}floor_replicas", (*base, "floor_replicas"), floor, COUNT, PLAIN
-        )
+        floor, name = service.floor_replicas or 1, "floor_replicas"
+        yield Yellow(section, "Replicas at least", f"{stem}{name}", (*base, name), floor, COUNT, PLAIN)
     if service.redundancy is not None and _holder(plan, s, "redundancy") == s:
         yield from _fields(section, REDUNDANCY, service.redundancy, (*base, "redundancy"), stem=stem)
+
+
+def _growth(plan: Plan, growth: Growth) -> Iterator[tuple[Loc, str, Band]]:
+    """The bands of a growth, by their place in it, with their labels."""
+    if growth.per_quarter is not None:
+        yield ("per_quarter",), "Growth a quarter", growth.per_quarter
+    for i, band in enumerate(growth.series or ()):
+        quarter = plan.quarters[i] if i < len(plan.quarters) else f"quarter {i + 1}"
+        yield ("series", i), f"Demand over that stated, in {quarter}", band
+    for step, band in (growth.steps or {}).items():
+        yield ("steps", str(step)), f"Demand over that stated, from {step} on", band
 
 
 def _holder(plan: Plan, s: int, name: str) -> int:
@@ -263,19 +242,9 @@ def _of_supply(plan: Plan) -> Iterator[Yellow]:
         stem, base, about = f"committed_{i + 1}_", ("supply", "committed", i), f"{term.type}, {term.purchase}."
         label = f"{term.id}: machines committed"
         yield Yellow(SUPPLY, label, f"{stem}count", (*base, "count"), term.count, COUNT, PLAIN, "", about)
+        label, name, kind = f"{term.id}: price", f"{stem}usd_per_hour", OR_BLANK[AMOUNT]
         place, about = (*base, "usd_per_hour"), "Blank: the list price, less the discount."
-        yield Yellow(
-            SUPPLY,
-            f"{term.id}: price",
-            f"{stem}usd_per_hour",
-            place,
-            term.usd_per_hour,
-            OR_BLANK[AMOUNT],
-            USD_CENTS,
-            "$ an hour",
-            about,
-            True,
-        )
+        yield Yellow(SUPPLY, label, name, place, term.usd_per_hour, kind, USD_CENTS, "$ an hour", about, True)
     for i, quota in enumerate(supply.quota):
         stem, base, whole = f"quota_{i + 1}_", ("supply", "quota", i), Kind("whole", 0, 10**9)
         label = f"Quota of {quota.type}"

@@ -210,9 +210,9 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
             (f"  - {{id: x, demand: {{{demand}}}, like: chat}}\n", words)
             for demand, words in (
                 ("users: {dau: 2, requests_per_user_per_day: 8}", "keys are dau, sessions_per_user_day, requests_per_"),
-                ("users: {dau: 2, request_per_user_per_day: 8}", "is not read beside dau"),
-                ("users: {dau: 2, days_per_month: 8}", "is not read beside dau"),
-                ("users: {people: 2, sessions_per_user_day: 8}", "Did you mean requests_per_user_per_day?"),
+                ("users: {dau: 2, request_per_user_per_day: 8}", "Did you mean requests_per_user_per_day? Known: act"),
+                ("users: {dau: 2, days_per_month: 8}", "unknown field days_per_month. "),
+                ("users: {people: 2, sessions_per_user_day: 8}", "is not read beside people. Its keys are people, "),
                 ("users: {people: 2, active_fraction: 0.1, burst_factor: 2}", "keys are active_fraction, people."),
                 ("users: {dau: 2, active_fraction: 0.1}", "active_fraction"),
                 ("requests: {peak_per_second: 2, burst_factor: 2}", "keys are peak_per_second."),
