@@ -12,8 +12,15 @@ from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.worked_plan import CASE
 from sheetgen.writers.formats import templates_folder
 from sheetgen.writers.xlsx import write_xlsx
+
+
+def spend_usd(plan: Plan) -> float:
+    """The cost of all quarters at p50."""
+    return float(solved_plan(plan, timed=False).money["spend_usd"][:, CASE["p50"]].sum())
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy
@@ -18,39 +18,26 @@ OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
 OfTerm = tuple[str, str, int]  # a type of machine, a class and the quarter of an order
 
 
-def _parts(answer: Answer) -> Iterator[Array]:
-    """Shares of the demand, so many at once as hours leave memory for."""
-    shares, at_once = (numpy.arange(STEPS) + 1) * 2 / STEPS, max(1, STEPS // answer.plan.week.over_peak.shape[-1])
-    return (shares[i : i + at_once] for i in range(0, STEPS, at_once))
-
-
-def rented(answer: Answer) -> tuple[Array, Array]:
-    """Shares of the demand, and by type, quarter and share what must be bought."""
-    z, parts = Z[answer.plan.policy.plan_at], [*_parts(answer)]
-    grids = (answer.at_demand(numpy.full(len(part), z), part)[0] for part in parts)
-    return numpy.concatenate(parts), numpy.concatenate([grid.spread("gap", OF_TYPE) for grid in grids], axis=2)
-
-
-def _in_base(answer: Answer) -> Mapping[OfTerm, Array]:
-    """By order of a mix's base the machines of it at each share of the demand."""
-    if not answer.plan.base:
-        return {}
-    plan, z = replace(answer.plan, base=()), Z[answer.plan.policy.plan_at]
-    ordered: dict[OfTerm, Array] = {}
-    n = 0
-    for part in _parts(answer):
-        _, hours = answer.at_demand(numpy.full(len(part), z), part, plan)
+def _at_shares(answer: Answer) -> tuple[Array, Array, dict[OfTerm, Array]]:
+    """Shares of the demand; by type, quarter and share what must be bought; and by order of a mix's base the machines
+    of it."""
+    shares, gaps, ordered = (numpy.arange(STEPS) + 1) * 2 / STEPS, list[Array](), dict[OfTerm, Array]()
+    z, plan = Z[answer.plan.policy.plan_at], replace(answer.plan, base=())
+    at_once = max(1, STEPS // answer.plan.week.over_peak.shape[-1])  # so many as hours leave memory for
+    for first in range(0, STEPS, at_once):
+        part = shares[first : first + at_once]
+        gaps.append(answer.at_demand(numpy.full(len(part), z), part)[0].spread("gap", OF_TYPE))
+        hours = answer.at_demand(numpy.full(len(part), z), part, plan)[1] if answer.plan.base else []
         for case in range(len(part)):
-            for base in bases(plan, answer.types, hours, case):
+            for base in bases(plan, answer.types, hours, case) if hours else ():
                 counts = ordered.setdefault((base.instance, base.purchase, base.first), numpy.zeros(STEPS))
-                counts[n + case] = base.count
-        n += len(part)
-    return ordered
+                counts[first + case] = base.count
+    return shares, numpy.concatenate(gaps, axis=2), ordered
 
 
 def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
     """Decisions that follow from the demand with the shares of it at which they would be others."""
-    (shares, gaps), of_terms = rented(answer), _in_base(answer)
+    shares, gaps, of_terms = _at_shares(answer)
     for decision in decided:
         quarter, t = answer.plan.quarter_of(decision.needed_from), answer.place.get(decision.instance)
         if decision.what not in OF_DEMAND or quarter is None or t is None:
@@ -63,10 +50,5 @@ def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Dec
         else:
             bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
         fewer, more = shares[bought < planned], shares[bought > planned]
-        yield replace(
-            decision,
-            break_even=BreakEven(
-                float(fewer.max()) if len(fewer) else None,
-                float(more.min()) if len(more) else None,
-            ),
-        )
+        ends = float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None
+        yield replace(decision, break_even=BreakEven(*ends))

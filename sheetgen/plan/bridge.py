@@ -244,11 +244,6 @@ def bridge(last: Last, now: Answer) -> Bridge:
     return Bridge(last.said_usd, now_usd, {key: amount for key, amount in parts.items() if amount})
 
 
-def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
-    """The cost of all quarters at p50; kept: loads that were worked out before."""
-    return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
-
-
 def spend_by_service(plan: Plan, kept: Loads, tried: Sequence[frozenset[str]]) -> dict[str | None, float]:
     """The same by service, and under none what services share. tried: see `solved_plan`."""
     answer, case = solved_plan(plan, timed=False, kept=kept, tried=tried), CASE["p50"]

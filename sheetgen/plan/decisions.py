@@ -110,6 +110,11 @@ class Decision:
         return (self, *(self.other.ways if self.other else ()))
 
     @property
+    def weight_usd(self) -> float:
+        """The money that it is about: what it binds, or costs or saves where it binds nothing."""
+        return self.binds_usd or abs(self.usd or 0.0)
+
+    @property
     def due(self) -> datetime.date:
         """The day until which every way is open."""
         return min(way.order_by for way in self.ways)

@@ -60,9 +60,14 @@ class Findings:
     to_measure: list[ToMeasure]  # the least sure first
 
     @property
+    def now(self) -> list[Decision]:
+        """The decisions that are to be signed now."""
+        return [decision for decision in self.decisions if kind(self.answer.plan, decision) == NOW]
+
+    @property
     def sign_now_usd(self) -> tuple[float, float]:
         """The cost of the orders that are to be signed now, until the plan's end; and what they bind."""
-        orders = [order for order in self.decisions if order.what == "order" and kind(self.answer.plan, order) == NOW]
+        orders = [order for order in self.now if order.what == "order"]
         return math.fsum(order.usd or 0 for order in orders), math.fsum(order.binds_usd for order in orders)
 
 
@@ -99,13 +104,11 @@ def changed_now(findings: Findings) -> list[tuple[Decision, float]]:
         return decision.what, decision.instance, decision.purchase, plan.quarter_of(decision.needed_from)
 
     then = {subject(decision): decision.n_instances for decision in closing.decisions}
-    now = [decision for decision in findings.decisions if kind(plan, decision) == NOW]
-    changed = [(decision, float(then.get(subject(decision), 0.0))) for decision in now]
+    changed = [(decision, float(then.get(subject(decision), 0.0))) for decision in findings.now]
 
     def less_usd(pair: tuple[Decision, float]) -> float:
         decision, n = pair
-        usd = decision.binds_usd or abs(decision.usd or 0.0)
-        return usd * abs(1 - n / decision.n_instances)
+        return decision.weight_usd * abs(1 - n / decision.n_instances)
 
     return sorted((pair for pair in changed if pair[1] != pair[0].n_instances), key=lambda pair: -less_usd(pair))
 

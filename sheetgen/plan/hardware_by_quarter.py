@@ -179,11 +179,9 @@ class Sized:
             for s in range(len(plan.services)):
                 mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
                 offers |= _alone(plan, mine, way, of_term)
-            gone, moves = _together(plan, loads, offers, way != PEAK and plan.rents_by_hour, of_term)
+            moves = _together(plan, loads, offers, way != PEAK and plan.rents_by_hour, of_term)
             _pack(loads, self.keys, offers)
-            where = {
-                slot: replace(loads[slot].placed(offer), is_together=slot in gone) for slot, offer in offers.items()
-            }
+            where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
             if where not in every:
                 every.append(where)
@@ -296,14 +294,13 @@ def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
 
 def _together(
     plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], by_hour: bool, of_term: Mapping[str, float]
-) -> tuple[frozenset[At], dict[At, float]]:
-    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
-    what each move saves."""
+) -> dict[At, float]:
+    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; what each move
+    saves."""
     here = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
     best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, by_hour, of_term)
-    gone = frozenset(slot for slot, place in best.items() if place.instance != here[slot])
-    offers |= {slot: best[slot].offer for slot in gone}
-    return gone, moves
+    offers |= {slot: place.offer for slot, place in best.items() if place.instance != here[slot]}
+    return moves
 
 
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:

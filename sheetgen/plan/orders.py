@@ -81,13 +81,10 @@ class Buying:
     def paid(self) -> Array:
         """Of a term, by the quarter of an order and every quarter the share of it that is paid: all quarters of the
         term, from the day on which the machines are there."""
-        shares = numpy.zeros(self.running.shape)
-        for p in self._all:
-            first = self._starts(p)
-            late = self.missing[first] if first in self._all else 0.0
-            for q in self._all:
-                shares[p, q] = (1 - late) * (first <= q < first + self._term) + late * (first < q <= first + self._term)
-        return shares
+        q, first = numpy.array(self._all), numpy.array([[self._starts(p)] for p in self._all])
+        late = numpy.append(self.missing, 0.0)[first]
+        on_time, later = (((start <= q) & (q < start + self._term)).astype(float) for start in (first, first + 1))
+        return numpy.asarray((1 - late) * on_time + late * later)
 
     @property
     def _all(self) -> range:

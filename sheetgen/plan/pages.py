@@ -17,7 +17,7 @@ from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, in_lines, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Findings, changed_now, spans, spent
 from sheetgen.plan.measuring import ToMeasure
@@ -117,29 +117,25 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    in_order = sorted(
-        findings.decisions, key=lambda decision: not decision.late
-    )  # otherwise by their days, as they are
-    budget = _budget(findings)
-    signing, further = _to_sign(findings, in_order, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
+    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
         plan.head.name,
         plan.head.owner,
         plan.head.approver,
         plan.as_of.isoformat(),
-        _sign_by(plan, in_order),
+        _sign_by(plan, findings.decisions),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
         tuple(_tiles(findings)),
         tuple(_warnings(findings)),
         (
             signing,
-            budget,
+            _budget(findings),
             _levers(findings, levers),
             *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(findings), *_reasons(findings, in_order)),
+        (*further, _supply(answer), _since(findings), *_reasons(findings)),
         (
             _section(services_table(answer, findings.hosted), *_hosted(findings)),
             _section(owners_table(answer)),
@@ -147,7 +143,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         ),
         _sources(answer),
         _book(findings),
-        _brief(findings, in_order, levers),
+        _brief(findings, levers),
         plan.catalog.catalog_sha256()[:8],
         VERSION,
         paper,
@@ -216,9 +212,9 @@ def _warnings(findings: Findings) -> Iterator[str]:
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
-def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
+def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
     """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
-    now = _to_sign_now(findings.answer.plan, decisions)
+    now = _by_money(findings.now)
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
@@ -247,8 +243,7 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
         quota = " as the quota" if decision.what == "raise quota" else ""
         yield words(f"Decide the {levers} first: with {them} {{}} x {machine}{quota}, not {{}}{others}.", *counts)
-    now = [decision for decision in findings.decisions if kind(answer.plan, decision) == NOW]
-    bound = {s for decision in now if decision.binds_usd for s in served(answer, decision)}
+    bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if least is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[least.service].id}"
@@ -266,21 +261,15 @@ def _day_of(measured: ToMeasure) -> Text:
     return words(f"{machines} for a day, {{}}", usd(measured.usd))
 
 
-def _to_sign_now(plan: Plan, decisions: Sequence[Decision]) -> list[Decision]:
-    """The decisions to sign now, those of most money first: what they bind, or cost where they bind nothing; a quota is
-    of as much as what cannot be had without it."""
-    now = [decision for decision in decisions if kind(plan, decision) == NOW]
-
-    def money(decision: Decision) -> float:
-        return decision.binds_usd or abs(decision.usd or 0.0)
+def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions, those of most money first; a quota is of as much as what cannot be had without it."""
 
     def rank(decision: Decision) -> tuple[float, bool]:
-        if decision.what != "raise quota":
-            return -money(decision), False
-        waiting = (other for other in now if other.instance == decision.instance)
-        return -max(money(other) for other in waiting), True
+        is_quota = decision.what == "raise quota"
+        waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
+        return -max(other.weight_usd for other in waiting), is_quota
 
-    return sorted(now, key=rank)
+    return sorted(decisions, key=rank)
 
 
 def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
@@ -601,10 +590,10 @@ def _changed(bridge: Bridge, most: int | None = None) -> Table:
     return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
-def _reasons(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+def _reasons(findings: Findings) -> Iterator[Section]:
     """What was spent, the demand at which a decision is another, what moves the money, and later decisions; the first
     rows of each."""
-    tables = (_spent(findings), _break_even(findings, decisions), _swings(findings), _forecast(findings, decisions))
+    tables = (_spent(findings), _break_even(findings), _swings(findings), _forecast(findings))
     for drawn in tables:
         if drawn.rows:
             more = len(drawn.rows) - MOST_LISTED
@@ -631,10 +620,10 @@ def _swings(findings: Findings) -> Table:
     return table("What moves the money most: spend of all quarters", heads, rows)
 
 
-def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
+def _break_even(findings: Findings) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
     answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
-    for decision in sorted(decisions, key=lambda decision: decision.order_by):
+    for decision in sorted(findings.decisions, key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue
@@ -654,12 +643,12 @@ def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
     return table(title, ("By", "What", "In", *map(number, counts)), rows)
 
 
-def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Table:
+def _forecast(findings: Findings) -> Table:
     """The decisions of later plans, for the order of magnitude."""
     answer = findings.answer
     rows = [
         (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
-        for decision in sorted(decisions, key=lambda decision: decision.order_by)
+        for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
     ]
     heads: Heads = ("By", "Forecast", "For", number("In the plan"))
@@ -670,7 +659,6 @@ def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Table:
 
 
 def _book(findings: Findings) -> dict[str, Table]:
-    decisions = [decision for decision, is_other in in_lines(findings.decisions) if not is_other]
     checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in findings.checks]
     changed = {} if findings.bridge is None else {"changed": _changed(findings.bridge)}
     levers = [_lever_row(lever.change.kind, lever) for lever in findings.cheaper]
@@ -678,7 +666,7 @@ def _book(findings: Findings) -> dict[str, Table]:
         **changed,
         "levers": table("What would cost less, each by itself", _LEVER_HEADS, levers),
         "swings": _swings(findings),
-        "break even": _break_even(findings, decisions),
+        "break even": _break_even(findings),
         "owners": owners_table(findings.answer),
         "gpus": _gpus(findings),
         "checks": table("Checks", ("Check", "Holds", "What speaks against it"), checks),
@@ -702,7 +690,7 @@ def _gpus(findings: Findings) -> Table:
 # A message
 
 
-def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[Lever]) -> Brief:
+def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     answer, plan = findings.answer, findings.answer.plan
     months = answer.money["spend_usd"].sum(axis=0)
     asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
@@ -711,7 +699,7 @@ def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[L
     now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
-        for decision in _to_sign_now(plan, decisions)[:2]
+        for decision in _by_money(findings.now)[:2]
     ]
     cheaper = [
         words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers

@@ -36,7 +36,6 @@ class Placed:
     instance_month_usd: float
     wait_z: float
     output_tokens: float
-    is_together: bool = False  # where it would not be alone: on what others fill a part of, or what is there anyway
     moved: bool = False
     saves_usd: float = 0.0  # until the plan's end or the next move, of a move; NaN where the plan cannot do without it
 

@@ -26,7 +26,6 @@ from sheetgen.plan.schema import (
     OF_LIKE,
     REGIONS,
     Budget,
-    Committed,
     EngineOf,
     Head,
     Policy,
@@ -163,7 +162,9 @@ class _Reading:
             for name, many in (written.items() if isinstance(written, dict) else ())
             if isinstance(many, list)
         }
-        return checked(lists, Supply, ("supply",))[0]
+        entry, problems = checked(lists, Supply, ("supply",))
+        self.problems += problems if entry else ()
+        return entry
 
     def _part(self, place: Loc, data: Any, schema: type[E]) -> Any:
         entry, problems = checked(data, schema, place)
@@ -241,29 +242,19 @@ class _Reading:
         return row.machine(n_gpus) if n_gpus else row
 
     def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
-        """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
+        """GPUs of the owned pools, and instances of commitments and quotas, of which there must be prices."""
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
-        for name in ("owned", "committed"):
-            ids = [part.id for part in getattr(supply, name, ())]
-            self.problems += (
-                (("supply", name, i, "id"), f"{shown(part_id)} stands twice. Give each its own id.")
-                for i, part_id in enumerate(ids)
-                if part_id in ids[:i]
-            )
         for i, pool in enumerate(supply.owned if supply else ()):
             gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
             if gpu is not None:
                 gpus[pool.id] = gpu
         for i, part in enumerate(supply.committed if supply else ()):
-            place: Loc = ("supply", "committed", i)
-            instance = types[part.type] = self._found((*place, "type"), self._instance, part.type, region)
+            place: Loc = ("supply", "committed", i, "type")
+            instance = types[part.type] = self._found(place, self._instance, part.type, region)
             is_priced = instance is not None and (instance.price(part.purchase) or instance.price(ON_DEMAND))
             if instance is not None and part.usd_per_hour is None and not is_priced:
-                text = (
-                    f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}. Give usd_per_hour."
-                )
-                self.problems.append(((*place, "type"), text))
-            self.problems += _term_faults(part, place)
+                without = f"{instance.id} has no price for {part.purchase} or on demand {_where(region)}"
+                self.problems.append((place, f"{without}. Give usd_per_hour."))
         for i, order in enumerate(supply.ordered if supply else ()):
             types[order.type] = self._found(("supply", "ordered", i, "type"), self._instance, order.type, region)
         for i, quota in enumerate(supply.quota if supply else ()):
@@ -361,17 +352,6 @@ def _too_much(plan: Plan) -> Iterator[Problem]:
             unit = "requests at once" if service.demand.is_at_once else "requests a second"
             text = f"comes to {number_text(most[q])} {unit} in {plan.quarters[q]}"
             yield ("services", s, "demand"), f"{text}; {number_text(MOST_DEMAND)} are the most."
-
-
-def _term_faults(committed: Committed, place: Loc) -> Iterator[Problem]:
-    if committed.until is not None and committed.days is not None:
-        yield (*place, "days"), "until and days are both given. Keep one."
-    elif committed.until is None and committed.days is None:
-        yield place, f"{committed.id} has no end. Give until, or from and days."
-    if committed.days is not None and committed.starts is None:
-        yield (*place, "days"), "days count from a first day, which is missing. Give from."
-    if committed.until is not None and committed.starts is not None and committed.until < committed.starts:
-        yield (*place, "until"), f"until {committed.until} is before from {committed.starts}."
 
 
 def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:

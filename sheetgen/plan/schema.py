@@ -501,6 +501,16 @@ class Committed(Entry):
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
     usd_per_hour: Positive | None = None
 
+    def problems(self) -> Iterator[Problem]:
+        if self.until is not None and self.days is not None:
+            yield ("days",), "until and days are both given. Keep one"
+        elif self.until is None and self.days is None:
+            yield (), f"{self.id} has no end. Give until, or from and days"
+        if self.days is not None and self.starts is None:
+            yield ("days",), "days count from a first day, which is missing. Give from"
+        if self.until is not None and self.starts is not None and self.until < self.starts:
+            yield ("until",), f"until {self.until} is before from {self.starts}"
+
 
 class Ordered(Entry):
     """Instances of a class without a term that were ordered by an earlier plan: they need no approval any more, and can
@@ -526,6 +536,9 @@ class Supply(Entry):
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
     lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)
+
+    def problems(self) -> Iterator[Problem]:
+        yield from (*self.twice("owned", "id"), *self.twice("committed", "id"))
 
 
 class Prices(Entry):

@@ -23,6 +23,7 @@ from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 STEPS = 20  # of a service's demand
 AT_ONCE = 500  # plans that are worked out together
+ANYWAY = ("committed_usd", "owned_usd")
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,15 @@ def in_order_of_priority(plan: Plan) -> list[int]:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that does not hold in a quarter: its budget, or the quotas of some types, with the most of each."""
+    """A limit that does not hold in a quarter: its budget, in dollars, or the quota of a type, in machines."""
 
     kind: str
     quarter: int
-    most: Mapping[int | None, float]  # dollars under none, machines by type
+    most: float
+    place: int | None = None  # of the type
+
+    def is_of(self, instance: int, quarter: int) -> bool:
+        return quarter == self.quarter and self.place in (None, instance)
 
 
 def served(answer: Answer, lost: Sequence[Unserved]) -> list[Served]:
@@ -58,17 +63,11 @@ def served(answer: Answer, lost: Sequence[Unserved]) -> list[Served]:
     lost: what is not served until orders are there, and quotas are raised."""
     every = (*_within(answer, [*_limits(answer)]), *_of_a_date(answer, lost))
     kinds = [BUDGET, QUOTA, MACHINES]
-    place = {s: i for i, s in enumerate(in_order_of_priority(answer.plan))}
-    return sorted(
-        every,
-        key=lambda row: (
-            row.quarter,
-            kinds.index(row.limit),
-            row.until or datetime.date.min,
-            row.instance or "",
-            place[row.service],
-        ),
-    )
+
+    def limit(row: Served) -> tuple[int, int, datetime.date, str]:
+        return row.quarter, kinds.index(row.limit), row.until or datetime.date.min, row.instance or ""
+
+    return sorted(every, key=limit)  # of each as they come: by priority
 
 
 def _of_a_date(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Served]:
@@ -76,8 +75,10 @@ def _of_a_date(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Served]:
     days = {(gap.quarter, gap.instance, gap.last) for gap in lost}
     shares = {(gap.service, gap.quarter, gap.last): gap.share for gap in lost}
     for q, instance, last in days:
-        for s in answer.on(instance, q):
-            yield Served(s, q, MACHINES, instance, last, 1 - shares.get((s, q, last), 0.0), None)
+        there = answer.on(instance, q)
+        for s in in_order_of_priority(answer.plan):
+            if s in there:
+                yield Served(s, q, MACHINES, instance, last, 1 - shares.get((s, q, last), 0.0), None)
 
 
 def _limits(answer: Answer) -> Iterator[Limit]:
@@ -87,36 +88,29 @@ def _limits(answer: Answer) -> Iterator[Limit]:
     quotas = {t: quota.limit for t, machine in enumerate(answer.types) if (quota := quota_of(plan, machine.instance))}
     for q, quarter in enumerate(plan.quarters):
         if left[q] < 0:
-            yield Limit(BUDGET, q, {None: plan.budget[quarter]})
-        over: dict[int | None, float] = {t: float(limit) for t, limit in quotas.items() if rented[t, q] > limit}
-        if over:
-            yield Limit(QUOTA, q, over)
+            yield Limit(BUDGET, q, plan.budget[quarter])
+        yield from (Limit(QUOTA, q, float(most), t) for t, most in quotas.items() if rented[t, q] > most)
 
 
 def _within(answer: Answer, limits: Sequence[Limit]) -> Iterator[Served]:
     """Of each limit the services that it is about, one after the other, each with as much as the limit leaves it."""
-    if not limits:
-        return
+    every, placed = range(len(limits)), answer.hardware.placed
     subjects = {
-        (i, s): None if limit.kind == BUDGET else answer.place[place.instance]
-        for i, limit in enumerate(limits)
-        for (s, q), place in answer.hardware.placed.items()
-        if q == limit.quarter and (limit.kind == BUDGET or answer.place[place.instance] in limit.most)
+        (i, s) for i in every for (s, q), there in placed.items() if limits[i].is_of(answer.place[there.instance], q)
     }
     # What a limit is not about is served; of what it is about, nothing at first.
     services = range(len(answer.plan.services))
-    live = numpy.array([[float((i, s) not in subjects) for i in range(len(limits))] for s in services])
-    nothing = _worked_out(answer, limits, live, [*range(len(limits))])
+    live = numpy.array([[float((i, s) not in subjects) for i in every] for s in services])
+    nothing = _worked_out(answer, limits, live, every)
     # What is paid anyway serves, though that alone may be beyond the limit.
-    most = {(i, t): max(usd, nothing[i].used(t)) for i, limit in enumerate(limits) for t, usd in limit.most.items()}
-    whole, spent = set(most), {i: of_nothing.usd for i, of_nothing in enumerate(nothing)}
+    most = [max(limit.most, used.of_limit) for limit, used in zip(limits, nothing, strict=True)]
+    whole, spent = {*every}, [of_nothing.usd for of_nothing in nothing]
     for s in in_order_of_priority(answer.plan):
-        mine = [i for i in range(len(limits)) if (i, s) in subjects]
+        mine = [i for i in every if (i, s) in subjects]
         tried = dict[tuple[int, int], _Used]()
 
-        def fits(i: int, step: int, s: int = s, tried: Mapping[tuple[int, int], _Used] = tried) -> bool:
-            subject = subjects[i, s]
-            return tried[i, step].used(subject) <= most[i, subject]
+        def fits(i: int, step: int, tried: Mapping[tuple[int, int], _Used] = tried) -> bool:
+            return tried[i, step].of_limit <= most[i]
 
         for steps in ((1, STEPS), range(2, STEPS)):
             cases = [(i, step) for i in mine if 1 in steps or (fits(i, 1) and not fits(i, STEPS)) for step in steps]
@@ -126,26 +120,22 @@ def _within(answer: Answer, limits: Sequence[Limit]) -> Iterator[Served]:
             tried |= zip(cases, _worked_out(answer, limits, shares, which), strict=True)
         for i in mine:
             n = STEPS if fits(i, STEPS) else next(step for step in range(1, STEPS + 1) if not fits(i, step)) - 1
-            live[s, i], key, more = n / STEPS, (i, subjects[i, s]), None
+            live[s, i], more = n / STEPS, None
             spent[i] = tried[i, n].usd if n else spent[i]
-            if n < STEPS and key in whole:
+            if n < STEPS and i in whole:
                 more = tried[i, n + 1].usd - spent[i]
-                whole.remove(key)
-            subject = subjects[i, s]
-            instance = None if subject is None else answer.types[subject].instance
+                whole.remove(i)
+            place = limits[i].place
+            instance = None if place is None else answer.types[place].instance
             yield Served(s, limits[i].quarter, limits[i].kind, instance, None, n / STEPS, more)
 
 
 @dataclass(frozen=True)
 class _Used:
-    """A plan's use of a limit's quarter."""
+    """A plan's use of a limit, and what the limit's quarter costs without contingency."""
 
-    usd: float  # without contingency
-    asked_usd: float
-    rented: Array  # by type
-
-    def used(self, subject: int | None) -> float:
-        return self.asked_usd if subject is None else float(self.rented[subject])
+    usd: float
+    of_limit: float  # dollars with contingency, or machines
 
 
 def _worked_out(answer: Answer, limits: Sequence[Limit], live: Array, which: Sequence[int]) -> list[_Used]:
@@ -155,17 +145,14 @@ def _worked_out(answer: Answer, limits: Sequence[Limit], live: Array, which: Seq
     ways = [plan, *([replace(plan, base=())] if plan.base else [])]
     at_once = max(1, AT_ONCE // plan.week.over_peak.shape[-1])
     used = list[_Used]()
-    for i in range(0, len(which), at_once):
-        part, cases = live[:, i : i + at_once], [limits[j].quarter for j in which[i : i + at_once]]
-        columns = [_columns(answer, way, part) for way in ways]
+    for first in range(0, len(which), at_once):
+        columns = [_columns(answer, way, live[:, first : first + at_once]) for way in ways]
         usd, rented = (numpy.minimum.reduce(of_ways) for of_ways in zip(*columns, strict=True))
-        for case, q in enumerate(cases):
-            spend, (committed, owned) = (
-                usd[q, case],
-                (answer.money[name][q, 0] for name in ("committed_usd", "owned_usd")),
-            )
-            reserve = reserve_usd(spend, float(committed), float(owned), plan.prices.contingency_fraction)
-            used.append(_Used(float(spend), float(spend + reserve), rented[:, q, case]))
+        for case, i in enumerate(which[first : first + at_once]):
+            q, place = limits[i].quarter, limits[i].place
+            spend, already = float(usd[q, case]), (float(answer.money[name][q, 0]) for name in ANYWAY)
+            asked = spend + reserve_usd(spend, *already, plan.prices.contingency_fraction)
+            used.append(_Used(spend, asked if place is None else float(rented[place, q, case])))
     return used
 
 

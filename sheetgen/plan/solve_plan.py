@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy
 
@@ -75,7 +76,7 @@ class _Whole:
     """A whole plan as it is judged."""
 
     answer: Answer
-    lost: tuple[float, ...]  # days of services that have no machine, by their priority
+    lost: tuple[float, ...]  # days of services that have no machine, of those up to each priority
     usd: float  # to the end of its terms, and its moves; the mean of p50 and of the quantile that is bought
 
     @classmethod
@@ -90,18 +91,17 @@ class _Whole:
         spend = float(answer.money["spend_usd"][:, [CASE["p50"], case]].sum()) / 2
         return cls(
             answer,
-            tuple(round(lost[priority], 6) for priority in sorted({*plan.priorities})),
+            tuple(round(days, 6) for days in accumulate(lost[priority] for priority in sorted({*plan.priorities}))),
             spend + moves_usd(answer, plan),
         )
 
     def is_better(self, other: _Whole) -> bool:
-        """True where it serves no less by priority and is cheaper, or serves more for no more than a near tie."""
+        """True where it is cheaper, or serves more for no more than a near tie; it serves no less: of the services up
+        to each priority no more is lost."""
+        if any(mine > theirs for mine, theirs in zip(self.lost, other.lost, strict=True)):
+            return False
         near_usd = other.usd * (1 + self.answer.plan.policy.near_tie_fraction)
-        return (
-            self.usd < other.usd - A_CENT
-            if self.lost == other.lost
-            else self.lost < other.lost and self.usd <= near_usd
-        )
+        return self.usd < other.usd - A_CENT or (self.lost != other.lost and self.usd <= near_usd)
 
 
 class _Search:

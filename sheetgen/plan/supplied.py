@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy
 
+from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
@@ -27,6 +28,20 @@ class Supplied:
         """True where there is some of it in a quarter."""
         counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
         return any(count is not None and count[quarter] > 0 for count in counts)
+
+    def owned_instances(
+        self, types: Sequence[tuple[str, int]], kept: Sequence[Array], gives_rest: bool
+    ) -> Iterator[Array]:
+        """By type the owned machines that serve it, with quarters as the last side. Types take in turn of the GPUs of
+        their kind what they keep; the last of a kind has the rest, where it is given. types: the kind and the GPUs of
+        each."""
+        free, last = dict(self.gpus), {gpu: t for t, (gpu, _) in enumerate(types)}
+        for t, (gpu, gpu_count) in enumerate(types):
+            left = free.get(gpu, 0.0)
+            able, is_last = numpy.minimum(left, self.usable_gpus(gpu, gpu_count)), gives_rest and last[gpu] == t
+            owned = numpy.asarray(needs.owned_instances(able, gpu_count, kept[t], float(is_last)))
+            free[gpu] = left - owned * gpu_count
+            yield owned
 
     def usable_gpus(self, gpu: str, gpu_count: int) -> Array | float:
         """By quarter the owned GPUs whose machines can serve as machines of so many."""

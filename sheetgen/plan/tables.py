@@ -309,19 +309,9 @@ def work_out(grid: Grid, *tables: str) -> None:
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
     """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
     machine."""
-    shape = len(plan.services), len(plan.quarters)
-    columns = {
-        name: numpy.full(shape, value)
-        for name, value in (
-            ("paced_requests", 1.0),
-            ("replicas_per_instance", 0.0),
-            ("full_turn_seconds", 0.0),
-            ("replica_prefill_seconds", 0.0),
-            ("type", 0.0),
-            ("wait_z", 0.0),
-            ("is_alone", 1.0),
-        )
-    }
+    ones, zeros = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "wait_z")
+    values = dict.fromkeys(ones, 1.0) | dict.fromkeys(zeros, 0.0)
+    columns = {name: numpy.full((len(plan.services), len(plan.quarters)), value) for name, value in values.items()}
     place = {there.instance: i for i, there in enumerate(types)}
     sharing = Counter((q, there.instance) for (_, q), there in hardware.placed.items())
     for slot, there in hardware.placed.items():
@@ -422,7 +412,10 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     up, weights = _by_hour(grid, plan, types)
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
-    _owned(grid, plan, types)
+    kept_by_case = [counts.T for counts in grid.spread("kept_instances", axes)]  # quarters last
+    kinds = [(machine.gpu, machine.gpu_count) for machine in types]
+    of_types = [counts.T for counts in supplied(plan).owned_instances(kinds, kept_by_case, gives_rest=True)]
+    grid.put(axes, {"owned_instances": numpy.array(of_types).reshape(pooled.shape)})
     grid.evaluate((short,), axes)
     shorts, factors = (grid.spread(name, axes) for name in ("short_instances", "price_factor"))
     owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
@@ -551,19 +544,3 @@ def share(grid: Grid, case: int) -> None:
     shared.put(axes[:-1], planned)
     work_out(shared, "shares")
     grid.put(axes, {name: shared.spread(name, axes) for name in TABLES["shares"].named()})
-
-
-def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """Types take in turn of the owned GPUs of their kind; the last of a kind has the rest."""
-    axes: Axes = ("type", "quarter", "case")
-    kept, free = grid.spread("kept_instances", axes), dict[str, Any]()
-    out = numpy.zeros(kept.shape)
-    supply = supplied(plan)
-    last = {machine.gpu: t for t, machine in enumerate(types)}
-    for t, machine in enumerate(types):
-        left = free.get(machine.gpu, supply.gpus.get(machine.gpu, numpy.zeros(kept.shape[1]))[:, None])
-        usable = supply.usable_gpus(machine.gpu, machine.gpu_count) + numpy.zeros(kept.shape[1])
-        able = numpy.minimum(left, usable[:, None])
-        out[t] = needs.owned_instances(able, machine.gpu_count, kept[t], float(last[machine.gpu] == t))
-        free[machine.gpu] = left - out[t] * machine.gpu_count
-    grid.put(axes, {"owned_instances": out})

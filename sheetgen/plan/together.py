@@ -166,13 +166,11 @@ class _Search:
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(self.months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
-        self.owned = supply.gpus
-        # The types of which some GPUs are owned: place, kind, GPUs of a machine, GPUs that can serve as such.
-        candidates = [(i, place.candidate.gpu.id, place.candidate.gpu_count) for i, place in enumerate(types.values())]
-        self.gpus = [(i, gpu, n, supply.usable_gpus(gpu, n)) for i, gpu, n in candidates if gpu in supply.gpus]
-        self.lost = numpy.array([supply.lost_instances(gpu, n) + none for _, gpu, n in candidates])
-        has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
-        self.is_there = (self.committed > 0).any(axis=1) | has_gpus
+        self.supply = supply
+        self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
+        self.lost = numpy.array([supply.lost_instances(gpu, n) + none for gpu, n in self.kinds])
+        self.is_owned = numpy.array([gpu in supply.gpus for gpu, _ in self.kinds])  # some of its GPUs
+        self.is_there = (self.committed > 0).any(axis=1) | self.is_owned
         self.home = {s: self._filled(mine) for s, mine in home.items()}
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
@@ -310,19 +308,17 @@ class _Search:
         at the quantile."""
         quarters = numpy.arange(len(self.months))
         used = numpy.asarray((machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2)))
-        place = numpy.cumsum(used) - 1
         # Sums of parts that are taken off again leave a trace that is no machine.
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
         largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
         needed = needs.needed_instances(*filled, *largest, self.lost[used])
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
-        owned, free = numpy.zeros(kept.shape), dict(self.owned)
-        for i, gpu, count, usable in self.gpus:
-            if used[i]:
-                able = numpy.minimum(free[gpu], usable)
-                owned[..., place[i], :] = needs.owned_instances(able, count, kept[..., place[i], :], 0)
-                free[gpu] = free[gpu] - owned[..., place[i], :] * count
+        owned, mine = numpy.zeros(kept.shape), numpy.flatnonzero(self.is_owned[used])
+        kinds = [self.kinds[i] for i in numpy.flatnonzero(self.is_owned & used)]
+        of_types = self.supply.owned_instances(kinds, [kept[..., t, :] for t in mine], gives_rest=False)
+        for t, counts in zip(mine, of_types, strict=True):
+            owned[..., t, :] = counts
         committed = self.committed[used]
         short = needs.short_instances(needed, owned, committed)
         missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)

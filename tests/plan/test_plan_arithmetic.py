@@ -271,7 +271,7 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
     found = solved_plan(times({"services": services, "supply": {"allowed": allowed}}, 1))
     where = [found.hardware.placed[s, 0] for s in range(3)]
     assert [one.instance for one in where] == ["aws/p5en.48xlarge"] * 3
-    assert [one.is_together for one in where] == [True, False, True]
+    assert [found.hardware.alone[s, 0] != one.instance for s, one in enumerate(where)] == [True, False, True]
     assert list(found.supply["needed_instances"][:, 0, 1]) == [1]
     row = services_table(found, ()).rows[0]
     assert " on g6e.12xlarge" in str(row[4])
@@ -551,12 +551,7 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
             answer.services["planned_replicas"][s, q, answer.case],
         )
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
-        # By itself it has the rest of its last machine, too.
-        chance, is_whole = (
-            answer.hardware.speed[s, q, answer.case].chance,
-            found["n_replicas"] % one.replicas_per_instance == 0,
-        )
-        assert found["chance"] == pytest.approx(chance) if is_whole else found["chance"] > chance
+        assert found["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
         record, service = example_record(), answer.plan.services[s].id
         anywhere = recommend(
             **{

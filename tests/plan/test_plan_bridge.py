@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from amounts import IN_LONG, amount
 from click.testing import CliRunner
+from plan_books import spend_usd
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
@@ -33,7 +34,6 @@ from sheetgen.plan.bridge import (
     listed_prices,
     mixed,
     shapley,
-    spend_usd,
 )
 from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware_by_quarter import Loads

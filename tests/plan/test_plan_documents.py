@@ -21,7 +21,7 @@ from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from docx.oxml.ns import qn
 from pages import TEMPLATES, read
-from plan_books import decided
+from plan_books import decided, spend_usd
 from test_pdf_hostile import EVIL
 from verapdf import FEWEST_CHECKS, validate
 
@@ -30,7 +30,7 @@ from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
-from sheetgen.plan.bridge import Last, spend_usd
+from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
 from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page

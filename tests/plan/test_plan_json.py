@@ -13,13 +13,14 @@ from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
+from plan_books import spend_usd
 from pydantic import BaseModel
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.bridge import Last, PlanRecord, spend_usd
+from sheetgen.plan.bridge import Last, PlanRecord
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page

@@ -121,7 +121,7 @@ supply:
     )
     found = problems(text, tmp_path, catalog)
     assert [line.split(": ")[0] for line in found] == ["3", "3", "4", "7", "8", "9"]
-    assert "o stands twice" in found[-1]
+    assert "id o is given twice" in found[-1]
 
 
 @pytest.mark.parametrize(
