@@ -112,7 +112,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(lost),
         last,
-        None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
+        None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
         levers,
         closing(answer, levers, lost),
