@@ -257,7 +257,8 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         counts = cell(then, WHOLE), cell(decision.n_instances, WHOLE)
         machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
         do = f"{decision.what}{' to' if decision.what == 'raise quota' else ''}"
-        yield words(f"Decide the {levers} first: with {them} {do} {{}} x {machine}, not {{}}{others}.", *counts)
+        other = f"{do} {{}} x {machine}, not {{}}" if then else f"do not {do} {{}} x {machine}"
+        yield words(f"Decide the {levers} first: with {them} {other}{others}.", *(counts if then else counts[1:]))
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if least is not None:
@@ -779,6 +780,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(findings.together_p90_usd))),
         ("Before signing", " ".join(_warnings(findings))),
     ]
+    classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
         f"{plan.quarters[0]} to {plan.quarters[-1]}",
@@ -789,7 +791,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if is_stated else "no budget stated",
         tuple((label, text) for label, text in points if text),
-        f"{plan.policy.purchase} prices{f', the oldest of {days[0]}' if days else ''}",
+        f"{classes} prices{f', the oldest of {days[0]}' if days else ''}",
     )
 
 
