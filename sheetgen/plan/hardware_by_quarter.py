@@ -167,19 +167,19 @@ class Sized:
     case: int  # the quantile that is bought
 
     def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[Hardware]:
-        """The places of every service: beginning with those that are cheapest for its peak by itself, where services
-        have hours of their own also with those for these, and of a mix with those at the price of a term. plan: with
-        the base beside which they are; left_out: types of machine on which nothing is put."""
+        """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
+        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
+        types of machine on which nothing is put."""
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
         of_term = _of_term(plan, loads)
-        for way in _ways(plan, of_term):
+        for by in _ways(plan, of_term):
             offers = dict[At, int]()
             for s in range(len(plan.services)):
                 mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
-                offers |= _alone(plan, mine, way, of_term)
-            moves = _together(plan, loads, offers, way != PEAK and plan.rents_by_hour, of_term)
+                offers |= _alone(plan, mine, by, of_term)
+            moves = _together(plan, loads, offers, by != PEAK and plan.rents_by_hour, of_term)
             _pack(loads, self.keys, offers)
             where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
@@ -243,7 +243,8 @@ PEAK, HOURS, TERM = "peak", "hours", "term"  # by which a service's machines by 
 
 def _ways(plan: Plan, of_term: Mapping[str, float]) -> Iterator[str]:
     """By what places are looked for."""
-    yield PEAK
+    if not plan.rents_by_hour or plan.policy.purchase in QUARTERS_OF_TERM:
+        yield PEAK
     if plan.rents_by_hour:
         yield HOURS
     if any(share < 1 for share in of_term.values()):
@@ -263,7 +264,7 @@ def _of_term(plan: Plan, loads: Mapping[At, _Load]) -> Mapping[str, float]:
     return of_term
 
 
-def _alone(plan: Plan, loads: Mapping[At, _Load], way: str, of_term: Mapping[str, float]) -> dict[At, int]:
+def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str, float]) -> dict[At, int]:
     """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
     all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
     picked = {load.offers.instance(load.pick) for load in loads.values() if load.pick is not None}
@@ -271,14 +272,14 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], way: str, of_term: Mapping[str
     months = plan.months
     for slot in sorted(loads):
         load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
-        names = load.everywhere.keys() if way != PEAK else picked & load.everywhere.keys()
+        names = load.everywhere.keys() if by != PEAK else picked & load.everywhere.keys()
         for name in sorted(names):
             is_pick = load.pick is not None and load.offers.instance(load.pick) == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
             enters = moving_usd(plan, load.placed(offer), months[slot[1]])
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
-            month = _by_hour_usd(plan, slot, load.placed(offer)) if way == HOURS else load.usd(offer)
-            month *= of_term.get(name, 1) if way == TERM else 1
+            month = _by_hour_usd(plan, slot, load.placed(offer)) if by == HOURS else load.usd(offer)
+            month *= of_term.get(name, 1) if by == TERM else 1
             near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
             ways[name] = usd + month * near * months[slot[1]], (*way, offer)
         best = ways

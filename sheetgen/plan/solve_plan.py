@@ -1,9 +1,8 @@
 """Work a plan out: demand, hardware, machines, supply, what is late, and money.
 
-The hardware is that of the cheapest whole plan that is found. Services are placed first as if nothing were bought for a
-term; what that buys for one is then there anyway, and services are placed again, as long as the plan is cheaper for it.
-Of few services the same is done without each type of machine that is bought, the one with the fewest services first:
-more types to choose from may hide a cheaper plan on fewer of them.
+The hardware is that of the cheapest whole plan that is found. Of few services plans are tried without each type of
+machine that is bought, too, the one with the fewest services first: more types to choose from may hide a cheaper plan
+on fewer of them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-ROUNDS = 4  # of terms, and the places that follow from them
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
@@ -134,30 +132,13 @@ class _Search:
                 return best
 
     def _without(self, left_out: LeftOut) -> _Whole:
-        """The best whole plan without some types of machine: services placed again beside what is bought for a term,
-        until that makes it no better."""
-        best = self._best(self._bought(self.plan, left_out))
-        for _ in range(ROUNDS):
-            if not best.answer.plan.base:
-                break
-            other = self._best(self._bought(replace(self.plan, base=best.answer.plan.base), left_out))
-            if not other.is_better(best):
-                break
-            best = other
-        return best
-
-    def _bought(self, plan: Plan, left_out: LeftOut) -> Iterator[_Whole]:
-        """Whole plans, by the ways in which places are found. plan: with the base beside which they are."""
-        for hardware in self.loads.places(plan, left_out):
-            yield _Whole.of_answer(_bought(self.plan, self.grid, hardware))
-
-    @staticmethod
-    def _best(every: Iterable[_Whole]) -> _Whole:
-        first, *others = every
+        """The best whole plan without some types of machine, of the ways in which places are found."""
+        places = self.loads.places(self.plan, left_out)
+        best, *others = (_Whole.of_answer(_bought(self.plan, self.grid, hardware)) for hardware in places)
         for other in others:
-            if other.is_better(first):
-                first = other
-        return first
+            if other.is_better(best):
+                best = other
+        return best
 
 
 def _in_use(answer: Answer) -> list[str]:

@@ -70,15 +70,6 @@ def together(
     return there, search.moves(best)
 
 
-def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Array, Array]:
-    """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
-    hours; not by hour, the peak in all."""
-    n_quarters = len(plan.quarters)
-    if by_hour:
-        return plan.week.in_blocks
-    return numpy.ones((len(plan.services), n_quarters, 1)), numpy.ones((n_quarters, 1))
-
-
 def _alternatives(
     supply: Supplied, mine: Iterable[At], places: Mapping[At, Mapping[str, Placed]]
 ) -> Iterator[dict[At, Placed]]:
@@ -158,13 +149,16 @@ class _Search:
         of_term: Mapping[str, float],
     ) -> None:
         self.plan, self.months = plan, numpy.array(plan.months)
-        self.over_peak, hours = loads_by_hour(plan, by_hour)
+        mean_loads, hours = plan.week.in_blocks
+        self.over_peak = mean_loads if by_hour else plan.week.peaks_in_blocks
         self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
         types = {name: place for of_slot in places.values() for name, place in of_slot.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([place.instance_month_usd for place in types.values()])
         self.of_term = numpy.array([of_term.get(name, 1.0) for name in types])
         self.bought_as = numpy.array([plan.class_of(name) for name in types])
+        # By type, whether there are in all hours so many as in the one that needs most.
+        self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(self.months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
@@ -315,6 +309,9 @@ class _Search:
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
         largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
         needed = needs.needed_instances(*filled, *largest, self.lost[used])
+        pairs = needed.reshape(*needed.shape[:-3], 2, -1, *needed.shape[-2:])
+        held = numpy.where(self.is_held[used][:, None], pairs.max(axis=-3, keepdims=True), pairs)
+        needed = held.reshape(needed.shape)
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, mine = numpy.zeros(kept.shape), numpy.flatnonzero(self.is_owned[used])
