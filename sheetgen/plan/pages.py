@@ -40,7 +40,7 @@ from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, c
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
-LINES_ON_FIRST_PAGE = 28  # of warnings, money and decisions
+LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and characters of a whole line
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 MOST_CUT = 3  # limits of which it is said who waits
@@ -120,7 +120,8 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
     warnings = tuple(_warnings(findings))
-    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - len([*spans(plan), *warnings]))
+    n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warnings)
+    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
         plan.head.name,

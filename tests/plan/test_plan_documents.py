@@ -32,7 +32,7 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
-from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -186,6 +186,17 @@ def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
     drawn = str(machines_chart(machines(example().answer), 500, PLOT, FONT, "Inter"))
     rules = [float(y) for y in re.findall(r'<line x1="[\d.]+" y1="([\d.]+)" x2="500', drawn)]
     assert max(rules) - min(rules) >= 30 * MM
+
+
+def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
+    """The chart and the signature stay on the first page."""
+    found = example()
+    more = tuple(Check(f"check {i}", ["x"], f"check {i} fails: {'a word of it ' * 12}") for i in range(6))
+    warned = plan_page(replace(found, checks=(*found.checks, *more)))
+    before, after = (drawn.first[0].table for drawn in (page(), warned))
+    assert before and after and len(after.rows) < len(before.rows)
+    first, *_ = read(write_plan_pdf(warned, Options(TEMPLATES)))
+    assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
 
 
 @pytest.mark.long
