@@ -338,6 +338,7 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
     allowed = {"instances": ["aws/g6e.xlarge", "aws/p5.48xlarge"]}
     found = solved(services, supply={"allowed": allowed})
     (move,) = [one for one in found["decisions"] if one["what"] == "move"]
+    assert move["usd"] is None  # what it saves is in the orders' money, of which it is no part
     share = next(one["n_instances"] for one in found["services"] if one["id"] == "chat" and one["quarter"] == "2027-Q2")
     assert 0 < share < 1 and move["n_instances"] == 1
     pool = {"id": "o", "gpu": "h100", "count": 12, "until": "2027-03-31"}
@@ -582,3 +583,24 @@ def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None
     )
     assert (way["usd"], way["p50_usd"]) == (pytest.approx(20 * ON_DEMAND), pytest.approx(12 * ON_DEMAND))
     assert order["break_even"]["fewer_below"] == pytest.approx(580 / 700, abs=0.01)
+
+
+def test_the_price_of_a_term_is_stated_by_its_class() -> None:
+    """Three machines for a year at 5 an hour, beside the price on demand as listed."""
+    prices = {"usd_per_hour": {f"{NC40} (reserved-1yr)": 5}}
+    found = solved([SERVICE], 4, policy={"buy": "mix"}, prices=prices)
+    (order,) = found["decisions"]
+    assert order["binds_usd"] == pytest.approx(3 * 4 * 5 * 730 * 3)
+    assert order["or"]["usd"] == pytest.approx(3 * 4 * ON_DEMAND)
+
+
+def test_machines_are_given_back_without_approval() -> None:
+    """Seven run and three do: the plan is answered on its day, not 30 days of approval later."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2027-02-01"},
+        "services": [SERVICE],
+        "supply": {"allowed": {"instances": [NC40]}, "ordered": [{"type": NC40, "count": 7}]},
+        "policy": {"approval_days": 30},
+    }
+    page = plan_page(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    assert page.sign_by == "2027-02-01"
