@@ -149,8 +149,8 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     for instance, usd in listed.items():
         place = ("prices", "usd_per_hour", instance)
         terms = dict.fromkeys(base.purchase for base in plan.base if base.instance == instance)
-        stated = [f"prices.usd_per_hour: {in_class(instance, way, policy.purchase)}" for way in terms]
-        about = f"Not of its term, which stands in plan.yaml: {', '.join(stated)}." if stated else ""
+        written = [f"prices.usd_per_hour: {in_class(instance, way, policy.purchase)}" for way in terms]
+        about = f"Not of its term, which stands in plan.yaml: {', '.join(written)}." if written else ""
         yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", about, True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:
