@@ -357,10 +357,13 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
         if gap.other is None:
             yield words("{} (nothing else that it allows is there in time)", waits)
         else:
-            machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
+            count = f"{gap.other.n_instances} x" if gap.other.n_instances else "on what is offered to others of"
+            machines = f"{count} {short_name(gap.other.instance)}, {gap.other.purchase}"
             yield words(f"{{}} (or {machines}, until then: {{}} more)", waits, usd(gap.other.usd))
     if n := len(decision.shed[NAMED:]):
         yield f"and {n} more"
+    if sum(gap.other is not None for gap in decision.shed) > 1:
+        yield "what is offered until then adds up"
     if decision.shed:
         yield "each day of waiting is a day more"
 
