@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import random
-import unittest.mock
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,10 +43,7 @@ def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
     placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
-    with unittest.mock.patch(
-        "sheetgen.plan.solve_plan.placed", return_value=[hardware]
-    ):  # not what would be chosen now
-        return solved_plan(plan)
+    return solved_plan(plan, hardware=hardware)  # not on what would be chosen now
 
 
 def repriced(place: Placed, plan: Plan) -> Placed:

@@ -6,7 +6,7 @@ import datetime
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -216,8 +216,8 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
 
 def unserved(answer: Answer) -> list[Unserved]:
     """The loads that are not served until an order or its cover is there, or a quota is raised, by quarter and type.
-    Before a service waits it takes of the idle and spare machines that are owned or committed and can hold it, the
-    highest priority first."""
+    Before a service waits it takes of the idle and spare machines that are there on these days, owned, committed or
+    ordered, and can hold it, the highest priority first."""
     free, left = defaultdict[datetime.date, Any](lambda: _free(answer)), dict[Unserved, float]()
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
@@ -236,30 +236,46 @@ def unserved(answer: Answer) -> list[Unserved]:
 
 
 def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
-    """The same with other machines that are there in time, where there are some."""
-    return [replace(lack, other=_in_time(answer, lack)) for lack in lost]
+    """The same with other machines that are there in time, where there are some: each with those that it takes beside
+    what is offered to the ones before it for the same days, so that the offers add up."""
+    offered = defaultdict[tuple[datetime.date, datetime.date, str, str], float](float)
+    every = list[Unserved]()
+    for lack in lost:
+        ways = [*_in_time(answer, lack, offered)]
+        other, filled = min(ways, key=lambda way: (way[0].usd, way[0].instance), default=(None, 0.0))
+        if other is not None:
+            offered[lack.first, lack.last, other.instance, other.purchase] += filled
+        every.append(replace(lack, other=other))
+    return every
 
 
-def _in_time(answer: Answer, lack: Unserved) -> InTime | None:
-    """The cheapest machines of another type that are there on the first of the days, within today's quota, in a class
-    without a long term."""
-    plan, ways = answer.plan, list[InTime]()
+def _in_time(
+    answer: Answer, lack: Unserved, offered: Mapping[tuple[datetime.date, datetime.date, str, str], float]
+) -> Iterator[tuple[InTime, float]]:
+    """Machines of other types that are there on the first of the days, within today's quota, in a class without a long
+    term; with what it fills of them. offered: by days, type and class what others fill."""
+    plan = answer.plan
     months = ((lack.last - lack.first).days + 1) / DAYS_IN_A_MONTH
     for instance, place in answer.hardware.everywhere((lack.service, lack.quarter)).items():
-        n, quota = math.ceil(place.machines[BOUGHT] * lack.share - A_BIT), quota_of(plan, instance)
-        if instance == lack.instance or (quota is not None and n > quota.limit):
+        filled, quota = place.machines[BOUGHT] * lack.share, quota_of(plan, instance)
+        if instance == lack.instance:
             continue
         for purchase, month_usd in class_months(plan, place.candidate).items():
-            day = there_on(plan, purchase)
+            day, before = there_on(plan, purchase), offered[lack.first, lack.last, instance, purchase]
+            of_all = math.ceil(before + filled - A_BIT)
+            if quota is not None and of_all > quota.limit:
+                continue
             if day <= lack.first and QUARTERS_OF_TERM.get(purchase, 0) <= 1:
-                ways.append(InTime(instance, purchase, n, day, n * month_usd * months))
-    return min(ways, key=lambda way: (way.usd, way.instance), default=None)
+                n = of_all - math.ceil(before - A_BIT)
+                yield InTime(instance, purchase, n, day, n * month_usd * months), filled
 
 
 def _free(answer: Answer) -> Any:
-    """By type and quarter the machines that are owned or committed, less those that services fill."""
-    counts = {name: column[..., answer.case] for name, column in answer.supply_counts.items()}
-    return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
+    """By type and quarter the machines, parts of them too, that are there on its first day and that services do not
+    fill: owned, committed, or ordered in time."""
+    names = ("owned_instances", "committed_instances", "gap", "late_instances", "machines_of_all")
+    owned, committed, gap, late, filled = (answer.supply[name][..., answer.case] for name in names)
+    return numpy.maximum(0.0, owned + committed + gap - late - filled)
 
 
 def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, datetime.date, float]]:

@@ -388,16 +388,17 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
         for gap in gaps:
             way: Text = "nothing else that it allows is there in time"
             if gap.other is not None:
-                machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
+                n = f"{gap.other.n_instances} x" if gap.other.n_instances else "on what is offered to others of"
+                machines = f"{n} {short_name(gap.other.instance)}, {gap.other.purchase}"
                 way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
             waiting.append(
                 words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
             )
         yield words(f"not served from {first} to {last}, at {answer.plan.worst_case}: {{}}", joined(", ", waiting))
-    if n := len(decision.shed[NAMED:]):
-        yield f"and {n} more"
-    if len([gap for gap in decision.shed if gap.other]) > 1:
-        yield "each way for one service"
+    if more := len(decision.shed[NAMED:]):
+        yield f"and {more} more"
+    if sum(gap.other is not None for gap in decision.shed) > 1:
+        yield "what is offered until then adds up"
 
 
 def _budget(findings: Findings) -> Section:

@@ -104,6 +104,33 @@ def test_what_waits_has_the_cheapest_other_machine_that_is_there_in_time() -> No
     assert other["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
 
 
+P5 = "aws/p5.48xlarge"
+
+
+def test_what_is_offered_until_late_machines_are_there_adds_up() -> None:
+    """Two replicas of the one and three of the other are machines of one GPU each: on eight GPUs both have one."""
+    supply = LATE | {"allowed": {"instances": [NC40, P5]}}
+    offers = [lost["or"] for lost in solved(PAIR, 2, supply=supply, policy={"approval_days": 21})["unserved"]]
+    assert [(offer["instance"], offer["n_instances"]) for offer in offers] == [(P5, 1), (P5, 0)]
+    assert offers[0]["usd"] > 0 == offers[1]["usd"]
+
+
+def test_machines_that_are_ordered_in_time_serve_who_waits_for_others() -> None:
+    """Six replicas and one fill seven of eight GPUs, and a machine more is ordered for the loss of one: there the three
+    replicas run that wait for a quota of other machines, where a third machine would cost more than those."""
+    large = {"id": "large", "demand": {"at_once": 700}, "model": "8b", "allowed": {"instances": [P5]}}
+    small = large | {"id": "small", "demand": {"at_once": 20}}
+    quota = [{"type": NC40, "limit": 0, "request_lead_days": 30}]
+    supply = {"allowed": {"instances": [NC40, P5]}, "quota": quota}
+    policy = {"approval_days": 14, "redundancy": {"survive": "machine"}}
+    found = solved([SERVICE, large, small], 1, supply=supply, policy=policy)
+    assert {(one["instance"], one["needed"], one["owned"]) for one in found["supply"]} == {(NC40, 4, 0), (P5, 2, 0)}
+    (raised,) = [one for one in found["decisions"] if one["what"] == "raise quota"]
+    assert raised["late"] and found["unserved"] == []
+    without_spare = solved([SERVICE, large, small], 1, supply=supply, policy={"approval_days": 14})
+    assert [one["service"] for one in without_spare["unserved"]] == ["one"]
+
+
 def test_a_term_of_a_mix_has_the_demand_at_which_it_would_be_another() -> None:
     """Three machines for 400 requests: two hold 290, which is 72 % of them, and a fourth is needed above 435."""
     (order,) = solved([SERVICE], policy={"buy": "mix"})["decisions"]
