@@ -72,7 +72,8 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
 def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     """Where cells, by (sheet, cell), hold something else than Python says."""
     wrong = []
-    orders = [n for n in range(5, 60) if values.get(("Decisions", f"B{n}")) == "order"]
+    lines = (n for n in range(5, 60) if values.get(("Decisions", f"I{n}")) != "or")  # in place of another order
+    orders = [n for n in lines if values.get(("Decisions", f"B{n}")) == "order"]
     orders.sort(key=lambda n: (values["Decisions", f"D{n}"], values["Decisions", f"E{n}"]))
     if len(orders) != (n_orders := sum(decision.what == "order" for decision in decisions(answer, ()))):
         return [f"{len(orders)} orders in the workbook, {n_orders} in Python"]
