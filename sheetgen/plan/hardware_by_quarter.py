@@ -322,8 +322,9 @@ def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, in
         able: Any = numpy.array([loads[slot].able[alike] for slot in many]).all(axis=0)
         filled = sum(loads[slot].machines[alike] for slot in many)
         suits = sum(loads[slot].columns["suitability"][alike] for slot in many)
+        counted = {loads[slot].everywhere[instance[slot]].offer for slot in many}  # by the search
         ranked = (
-            (round(float(n), 9), int(i) != offer, -float(suitability), int(i))
+            (round(float(n), 9), int(i) not in counted, -float(suitability), int(i))
             for i, n, suitability, can in zip(alike, filled, suits, able, strict=True)
             if can
         )

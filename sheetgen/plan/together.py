@@ -115,6 +115,8 @@ class _Filled:
 
     def but(self, other: _Filled, quarters: Array | bool = True) -> _Filled:
         """These, and in the quarters of another, or some of them, those."""
+        if quarters is True and (other.types >= 0)[self.types >= 0].all():
+            return other
         there = (other.types >= 0) & quarters
         parts = ("fills", "spares_of", "types", "enters_usd")
         return replace(self, **{name: numpy.where(there, getattr(other, name), getattr(self, name)) for name in parts})
@@ -228,8 +230,9 @@ class _Search:
             is_open = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
             mine = [now[s], self.home[s], *(way for _, way in self._stays(s, now[s]))]
             mine += [now[s].but(way) for way in self.elsewhere[s] if is_open[way.types.max()]]
-            tried += ((s, way) for way in mine)
-            rests += [rest] * len(mine)
+            unlike = {way.types.tobytes(): way for way in mine}  # on the same types they are the same
+            tried += ((s, way) for way in unlike.values())
+            rests += [rest] * len(unlike)
         n = max(1, AT_ONCE // machines.size)
         usd: list[float] = []
         for i in range(0, len(tried), n):

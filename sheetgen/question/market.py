@@ -147,22 +147,22 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 
     Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
     """
-    return _selected(catalog, _RunsOn.of(engine), filters)
+    return _selected(catalog, _RunsOn.of(engine), filters, MAX_CANDIDATES)
 
 
 @lru_cache(16)  # the services of a plan ask for the same machines
-def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters) -> Selected:
+def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters, most: int) -> Selected:
     asked = _Asked.of(catalog, engine, filters)
     kept, left_out = asked.select(asked.is_by_provider)
     if not kept:
         raise ScenarioError(asked.why_nothing(left_out))
-    kept = _as_many_as_a_workbook_carries(kept, left_out)
+    kept = _as_many_as_a_workbook_carries(kept, left_out, most)
     doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
     return Selected(
         tuple(kept),
         tuple(left_out.items()),
         asked.of_other_classes(kept),
-        tuple(asked.of_all_classes(kept)),
+        tuple(asked.of_all_classes(kept, most)),
         tuple((instance, why) for instance, why in doubts if why),
     )
 
@@ -315,7 +315,7 @@ class _Asked:
         not_sold = row.price(purchase) is not None or (row.sold_as and purchase not in row.sold_as)
         return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
-    def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
+    def of_all_classes(self, kept: Sequence[Candidate], most: int) -> Iterator[Candidate]:
         """`kept`, the candidates of this class, and those of the other classes, up to as many as a workbook holds."""
         in_use = self.filters.purchase
         named = {in_use: {candidate.instance for candidate in kept}}  # the candidates' names by class
@@ -323,7 +323,7 @@ class _Asked:
             if purchase != in_use:
                 other = replace(self, filters=replace(self.filters, purchase=purchase))
                 named[purchase] = {candidate.instance for candidate in other.select(self.is_by_provider)[0]}
-        here, room = {candidate.instance: candidate for candidate in kept}, MAX_CANDIDATES - len(kept)
+        here, room = {candidate.instance: candidate for candidate in kept}, most - len(kept)
         candidates = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
@@ -548,10 +548,10 @@ def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
     return chosen
 
 
-def _as_many_as_a_workbook_carries(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
-    """The first MAX_CANDIDATES by their rank in price among those with the same GPUs and links, the user's own before
+def _as_many_as_a_workbook_carries(kept: list[Candidate], left_out: Counter[str], most: int) -> list[Candidate]:
+    """The first so many by their rank in price among those with the same GPUs and links, the user's own before
     all: the cheapest machine of every kind stays, so that the choice is the one among all."""
-    if len(kept) <= MAX_CANDIDATES:
+    if len(kept) <= most:
         return kept
     of_a_kind: dict[tuple[str, int, float, int], list[Candidate]] = {}
     for candidate in sorted(kept, key=lambda candidate: candidate.usd_per_hour):
@@ -559,7 +559,7 @@ def _as_many_as_a_workbook_carries(kept: list[Candidate], left_out: Counter[str]
         of_a_kind.setdefault(kind, []).append(candidate)
     ranks = {candidate.instance: rank for same in of_a_kind.values() for rank, candidate in enumerate(same)}
     by_rank = sorted(kept, key=lambda candidate: (not candidate.brought, ranks[candidate.instance]))
-    carried = {candidate.instance for candidate in by_rank[: max(MAX_CANDIDATES, len(of_a_kind))]}
+    carried = {candidate.instance for candidate in by_rank[: max(most, len(of_a_kind))]}
     left_out["more expensive than another provider's with the same GPUs"] += len(kept) - len(carried)
     return [candidate for candidate in kept if candidate.instance in carried]
 

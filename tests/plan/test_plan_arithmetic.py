@@ -241,6 +241,26 @@ def test_double_the_demand_never_costs_less_whatever_the_machines(supply: Any) -
     assert n > amount(1, 200)
 
 
+def test_services_that_share_machines_have_the_layout_that_the_search_counted() -> None:
+    """Of two layouts that fill as much one has larger replicas, of which one more is spared: the search counted one
+    machine, and the plan bought a second one for half a year."""
+    services = [
+        {"id": "s0", "demand": {"at_once": 40}, "model": "gpt-oss-120b", "growth": 0.5},
+        {"id": "s1", "demand": {"at_once": 40}, "model": "gpt-oss-120b"},
+        {"id": "s2", "demand": {"requests": 1.0}, "model": "8b"},
+    ]
+    committed = {"id": "c", "type": "aws/g6e.48xlarge", "count": 3, "usd_per_hour": 9, "until": "2027-03-31"}
+    supply = {
+        "allowed": {"instances": ["aws/p4d.24xlarge", "aws/g6e.12xlarge", "aws/g6e.48xlarge"]},
+        "committed": [committed],
+        "owned": [{"id": "o", "gpu": "a100-40gb", "count": 8, "cost_per_quarter": 1000}],
+    }
+    policy = {"moving_cost_usd": 20000, "redundancy": {"survive": "replica"}, "release_after_quarters": 1}
+    data = {"services": services, "policy": policy, "supply": supply}
+    once, twice = (with_moves_usd(solved_plan(times(data, factor), timed=False)) for factor in (1, 2))
+    assert once <= twice * 1.05
+
+
 def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all ways: each service on each of the types, by itself. A type that serves at an even chance alone is
     an answer where it is the only one, and none beside others: here it is none."""
