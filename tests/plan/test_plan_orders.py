@@ -631,3 +631,17 @@ def test_machines_are_given_back_without_approval() -> None:
     }
     page = plan_page(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
     assert page.sign_by == "2027-02-01"
+
+
+def test_limits_that_cut_alike_are_one_line() -> None:
+    """A quota of one machine in two quarters that need three."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-06-01"},
+        "services": [SERVICE],
+        "supply": {"allowed": {"instances": [NC40]}, "quota": [{"type": NC40, "limit": 1, "request_lead_days": 21}]},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    assert [row.quarter for row in found.served] == [0, 1]
+    (section,) = [one for one in plan_page(found).reasons if "who is cut" in one.title]
+    first, *others = map(str, section.lines)
+    assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)
