@@ -452,20 +452,21 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
     if kind == "extra_forbidden":
         return unknown_field(loc[-1], allowed_fields(schema, fault["loc"][:-1]))
     if kind == "missing":
-        return f"field {shown(fault['loc'][-1])} is missing."
+        return f"field {shown(fault['loc'][-1])!r} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted
         is_message = kind == "value_error"
         return f"{name} {_with_stop(fault['ctx']['error'] if is_message else _KINDS.get(kind, 'cannot be that'))}"
-    value = shown(fault["input"])
+    value, is_key = shown(fault["input"]), fault["loc"][-1] == "[key]"  # which is its own name
     if kind == "value_error":
-        return f"{name} {value!r} {_with_stop(fault['ctx']['error'])}"
+        return f"{'' if is_key else f'{name} '}{value!r} {_with_stop(fault['ctx']['error'])}"
     if kind in ("literal_error", "union_tag_invalid"):
         allowed = fault["ctx"].get("expected") or fault["ctx"]["expected_tags"]
         given = fault["ctx"].get("tag", fault["input"])
         options = [word.strip(" '") for word in str(allowed).replace(" or ", ", ").split(",")]
         near = did_you_mean(str(given), options)
         where = "kind" if kind == "union_tag_invalid" else name
-        return f"{where} is {shown(given)!r}, but must be one of {', '.join(options)}.{near}"
+        stated = repr(where) if is_key else f"{where} is {shown(given)!r}, but"
+        return f"{stated} must be one of {', '.join(options)}.{near}"
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"):
         return f"{name} is {value}, but {fault['msg'].lower().removeprefix('input ')}."
     if kind in _KINDS:

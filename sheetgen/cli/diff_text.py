@@ -13,13 +13,16 @@ from sheetgen.readback.compare import ARROW, SECTIONS, Change, Comparison, budge
 from sheetgen.readback.compared_facts import OF_PRICES, SheetFacts, facts_now, read_sheet
 from sheetgen.readback.month_bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.readback.read_book import read_workbook_bytes
+from sheetgen.report.in_currency import amount_in
 from sheetgen.report.page import Column, table
+from sheetgen.report.wording import money as money_cell
 from sheetgen.writers.markdown import plain, table_text
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
     from sheetgen.plan.bridge import Bridge as PlanBridge
+    from sheetgen.plan.schema import Head
 
 DIFF_SCHEMA = 1
 SHOWN = 12  # changes of a section, without --all
@@ -247,10 +250,15 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
     return _in_a_message(comparison, money, telling, quality_words(comparison, catalog))
 
 
-def plan_changes_since(file: str, as_of: str, bridge: PlanBridge) -> Changes:
-    """The difference in spend since the last plan, which is of that file and day, by its causes."""
-    parts = ", ".join(f"{name} {signed_usd(part)}" for name, part in bridge.parts.items())
-    money = Money(OF_ALL_QUARTERS, usd(bridge.last_usd), usd(bridge.usd), parts)
+def plan_changes_since(file: str, as_of: str, bridge: PlanBridge, head: Head) -> Changes:
+    """The difference in spend since the last plan, which is of that file and day, by its causes; in the currency of a
+    plan with this head."""
+
+    def amount(usd: float) -> str:
+        return str(amount_in(money_cell(usd), head.currency, head.fx_rate))
+
+    parts = ", ".join(f"{name} {'+' * (part > 0)}{amount(part)}" for name, part in bridge.parts.items())
+    money = Money(OF_ALL_QUARTERS, amount(bridge.last_usd), amount(bridge.usd), parts)
     return Changes(f"{PurePath(file).name}, as of {as_of}", (money,) if parts else (), per="")
 
 

@@ -40,6 +40,7 @@ WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a wo
     help="May name {request} {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}.",
 )
 @click.option("--since", metavar="OLD", help="Say what changed since that sheet or plan: its workbook, or JSON.")
+@click.option("--actuals", metavar="FILE.csv", help="Of a plan with --since: what was spent, as `plan` takes it.")
 @click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")
 @click.option("--smtp", metavar="HOST[:PORT]", help="Send it by this server. Default: write a draft, NAME.eml.")
 @click.option(
@@ -69,6 +70,7 @@ def mail(
     sender: str | None,
     subject: str | None,
     since: str | None,
+    actuals: str | None,
     pdf: str | None,
     smtp: str | None,
     security: str | None,
@@ -107,12 +109,15 @@ def mail(
     for name, value in (("security", security), ("credentials", credentials)):
         if value is not None and smtp is None:
             raise click.UsageError(f"--{name} is for sending: name the server with --smtp.")
+    is_plan = workbook is not None and _is_plan(workbook)
+    if actuals is not None and not is_plan:
+        raise click.UsageError("--actuals is of a plan: name its plan.yaml.")
     addresses, notes = envelope(sender, to, cc), list[str]()
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    if workbook is not None and _is_plan(workbook):
-        message, target = _plan_message(addresses, workbook, pdf, since, subject, catalog, options)
+    if workbook is not None and is_plan:
+        message, target = _plan_message(addresses, workbook, pdf, since, actuals, subject, catalog, options)
     else:
         message, target = _message(addresses, workbook, pdf, since, subject, catalog, options, notes)
     for line in notes:
@@ -203,6 +208,7 @@ def _plan_message(
     file: str,
     pdf: str | None,
     since: str | None,
+    actuals: str | None,
     subject: str | None,
     catalog: Catalog,
     options: dict[str, Raw],
@@ -213,7 +219,7 @@ def _plan_message(
 
     _refuse_options(options, "a plan: write it there", WITH_A_PLAN)
     place, brand = place_of(options["out"], options["name"] or Path(file).stem), brand_of(options["brand"])
-    solved = solved_file(file, catalog, since)
+    solved = solved_file(file, catalog, since, actuals=actuals)
     letter = Letter(solved.page, place.name, attached=OF_PLAN)
     line = letter.subject(subject)
     files = {} if pdf is None else {"pdf": _pdf(pdf)}
@@ -224,8 +230,8 @@ def _plan_message(
     if solved.since is not None and solved.whole.bridge is not None:
         from sheetgen.cli.diff_text import plan_changes_since
 
-        last = solved.since
-        letter = replace(letter, changes=plan_changes_since(last.file, last.record["as_of"], solved.whole.bridge))
+        last, head = solved.since, solved.whole.answer.plan.head
+        letter = replace(letter, changes=plan_changes_since(last.file, last.record["as_of"], solved.whole.bridge, head))
     attached = {f"{place.name}.{ending}": files[ending] for ending in OF_PLAN}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 

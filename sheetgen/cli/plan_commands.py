@@ -242,10 +242,15 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
       sheetgen plan actuals focus.csv --plan plans/q1.json
     """
     from sheetgen.plan import actuals as real
+    from sheetgen.plan.actuals import UNTAGGED
+    from sheetgen.plan.plan_currency import IN_DOLLARS, currency_of
+    from sheetgen.report.wording import sign_of
+    from sheetgen.sizing.cost import in_currency
 
     planned = None if of_plan is None else record_of_file(Path(of_plan))
+    currency = IN_DOLLARS if planned is None else currency_of(planned)
     starts = 1 if planned is None else planned["inputs"]["plan"].get("fiscal_year_starts", 1)
-    spent = real.read_actuals(Path(file), starts)
+    spent = real.read_actuals(Path(file), starts, currency)
     compared, parts = [], []
     if planned is not None:
         compared, parts = list(real.against(planned, spent)), list(real.variance(planned, spent))
@@ -263,30 +268,34 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             }
         )
         return
-    rows = [("quarter", "days", "$", "of it unused $")]
+    sign = sign_of(currency.code)
+
+    def amount(usd: float) -> str:
+        return f"{in_currency(usd, currency.per_usd):,.0f}"
+
+    rows = [("quarter", "days", sign, f"of it unused {sign}")]
     for quarter in quarters:
         days = f"{quarter['days']} of {quarter['of_days']}"
-        rows.append((quarter["quarter"], days, f"{quarter['usd']:,.0f}", f"{quarter['unused_usd']:,.0f}"))
+        rows.append((quarter["quarter"], days, amount(quarter["usd"]), amount(quarter["unused_usd"])))
     say(table(rows, right=(2, 3)))
     if planned is not None and (others := real.not_in_plan(planned, spent)):
         say(f"\nnot in the plan, so nothing is planned beside them: {', '.join(others)}")
     if compared:
-        against = [
-            ("of the same days", "plan p50 $", "p90 $", "spent $", "plan / spent - 1", "owned: plan $", "spent $")
-        ]
+        heads = (f"plan p50 {sign}", f"p90 {sign}", f"spent {sign}", "plan / spent - 1", f"owned: plan {sign}")
+        against = [("of the same days", *heads, f"spent {sign}")]
         for quarter in compared:
             error = "-" if quarter["error_fraction"] is None else f"{quarter['error_fraction']:+.1%}"
-            usd = [f"{quarter[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
-            owned = (f"{quarter[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
+            usd = [amount(quarter[name]) for name in ("p50_usd", "p90_usd", "actual_usd")]
+            owned = (amount(quarter[f"owned_{name}_usd"]) for name in ("planned", "actual"))
             against.append((quarter["quarter"], *usd, error, *owned))
         has_owned = any(quarter["owned_planned_usd"] or quarter["owned_actual_usd"] for quarter in compared)
         say("\n" + table([row if has_owned else row[:5] for row in against], right=range(1, 7)))
-        apart = [("quarter", "by", "", "plan p50 $", "spent $", "more $")]
+        apart = [("quarter", "by", "", *(f"{of} {sign}" for of in ("plan p50", "spent", "more")))]
         told = {part["by"] for part in parts if part["name"] and part["actual_usd"]}  # what the file says of a charge
         for part in (part for part in parts if part["by"] in told):
-            unnamed = {"service": "shared, or not tagged", "purchase": "no class"}
+            unnamed = {"service": UNTAGGED, "purchase": "no class"}
             name = part["name"] or unnamed.get(part["by"], "others")
-            amounts = (f"{part[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
+            amounts = (amount(part[f"{which}_usd"]) for which in ("planned", "actual", "difference"))
             apart.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
         if told:
             say("\n" + table(apart, right=range(3, 6)))
@@ -299,16 +308,16 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
 
 def summary(record: Json) -> list[str]:
     """Money by quarter against the budget, and the next decisions, in the plan's currency."""
-    from sheetgen.plan.schema import DOLLARS
+    from sheetgen.plan.plan_currency import currency_of
     from sheetgen.plan.spending import budget_left_usd
     from sheetgen.report.wording import prefix_of, sign_of
     from sheetgen.sizing.cost import in_currency
 
-    head = record["inputs"]["plan"]
-    sign = sign_of(head.get("currency", DOLLARS))
+    currency = currency_of(record)
+    sign = sign_of(currency.code)
 
     def in_its_currency(usd: float) -> float:
-        return float(in_currency(usd, head.get("fx_rate", 1)))
+        return float(in_currency(usd, currency.per_usd))
 
     rows = [
         ("US $" if sign == "$" else sign, "", "p50, with", "Budget", "p90, with", "Budget", "Budget"),
@@ -421,13 +430,14 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
+    from sheetgen.plan.plan_currency import currency_of
     from sheetgen.plan.record import record_of
     from sheetgen.plan.solve_plan import solved_plan
 
     step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
     last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
     if last is not None and since is not None and since.actuals is not None:
-        spent = read_actuals(Path(since.actuals), last.plan.head.fiscal_year_starts)
+        spent = read_actuals(Path(since.actuals), last.plan.head.fiscal_year_starts, currency_of(since.record))
         last = replace(last, variance=tuple(of_services(since.record, spent)))
     whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)

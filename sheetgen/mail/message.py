@@ -93,9 +93,9 @@ class Letter:
         return cut(line, MOST_CHARACTERS)
 
     def fields(self, named: int) -> Mapping[str, str]:
-        """The fields for a subject, with `named` models; for a plan, fewer models mean a shorter title."""
+        """The fields for a subject, with `named` models; for a plan, fewer models mean a shorter answer and title."""
         if isinstance(self.page, PlanPage):
-            return _plan_fields(self.page, self.name, TITLES[MOST_NAMED - named])
+            return _plan_fields(self.page, self.name, *TITLES[MOST_NAMED - named])
         page, cards = self.page, self.page.cards
         more = f" and {len(cards) - named} more" if len(cards) > named else ""
         answer = _answer(page, named) + (more if page.total is None and page.ask is None else "")
@@ -112,14 +112,15 @@ class Letter:
         }
 
 
-TITLES = (MOST_CHARACTERS, 30, 12)  # the most characters of a plan's title in a subject, by step
+# By step the most characters of a plan's title in a subject, and whether what is expected follows what is asked for.
+TITLES = ((MOST_CHARACTERS, True), (MOST_CHARACTERS, False), (34, False))
 
 
-def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
+def _plan_fields(page: PlanPage, name: str, most: int, is_full: bool) -> Mapping[str, str]:
     """The fields for the subject of a plan's message; the title has at most `most` characters."""
     title, brief = cut(page.title, most), page.brief
     return {
-        "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected",
+        "answer": f"{brief.quarters}, {brief.short_asked} to approve" + f", {brief.short_p50} expected" * is_full,
         "title": title,
         "quarters": brief.quarters,
         "p50": str(brief.p50),

@@ -11,19 +11,22 @@ import datetime
 import io
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from sheetgen.catalog.base import first_fault, read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
-from sheetgen.plan.schema import MIX, InQuarter, Line, one_line
+from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
+from sheetgen.plan.quarters import Quarter, quarter_of
+from sheetgen.plan.schema import DOLLARS, InQuarter, Line, one_line
+from sheetgen.plan.spending import in_dollars
+from sheetgen.plan.stated_plan import machine_in
 from sheetgen.question.parse import number
-from sheetgen.units import ON_DEMAND, PURCHASES
+from sheetgen.units import PURCHASES
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
@@ -36,6 +39,7 @@ FOCUS = (
 )  # fmt: skip
 COUNTED = ("", "usage", "purchase", "adjustment")  # of ChargeCategory; tax and credits are not capacity
 SPOT = "dynamic"  # FOCUS's PricingCategory for it
+UNTAGGED = "idle, or not tagged"  # of charges, and of what is planned
 OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
 _DAY_LONG = datetime.timedelta(days=1)
 
@@ -73,12 +77,6 @@ def _tagged(text: Any) -> str:
     return "" if service is None else one_line(str(service).strip())
 
 
-def _dollars(text: Any) -> str:
-    if text.upper() != "USD":
-        raise ValueError("is another currency. Only USD is read: convert it first")
-    return "USD"
-
-
 Amount = Annotated[float, PlainValidator(_amount)]
 Count = Annotated[float, PlainValidator(_count)]
 Day = Annotated[datetime.date, PlainValidator(_day)]
@@ -114,10 +112,10 @@ class _Focus(_Row):
 
     first: Day = Field(validation_alias=AliasChoices(*STARTS))
     end: Day | None = Field(None, validation_alias=AliasChoices(*ENDS))  # the day after
-    usd: Amount = Field(validation_alias=AliasChoices("EffectiveCost", "BilledCost"))
+    amount: Amount = Field(validation_alias=AliasChoices("EffectiveCost", "BilledCost"))
     status: Line = Field("", alias="CommitmentDiscountStatus")
     pricing: Line = Field("", alias="PricingCategory")
-    currency: Annotated[str, PlainValidator(_dollars)] = Field("USD", alias="BillingCurrency")
+    currency: Annotated[Line, AfterValidator(str.upper)] = Field(DOLLARS, alias="BillingCurrency")
     service: Annotated[str, PlainValidator(_tagged)] = Field("", alias="Tags")
     instance: Line = Field("", validation_alias=AliasChoices("x_InstanceType", "SkuId"))
 
@@ -151,8 +149,9 @@ class Actuals:
         return all(line.first and line.last for line in self.of(quarter))
 
 
-def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
-    """The lines of a CSV. Raises ScenarioError with every line that cannot be read."""
+def read_actuals(path: Path, fiscal_year_starts: int = 1, currency: Currency = IN_DOLLARS) -> Actuals:
+    """The lines of a CSV, whose bills are in US dollars or in a plan's currency. Raises ScenarioError with every line
+    that cannot be read."""
     where = shown(path, 200)
     try:
         text = read_bounded(path, MOST_BYTES, "Name a CSV.").decode("utf-8-sig")
@@ -169,7 +168,7 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
             try:
                 if None in cells:
                     raise ValueError("has more cells than the first line has columns.")
-                line = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
+                line = _of_focus(row, fiscal_year_starts, currency) if of_focus else _own(row, fiscal_year_starts)
             except ValidationError as error:
                 fault = first_fault(error, _Focus if of_focus else Actual)
                 problems.append(f"{where}:{rows.line_num}: {fault}")
@@ -213,19 +212,25 @@ def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
         raise ScenarioError(*unknown[:MOST_PROBLEMS])
 
 
-def _of_focus(row: Mapping[str, str], fiscal_year_starts: int) -> Actual | None:
+def _of_focus(row: Mapping[str, str], fiscal_year_starts: int, currency: Currency) -> Actual | None:
     if row.get("ChargeCategory", "usage").lower() not in COUNTED:
         return None
     charge = _Focus.model_validate(row)
     first, end, status = charge.first, charge.end, charge.status.lower()
     if end is None:  # of a month, where that begins then; else of a day
         end = (first + 31 * _DAY_LONG).replace(day=1) if first.day == 1 else first + _DAY_LONG
+    if charge.currency not in (DOLLARS, currency.code):
+        read = (
+            f"{DOLLARS} and {currency.code}" if currency.code != DOLLARS else f"{DOLLARS}, and the currency of a plan,"
+        )
+        raise ValueError(f"BillingCurrency is {shown(charge.currency)!r}. Only {read} are read: convert it first.")
+    usd = float(in_dollars(charge.amount, 1 if charge.currency == DOLLARS else currency.per_usd))
     return Actual.model_construct(
         quarter=quarter_of(first, fiscal_year_starts),
         first=first,
         last=max(first, end - _DAY_LONG),
-        usd=charge.usd,
-        unused_usd=charge.usd if status == "unused" else 0.0,
+        usd=usd,
+        unused_usd=usd if status == "unused" else 0.0,
         purchase=COMMITTED if status else "spot" if charge.pricing.lower() == SPOT else "on-demand",
         service=charge.service,
         instance=charge.instance,
@@ -314,18 +319,28 @@ def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any
 
 def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """Each quarter of a plan's JSON that was spent, without owned machines: by service, class and machine what was
-    planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what names
-    none."""
+    planned at p50 for the same days, and what was spent. Of no service is what serves none, or is not tagged; of no
+    machine what names none. Raises ScenarioError for the JSON of a plan that says no money of machines."""
     for quarter, of_plan, lines, (days, of_days) in _compared(plan, actuals):
         rows = [row for row in plan["services"] if row["quarter"] == quarter and row["quantile"] == "p50"]
-        rented, classes = of_plan["p50_usd"] - of_plan["owned_usd"], _bought(plan, of_plan)
-        machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
-        charged = [_as_planned(plan, line, machines, classes) for line in lines if line.purchase != OWNED]
-        planned = {
-            "service": _parts(rows, "id", rented),
-            "purchase": _by_class(of_plan["committed_usd"], classes, {line.purchase for line in charged}),
-            "instance": _parts(rows, "instance", rented),
-        }
+        machines = _of_machines(plan, quarter)
+        names = {_machine(name): name for name in machines}
+        is_told = COMMITTED not in {line.purchase for line in lines}
+        charged = [
+            line.model_copy(
+                update={
+                    "instance": names.get(_machine(line.instance), line.instance),
+                    "purchase": _class(line.purchase, is_told),
+                }
+            )
+            for line in lines
+            if line.purchase != OWNED
+        ]
+        classes = dict[str, float]()
+        for purchase, usd in of_plan["by_class_usd"].items():
+            key = _class(purchase, is_told)
+            classes[key] = classes.get(key, 0.0) + usd
+        planned = {"service": _of_services(rows, machines), "purchase": classes, "instance": machines}
         for by, parts in planned.items():
             spent = _sums(charged, by)
             for name in sorted({*parts, *spent}):
@@ -341,41 +356,34 @@ def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, An
                     }
 
 
-def _bought(plan: Mapping[str, Any], of_plan: Mapping[str, Any]) -> Mapping[str, float]:
-    """By purchase class the cost of what a plan buys in a quarter, at p50. of_plan: its money of the quarter."""
-    usd: Mapping[str, float] | None = of_plan.get("by_class_usd")
-    if usd is not None:
-        return usd
-    buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)  # an older plan's JSON has no classes
-    rest = of_plan["p50_usd"] - of_plan["owned_usd"] - of_plan["committed_usd"]
-    return {ON_DEMAND if buy == MIX else buy: rest}
+def _class(purchase: str, is_told: bool) -> str:
+    """A purchase class as charges tell it: those of FOCUS do not tell one commitment from another."""
+    return purchase if is_told or purchase not in PURCHASES or not PURCHASES[purchase].committed else COMMITTED
 
 
-def _by_class(committed_usd: float, bought: Mapping[str, float], charged: Collection[str]) -> dict[str, float]:
-    """The same with what is committed already; what is bought for a term is committed, too, where charges do not tell
-    its class, as those of FOCUS."""
-    usd = {COMMITTED: committed_usd}
-    for purchase, amount in bought.items():
-        is_told = purchase in charged or COMMITTED not in charged
-        key = purchase if is_told or not PURCHASES[purchase].committed else COMMITTED
-        usd[key] = usd.get(key, 0.0) + amount
+def _of_machines(plan: Mapping[str, Any], quarter: str) -> dict[str, float]:
+    """The cost of each machine in a quarter, whatever its class, less what is owned."""
+    usd: dict[str, float] = {}
+    for row in plan["supply"]:
+        if "p50_usd" not in row:
+            problem = "the plan's JSON is of an older sheetgen, and does not say what each machine costs"
+            raise ScenarioError(f"{problem}. Write it anew: `sheetgen plan` reads the JSON itself.")
+        if row["quarter"] == quarter:
+            name = machine_in(row["instance"])
+            usd[name] = usd.get(name, 0.0) + row["p50_usd"]
     return usd
 
 
-def _as_planned(plan: Mapping[str, Any], line: Actual, machines: Mapping[str, str], bought: Collection[str]) -> Actual:
-    """A line with its machine and its class as the plan has them. machines: by their names on bills."""
-    is_committed = line.purchase not in bought and _is_committed(plan, line)
-    update = {"instance": machines.get(_machine(line.instance), line.instance)}
-    return line.model_copy(update=update | ({"purchase": COMMITTED} if is_committed else {}))
-
-
-def _is_committed(plan: Mapping[str, Any], line: Actual) -> bool:
-    """True where a line is in the class of a commitment of the plan, of its machine where it names one."""
-    return any(
-        committed["purchase"] == line.purchase
-        and (not line.instance or _machine(committed["type"]) == _machine(line.instance))
-        for committed in plan["inputs"].get("supply", {}).get("committed", ())
-    )
+def _of_services(rows: Sequence[Mapping[str, Any]], machines: Mapping[str, float]) -> dict[str, float]:
+    """The cost of machines by the services on them, spare and idle ones too, as bills are tagged; under "" what serves
+    none."""
+    filled, usd = dict[str, float](), dict[str, float]()
+    served = [(row["id"], machine_in(row["instance"]), row["n_instances"]) for row in rows if row["n_instances"]]
+    for _, name, n in served:
+        filled[name] = filled.get(name, 0.0) + n
+    for service, name, n in served:
+        usd[service] = usd.get(service, 0.0) + machines[name] * n / filled[name]
+    return usd | {"": math.fsum(amount for name, amount in machines.items() if name not in filled)}
 
 
 def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
@@ -392,17 +400,6 @@ def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str,
             yield {"quarter": part["quarter"], "service": part["name"], **usd}
 
 
-def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
-    """The cost of services in a quarter by one of their texts, less what is owned; under "" what is left of the
-    whole."""
-    usd: dict[str, float] = {}
-    for row in rows:
-        if row[name]:
-            month_usd = (row["monthly_usd"] or 0) - row.get("monthly_owned_usd", 0)
-            usd[row[name]] = usd.get(row[name], 0.0) + MONTHS_IN_A_QUARTER * month_usd
-    return usd | {"": whole - math.fsum(usd.values())}
-
-
 def _machine(name: str) -> str:
-    """A machine as bills name it, which is without its provider."""
-    return name.rpartition("/")[2].lower()
+    """A machine as bills name it, which is without its provider and its class."""
+    return machine_in(name).rpartition("/")[2].lower()

@@ -30,7 +30,7 @@ from sheetgen.plan.schema import MIX
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.tables import stated_for
-from sheetgen.plan.worked_plan import CASE
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
 
@@ -112,7 +112,7 @@ class _QuarterMoney(_Part):
     p90_usd: float
     owned_usd: float
     committed_usd: float
-    by_class_usd: dict[str, float] = {}
+    by_class_usd: dict[str, float] = {}  # an older plan's JSON has none
 
 
 class _ServiceRow(_Part):
@@ -211,20 +211,23 @@ def last_of(record: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
 
 
-def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
-    """The parts of the difference between the last plan and this one, which costs `now_usd`."""
-    old = last.plan
+def bridge(last: Last, now: Answer) -> Bridge:
+    """The parts of the difference between the last plan and this one."""
+    old, plan, now_usd = last.plan, now.plan, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
     changed = {name: change for name in IN_TURN if (change := changes(name, old, plan)).is_any}
     ids: tuple[str | None, ...] = (*dict.fromkeys(service.id for service in (*plan.services, *old.services)), None)
     kept: Loads = {}
     asked = {**old.questions, **plan.questions}
     common: frozenset[str] | None = None
+    # Plans between the two are tried without the types of machine that one of them leaves out.
+    of_old, of_new = solved_plan(old, timed=False).hardware.left_out, now.hardware.left_out
 
     def spend(taken: frozenset[str]) -> Any:
         nonlocal common
         if common != (common := taken - OF_SOME):
             kept.clear()  # no load is the same any more
-        of_services = spend_by_service(mixed(old, plan, taken, asked), kept)
+        tried = [*([of_old] if taken != {*changed} else []), *([of_new] if taken else [])]
+        of_services = spend_by_service(mixed(old, plan, taken, asked), kept, tried)
         return numpy.array([of_services.get(name, 0.0) for name in ids])
 
     by_factor, before, after = shapley([*changed], spend)
@@ -241,9 +244,9 @@ def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
     return Bridge(last.said_usd, now_usd, {key: amount for key, amount in parts.items() if amount})
 
 
-def spend_by_service(plan: Plan, kept: Loads | None = None) -> dict[str | None, float]:
-    """The same by service, and under none what services share."""
-    answer, case = solved_plan(plan, timed=False, kept=kept), CASE["p50"]
+def spend_by_service(plan: Plan, kept: Loads, tried: Sequence[frozenset[str]]) -> dict[str | None, float]:
+    """The same by service, and under none what services share. tried: see `solved_plan`."""
+    answer, case = solved_plan(plan, timed=False, kept=kept, tried=tried), CASE["p50"]
     usd: dict[str | None, float] = {service.id: answer.part_usd(s, case) for s, service in enumerate(plan.services)}
     return usd | {None: float(answer.of_owners[None][:, case].sum())}
 

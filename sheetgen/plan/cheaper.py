@@ -136,7 +136,8 @@ def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
     hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
     fresh = replace(plan, questions={**plan.questions})
     try:
-        return solved_plan(fresh, timed=False, kept=dict(answer.hardware.loads), hardware=hardware)
+        kept, tried = dict(answer.hardware.loads), [answer.hardware.left_out]
+        return solved_plan(fresh, timed=False, kept=kept, hardware=hardware, tried=tried)
     except SheetgenError:
         return None
 

@@ -6,7 +6,7 @@ import datetime
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +26,11 @@ from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.supplied import term
-from sheetgen.plan.tables import Type, commitment_month_usd
+from sheetgen.plan.tables import Type, Z, commitment_month_usd
 from sheetgen.plan.together import moving_usd
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
 from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
@@ -98,11 +98,12 @@ class Decision:
     there_on: datetime.date | None = None  # of a late order, or a quota that is raised late
     shed: tuple[Unserved, ...] = ()
     break_even: BreakEven | None = None
-    saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
+    saves_usd: float | None = None  # expected, of a move or over a commitment's term; below 0 where it costs more
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
     moving_usd: float | None = None  # of a move, which is counted in what it saves
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
+    p50_usd: float | None = None  # of an order by the hour in place of a term, where demand is at p50
 
     @property
     def ways(self) -> tuple[Decision, ...]:
@@ -112,7 +113,7 @@ class Decision:
     @property
     def weight_usd(self) -> float:
         """The money that it is about: what it binds, or costs or saves where it binds nothing."""
-        return self.binds_usd or abs(self.usd or 0.0)
+        return self.binds_usd or abs(self.usd or self.saves_usd or 0.0)
 
     @property
     def due(self) -> datetime.date:
@@ -215,8 +216,8 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
 
 def unserved(answer: Answer) -> list[Unserved]:
     """The loads that are not served until an order or its cover is there, or a quota is raised, by quarter and type.
-    Before a service waits it takes of the idle and spare machines that are owned or committed and can hold it, the
-    highest priority first."""
+    Before a service waits it takes of the idle and spare machines that are there on these days, owned, committed or
+    ordered, and can hold it, the highest priority first."""
     free, left = defaultdict[datetime.date, Any](lambda: _free(answer)), dict[Unserved, float]()
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
@@ -235,30 +236,46 @@ def unserved(answer: Answer) -> list[Unserved]:
 
 
 def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
-    """The same with other machines that are there in time, where there are some."""
-    return [replace(lack, other=_in_time(answer, lack)) for lack in lost]
+    """The same with other machines that are there in time, where there are some: each with those that it takes beside
+    what is offered to the ones before it for the same days, so that the offers add up."""
+    offered = defaultdict[tuple[datetime.date, datetime.date, str, str], float](float)
+    every = list[Unserved]()
+    for lack in lost:
+        ways = [*_in_time(answer, lack, offered)]
+        other, filled = min(ways, key=lambda way: (way[0].usd, way[0].instance), default=(None, 0.0))
+        if other is not None:
+            offered[lack.first, lack.last, other.instance, other.purchase] += filled
+        every.append(replace(lack, other=other))
+    return every
 
 
-def _in_time(answer: Answer, lack: Unserved) -> InTime | None:
-    """The cheapest machines of another type that are there on the first of the days, within today's quota, in a class
-    without a long term."""
-    plan, ways = answer.plan, list[InTime]()
+def _in_time(
+    answer: Answer, lack: Unserved, offered: Mapping[tuple[datetime.date, datetime.date, str, str], float]
+) -> Iterator[tuple[InTime, float]]:
+    """Machines of other types that are there on the first of the days, within today's quota, in a class without a long
+    term; with what it fills of them. offered: by days, type and class what others fill."""
+    plan = answer.plan
     months = ((lack.last - lack.first).days + 1) / DAYS_IN_A_MONTH
     for instance, place in answer.hardware.everywhere((lack.service, lack.quarter)).items():
-        n, quota = math.ceil(place.machines[BOUGHT] * lack.share - A_BIT), quota_of(plan, instance)
-        if instance == lack.instance or (quota is not None and n > quota.limit):
+        filled, quota = place.machines[BOUGHT] * lack.share, quota_of(plan, instance)
+        if instance == lack.instance:
             continue
         for purchase, month_usd in class_months(plan, place.candidate).items():
-            day = there_on(plan, purchase)
+            day, before = there_on(plan, purchase), offered[lack.first, lack.last, instance, purchase]
+            of_all = math.ceil(before + filled - A_BIT)
+            if quota is not None and of_all > quota.limit:
+                continue
             if day <= lack.first and QUARTERS_OF_TERM.get(purchase, 0) <= 1:
-                ways.append(InTime(instance, purchase, n, day, n * month_usd * months))
-    return min(ways, key=lambda way: (way.usd, way.instance), default=None)
+                n = of_all - math.ceil(before - A_BIT)
+                yield InTime(instance, purchase, n, day, n * month_usd * months), filled
 
 
 def _free(answer: Answer) -> Any:
-    """By type and quarter the machines that are owned or committed, less those that services fill."""
-    counts = {name: column[..., answer.case] for name, column in answer.supply_counts.items()}
-    return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
+    """By type and quarter the machines, parts of them too, that are there on its first day and that services do not
+    fill: owned, committed, or ordered in time."""
+    names = ("owned_instances", "committed_instances", "gap", "late_instances", "machines_of_all")
+    owned, committed, gap, late, filled = (answer.supply[name][..., answer.case] for name in names)
+    return numpy.maximum(0.0, owned + committed + gap - late - filled)
 
 
 def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, datetime.date, float]]:
@@ -315,7 +332,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
             more = float(ordered[q]) if machine.buying.term else now - before
             if more > 0:
                 at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
-                paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, q, before, at_its_price)
+                paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, q, (before, now), at_its_price)
                 order = _order(
                     answer, machine, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -341,6 +358,18 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                 yield Decision("release", machine.instance, -more, machine.buying.purchase, first, first, 0.0)
 
 
+def ordered_before_usd(answer: Answer) -> float:
+    """The cost of machines that earlier plans ordered, without a term, for as long as this one keeps them."""
+    months, usd = answer.supply["quarter_instance_month_usd"][..., answer.case], 0.0
+    for t, machine in enumerate(answer.types):
+        gaps = answer.supply["gap"][t, :, answer.case]
+        allowed = machine.buying.allowed(answer.supply["committed_instances"][t, :, answer.case])
+        of_all = 0.0, min(machine.buying.n_ordered, float(gaps[0]))
+        paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, 0, of_all, 0.0)
+        usd += math.fsum(n * month_usd for n, month_usd in zip(paid, months[t], strict=True))
+    return usd
+
+
 def _bases(answer: Answer) -> Iterator[Decision]:
     """Orders of a mix for its base."""
     plan = answer.plan
@@ -355,20 +384,43 @@ def _bases(answer: Answer) -> Iterator[Decision]:
         about, days = f"base of the mix{f', as {ended} of it end' if ended else ''}", lead_days(plan, base.purchase)
         usd, binds = quarter_usd * len(runs), quarter_usd * base.term
         subject = "order", base.instance, base.count, base.purchase
-        yield dated(plan, *subject, first, days, usd, about=about, binds_usd=binds)
+        yield dated(plan, *subject, first, days, usd, about=about, binds_usd=binds, other=_without(answer, base, first))
+
+
+def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
+    """The same machines by the hour in place of a term: those of the base that are needed then."""
+    plan = answer.plan
+    others = tuple(other for other in plan.base if other is not base)
+    quantiles = {"p50": CASE["p50"], plan.policy.plan_at: answer.case}
+    grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=replace(plan, base=others))
+    paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * len(base.runs(len(plan.quarters)))
+    spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - answer.money["spend_usd"][:, [*quantiles.values()]].sum(
+        axis=0
+    )
+    purchase = plan.policy.purchase
+    subject = "order", base.instance, base.count, purchase, first, lead_days(plan, purchase)
+    about = f"in place of {base.purchase}: by the hour"
+    return dated(plan, *subject, float(spent[-1] + paid), about=about, p50_usd=float(spent[0] + paid))
 
 
 def _paid_months(
-    machine: Type, gaps: Sequence[float], shares: Any, allowed: Any, first: int, low: float, at_its_price: float
+    machine: Type,
+    gaps: Sequence[float],
+    shares: Any,
+    allowed: Any,
+    first: int,
+    of_all: tuple[float, float],
+    at_its_price: float,
 ) -> list[float]:
     """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
-    of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
-    fewer are needed. shares: of the hours, by quarter and machine; allowed: by quarter within the quota of today."""
+    of a term at that quarter's; others, which are the ones from a number to another (of_all), for the hours in which
+    they are rented, until fewer are needed. shares: of the hours, by quarter and machine; allowed: by quarter within
+    the quota of today."""
     paid = [0.0] * len(gaps)
     if machine.buying.term:
         paid[first] = at_its_price
         return paid
-    left = float(gaps[first]) - low
+    low, left = of_all[0], of_all[1] - of_all[0]
     for q in range(first, len(gaps)):
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
@@ -477,9 +529,9 @@ def _moves(answer: Answer) -> Iterator[Decision]:
         if not place.moved or (before and before.instance == place.instance):
             continue
         first = _needed_from(plan, q)
-        saves = None if math.isnan(place.saves_usd) else -place.saves_usd
+        saves = None if math.isnan(place.saves_usd) else place.saves_usd
         twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         about = f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}"
         moving, subject = moving_usd(plan, place, plan.months[q]), ("move", place.instance, n, None)
-        yield dated(plan, *subject, first, 0, saves, about=about, moving_usd=moving)
+        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving)

@@ -7,13 +7,25 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
-from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved, with_others
+from sheetgen.plan.decisions import (
+    NOW,
+    Decision,
+    Unserved,
+    decisions,
+    in_order,
+    kind,
+    ordered_before_usd,
+    two_ways,
+    unserved,
+    with_others,
+)
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import ToMeasure, to_measure
@@ -26,6 +38,7 @@ from sheetgen.report.notes import is_stale
 from sheetgen.units import ON_DEMAND, USD, count
 
 HOLDS, FAILS = "yes", "no"
+IS_SERVED = "every service is served"
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,11 @@ class Findings:
     hosted: tuple[Hosted, ...]
     to_measure: list[ToMeasure]  # the least sure first
 
+    @cached_property
+    def together_p90_usd(self) -> float:
+        """The spend of all quarters that nine of ten joint draws do not exceed."""
+        return quantiles(self.draws.spend_usd.sum(axis=1))["p90"]
+
     @property
     def now(self) -> list[Decision]:
         """The decisions that are to be signed now."""
@@ -69,6 +87,17 @@ class Findings:
         """The cost of the orders that are to be signed now, until the plan's end; and what they bind."""
         orders = [order for order in self.now if order.what == "order"]
         return math.fsum(order.usd or 0 for order in orders), math.fsum(order.binds_usd for order in orders)
+
+    @cached_property
+    def ordered_before_usd(self) -> float:
+        """The cost of what earlier plans ordered."""
+        return ordered_before_usd(self.answer)
+
+    @property
+    def forecast_usd(self) -> float:
+        """The cost of the orders on which later plans decide."""
+        later = (order for order in self.decisions if order.what == "order" and order not in self.now)
+        return math.fsum(order.usd or 0 for order in later)
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -83,7 +112,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(lost),
         last,
-        None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
+        None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
         levers,
         closing(answer, levers, lost),
@@ -225,7 +254,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost
     }
-    yield Check("every service is served", nothing, f"{_are(len(waiting), 'service')} not fully served")
+    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served")
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]

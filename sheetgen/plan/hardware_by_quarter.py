@@ -20,9 +20,11 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.placement import BOUGHT, At, Placed, filled_by_hour
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months
+from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
+from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
+from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
@@ -60,6 +62,7 @@ class Hardware:
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
     levels: Mapping[At, Levels]  # at the quantile that is bought; only where speeds are
+    left_out: frozenset[str] = frozenset()  # types of machine on which nothing is put, as the plan is cheaper for it
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
@@ -114,6 +117,20 @@ class _Load:
         """By offer whether it can serve the load."""
         return self.usd_of_month[BOUGHT] > 0
 
+    def without(self, left_out: frozenset[str]) -> _Load:
+        """The load where some types of machine are not to be had; what is picked then is the cheapest by itself."""
+        gone = [i for i in range(len(self.offers.there)) if self.offers.instance(i) in left_out] if left_out else []
+        if not gone:
+            return self
+        able = self.able.copy()
+        able[gone] = False
+        usd = [numpy.where(able, month, 0.0) for month in self.usd_of_month]
+        pick = self.pick if self.pick is None or able[self.pick] else None
+        if pick is None and able.any():
+            order = numpy.lexsort([-self.columns["suitability"], usd[BOUGHT]])
+            pick = int(order[able[order]][0])
+        return replace(self, pick=pick, usd_of_month=(usd[MIDDLE], usd[BOUGHT]))
+
     def placed(self, offer: int) -> Placed:
         if offer not in self.seen:
             quantities: dict[str, Any] = {name: float(self.columns[name][offer]) for name in OF_PLACE}
@@ -139,13 +156,56 @@ FILLS = (needs.machines, needs.safe_machines, needs.half_machines)
 OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month_usd", "wait_z", "output_tokens")
 
 
-def placed(
-    plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
-) -> list[Hardware]:
-    """The places of every service: as is cheapest for its peak, and where services have hours of their own also as is
-    cheapest for those. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
-    month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
-    worked out before, at the same prices, to which this one's are added."""
+@dataclass(frozen=True)
+class Sized:
+    """The loads of a plan's services, worked out on every offer."""
+
+    keys: Mapping[At, Key]  # of the quarters in which a service has a load
+    loads: Mapping[At, _Load]
+    solutions: Mapping[Key, _Solved]  # of those that were worked out now
+    kept: Loads  # those of other plans, too
+    case: int  # the quantile that is bought
+
+    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[Hardware]:
+        """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
+        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
+        types of machine on which nothing is put."""
+        loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
+        nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
+        every: list[Mapping[At, Placed]] = []
+        of_term = _of_term(plan, loads)
+        for by in _ways(plan, of_term):
+            offers = dict[At, int]()
+            for s in range(len(plan.services)):
+                mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
+                offers |= _alone(plan, mine, by, of_term)
+            moves = _together(plan, loads, offers, by != PEAK and plan.rents_by_hour, of_term)
+            _pack(loads, self.keys, offers)
+            where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
+            where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
+            if where not in every:
+                every.append(where)
+                yield Hardware(where, {}, nothing, {}, {}, left_out, self.kept, self.loads)
+
+    def with_speeds(self, hardware: Hardware) -> Hardware:
+        """Hardware with how fast it is, and what `recommend` names by itself."""
+        speed, alone, levels = dict[tuple[int, int, int], Speed](), dict[At, str](), dict[At, Levels]()
+        offers = {slot: place.offer for slot, place in hardware.placed.items()}
+        for key, work in self.solutions.items():
+            here = [slot for slot in offers if self.keys[slot] == key]
+            speed |= dict(_speeds(work, here, offers))
+            levels |= {slot: work.levels[work.rows[(*slot, self.case)]] for slot in here}
+            for slot in here:
+                load = self.loads[slot]
+                assert load.pick is not None
+                alone[slot] = load.offers.instance(load.pick)
+        return replace(hardware, speed=speed, alone=alone, levels=levels)
+
+
+def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:
+    """The loads of every service. rates, at_once: by service, quarter and quantile. Not timed, it cannot be said how
+    fast hardware is; kept: loads of plans that were worked out before, at the same prices, to which this one's are
+    added."""
     keys: dict[At, Key] = {}
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
@@ -175,46 +235,51 @@ def placed(
     for key, many in wanted.items():
         solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once, timed)
         kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
-    loads = {slot: kept_loads[facts] for slot, facts in whole.items()}
-    nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
-    ways: list[Hardware] = []
-    for by_hour in (False, True) if plan.rents_by_hour else (False,):
-        offers = dict[At, int]()
-        for s in range(len(plan.services)):
-            mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
-            offers |= _alone(plan, mine, months, by_hour)
-        moves = _together(plan, loads, offers, months, by_hour)
-        _pack(loads, keys, offers)
-        speed, by_itself, levels = dict[tuple[int, int, int], Speed](), dict[At, str](), dict[At, Levels]()
-        for key, work in solutions.items() if timed else ():
-            here = [slot for slot in wanted[key] if slot in offers]
-            speed |= dict(_speeds(work, here, offers))
-            levels |= {slot: work.levels[work.rows[(*slot, case)]] for slot in here}
-            for slot in here:
-                alone = loads[slot].pick
-                assert alone is not None
-                by_itself[slot] = work.solved.candidate(alone).instance
-        where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
-        where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
-        if all(where != other.placed for other in ways):
-            ways.append(Hardware(where, speed, nothing, by_itself, levels, kept_loads, loads))
-    return ways
+    return Sized(keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, solutions, kept_loads, case)
 
 
-def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_hour: bool) -> dict[At, int]:
+PEAK, HOURS, TERM = "peak", "hours", "term"  # by which a service's machines by itself are the cheapest
+
+
+def _ways(plan: Plan, of_term: Mapping[str, float]) -> Iterator[str]:
+    """By what places are looked for."""
+    if not plan.rents_by_hour or plan.policy.purchase in QUARTERS_OF_TERM:
+        yield PEAK
+    if plan.rents_by_hour:
+        yield HOURS
+    if any(share < 1 for share in of_term.values()):
+        yield TERM
+
+
+def _of_term(plan: Plan, loads: Mapping[At, _Load]) -> Mapping[str, float]:
+    """Of a mix what a month of the cheapest term costs over one on demand, by type that is bought so."""
+    if plan.policy.buy != MIX:
+        return {}
+    of_term, n = dict[str, float](), len(plan.quarters)
+    for place in {place.instance: place for load in loads.values() for place in load.everywhere.values()}.values():
+        if plan.class_of(place.instance) == plan.policy.purchase:
+            months = class_months(plan, place.candidate)
+            terms = [usd for way, usd in months.items() if way in QUARTERS_OF_TERM and quarters_of_term(way, 0, n)]
+            of_term[place.instance] = min([place.instance_month_usd, *terms]) / place.instance_month_usd
+    return of_term
+
+
+def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str, float]) -> dict[At, int]:
     """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
     all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
     picked = {load.offers.instance(load.pick) for load in loads.values() if load.pick is not None}
     best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
+    months = plan.months
     for slot in sorted(loads):
         load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
-        names = load.everywhere.keys() if by_hour else picked & load.everywhere.keys()
+        names = load.everywhere.keys() if by != PEAK else picked & load.everywhere.keys()
         for name in sorted(names):
             is_pick = load.pick is not None and load.offers.instance(load.pick) == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
             enters = moving_usd(plan, load.placed(offer), months[slot[1]])
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
-            month = _by_hour_usd(plan, slot, load.placed(offer)) if by_hour else load.usd(offer)
+            month = _by_hour_usd(plan, slot, load.placed(offer)) if by == HOURS else load.usd(offer)
+            month *= of_term.get(name, 1) if by == TERM else 1
             near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
             ways[name] = usd + month * near * months[slot[1]], (*way, offer)
         best = ways
@@ -229,12 +294,12 @@ def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
 
 
 def _together(
-    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], months: Sequence[float], by_hour: bool
+    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], by_hour: bool, of_term: Mapping[str, float]
 ) -> dict[At, float]:
     """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; what each move
     saves."""
     here = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
-    best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, months, by_hour)
+    best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, by_hour, of_term)
     offers |= {slot: place.offer for slot, place in best.items() if place.instance != here[slot]}
     return moves
 
@@ -284,8 +349,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         for slot, i in rows.items()
     ]
     solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
-    asked, every = question.settings.confidence, usd_by_confidence(solved) if timed else []
-    levels = [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(every)]
+    levels = _levels(solved) if timed else []
     lost = [plan.redundancy(s) for s, _, _ in rows]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
@@ -309,6 +373,16 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
     return _Solved(solved, rows, levels)
+
+
+def _levels(solved: Solution) -> list[Levels]:
+    """By load, the months of its own machines by confidence. What a loss takes is left out, as the machines that are
+    spare for it are shared and no surer by a measurement."""
+    settings = solved.question.settings
+    if settings.survive:
+        solved = tables(replace(solved.question, settings=replace(settings, survive=0)))
+    asked = settings.confidence
+    return [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(usd_by_confidence(solved))]
 
 
 def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:

@@ -13,13 +13,14 @@ import numpy
 
 from sheetgen.answer.confidences import said_steps
 from sheetgen.catalog.engines import Engine
+from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Findings, changed_now, spans, spent
+from sheetgen.plan.findings import FAILS, HOLDS, IS_SERVED, Findings, changed_now, spans, spent
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
@@ -39,7 +40,8 @@ from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, c
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
-LINES_ON_FIRST_PAGE, LINE_OF_REMARKS = 30, 30  # of money and decisions; and characters of a line of a remark
+LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and characters of a whole line
+CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
@@ -117,7 +119,9 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
+    warnings = tuple(_warnings(findings))
+    n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warnings)
+    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
         plan.head.name,
@@ -127,15 +131,14 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         _sign_by(plan, findings.decisions),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
         tuple(_tiles(findings)),
-        tuple(_warnings(findings)),
+        warnings,
         (
             signing,
             _budget(findings),
             _levers(findings, levers),
-            *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(findings), *_reasons(findings)),
+        (*further, *_waiting(findings), _supply(answer), _since(findings), *_reasons(findings)),
         (
             _section(services_table(answer, findings.hosted), *_hosted(findings)),
             _section(owners_table(answer)),
@@ -169,7 +172,8 @@ def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
     if not decisions:
         return ""
     approval = datetime.timedelta(days=plan.policy.approval_days)
-    return max(plan.as_of, min(decision.due for decision in decisions) + approval).isoformat()
+    days = (decision.due + approval * (decision.what != "release") for decision in decisions)  # which needs none
+    return max(plan.as_of, min(days)).isoformat()
 
 
 def _tiles(findings: Findings) -> Iterator[Tile]:
@@ -185,19 +189,26 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
         facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
-    if answer.already_usd:
-        facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
+    others = {
+        "owned or committed already": answer.already_usd,
+        "for what earlier plans ordered": findings.ordered_before_usd,
+        "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
+        "for later plans to decide": findings.forecast_usd,
+    }
+    if rest := [words(f"{{}} {of}", usd(amount)) for of, amount in others.items() if round(amount)]:
+        facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    together = quantiles(findings.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
-    condition = f", if {less}" if plan.policy.plan_at != "p50" else ""
+    condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
+    if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
+        condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
     yield Tile(
         "To expect, without contingency",
         usd(months[CASE["p50"]]),
         (
-            f"every demand at its middle case (p50){condition}",
-            words("drawn together, below {} in nine of ten cases", usd(together["p90"])),
+            words("every demand at its middle case (p50){}", condition),
+            words("drawn together, below {} in nine of ten cases", usd(findings.together_p90_usd)),
             words("{} where all demand is at p90", usd(months[CASE["p90"]])),
         ),
     )
@@ -205,20 +216,25 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
 
 def _warnings(findings: Findings) -> Iterator[str]:
     """The checks that do not hold, but for those of which the tables speak."""
+    answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
     for check in findings.checks:
         if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
-            named, n = check.against[:NAMED], len(check.against[NAMED:])
+            against = check.against
+            if check.statement == IS_SERVED and len(shed) == len(findings.unserved):  # of which a decision says more
+                waiting = dict.fromkeys(answer.plan.services[gap.service].id for gap in shed)
+                against = [*against[: len(against) - len(shed)], *waiting]
+            named, n = against[:NAMED], len(against[NAMED:])
             failing = f"{check.failing[0].upper()}{check.failing[1:]}"
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
 def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
-    """The decisions to sign now, those of most money first; and those for which the first page has no more lines."""
-    now = _by_money(findings.now)
+    """The decisions to sign now, the most urgent first; and those for which the first page has no more lines."""
+    now = _in_urgency(findings.now)
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
-        used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
+        used += max(2, *(math.ceil(len(str(row[i])) / n) for i, n in CHARACTERS.items()))
         n_first += used <= n_lines or not n_first
     late = [i for i, decision in enumerate(now) if decision.late]
     of_them = f", {len(late)} of them late" if late else ""
@@ -241,8 +257,9 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         others = f"; {count(len(changed) - 1, 'other decision')} too" if len(changed) > 1 else ""
         counts = cell(then, WHOLE), cell(decision.n_instances, WHOLE)
         machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
-        quota = " as the quota" if decision.what == "raise quota" else ""
-        yield words(f"Decide the {levers} first: with {them} {{}} x {machine}{quota}, not {{}}{others}.", *counts)
+        do = f"{decision.what}{' to' if decision.what == 'raise quota' else ''}"
+        other = f"{do} {{}} x {machine}, not {{}}" if then else f"do not {do} {{}} x {machine}"
+        yield words(f"Decide the {levers} first: with {them} {other}{others}.", *(counts if then else counts[1:]))
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if least is not None:
@@ -261,13 +278,15 @@ def _day_of(measured: ToMeasure) -> Text:
     return words(f"{machines} for a day, {{}}", usd(measured.usd))
 
 
-def _by_money(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those of most money first; a quota is of as much as what cannot be had without it."""
+def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
+    """Decisions, those that are late first, then those that bind most, then those of most money; a quota is of as much
+    as what cannot be had without it."""
 
-    def rank(decision: Decision) -> tuple[float, bool]:
+    def rank(decision: Decision) -> tuple[bool, float, float, bool]:
         is_quota = decision.what == "raise quota"
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
-        return -max(other.weight_usd for other in waiting), is_quota
+        binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
+        return not decision.late, -binds, -money, is_quota
 
     return sorted(decisions, key=rank)
 
@@ -322,47 +341,64 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     cover = decision.cover
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
-    stuck = "no more can be had without it" if decision.what == "raise quota" else ""
-    remarks: list[Text] = [late, decision.about, _worth(decision), stuck, covered, *_shed(answer, decision)]
+    about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
+    remarks = [*about, *_shed(answer, decision)]
     return [remark for remark in remarks if remark]
 
 
 def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other else _for_whom(answer, decision)
-    parts = (decision.purchase, *_remarks(answer, decision), f"for {names}" if names else "")
+    parts = (decision.purchase, _binds(decision), *_remarks(answer, decision), f"for {names}" if names else "")
     return joined("; ", [*filter(None, parts)]) or ""
 
 
 def _worth(decision: Decision) -> Text:
-    """The amount that a decision binds to the end of its term, and what it is expected to save."""
-    parts = list[Text]()
-    if decision.binds_usd:
-        parts.append(words("binds {}", usd(decision.binds_usd)))
-    if decision.saves_usd is not None:
-        saves = "save" if decision.saves_usd >= 0 else "cost more, by"
-        expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
-        if decision.saves_after_usd:
-            expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
-        parts.append(expected)
-    return joined(", ", parts) if parts else ""
+    """The amount that a decision binds, and what it is expected to save."""
+    return joined(", ", [part for part in (_binds(decision), _expected(decision)) if part]) or ""
+
+
+def _binds(decision: Decision) -> Text:
+    """The amount that a decision binds to the end of its term."""
+    return words("binds {}", usd(decision.binds_usd)) if decision.binds_usd else ""
+
+
+def _expected(decision: Decision) -> Text:
+    """The amount that a decision is expected to save, or costs where demand is less."""
+    if decision.p50_usd is not None:
+        at_p50 = usd(decision.p50_usd)
+        return words("binds nothing, {}, and {} where demand is at p50", usd(decision.usd), at_p50)
+    if decision.saves_usd is None:
+        return ""
+    saves = "save" if decision.saves_usd >= 0 else "cost more, by"
+    expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
+    if decision.saves_after_usd:
+        expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
+    return expected
 
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
-    """The services that have no machine until the order or its cover is there."""
-    for gap in decision.shed[:NAMED]:
-        share = cell(gap.share, PERCENT)
-        whose = f"{answer.plan.services[gap.service].id} at {answer.plan.worst_case}"
-        waits = words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
-        if gap.other is None:
-            yield words("{} (nothing else that it allows is there in time)", waits)
-        else:
-            machines = f"{gap.other.n_instances} x {short_name(gap.other.instance)}, {gap.other.purchase}"
-            yield words(f"{{}} (or {machines}, until then: {{}} more)", waits, usd(gap.other.usd))
-    if n := len(decision.shed[NAMED:]):
-        yield f"and {n} more"
-    if decision.shed:
-        yield "each day of waiting is a day more"
+    """The services that have no machine until the order or its cover is there, each with what is there in time."""
+
+    def days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
+        return gap.first, gap.last
+
+    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=days), days):
+        waiting = []
+        for gap in gaps:
+            way: Text = "nothing else that it allows is there in time"
+            if gap.other is not None:
+                n = f"{gap.other.n_instances} x" if gap.other.n_instances else "on what is offered to others of"
+                machines = f"{n} {short_name(gap.other.instance)}, {gap.other.purchase}"
+                way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
+            waiting.append(
+                words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
+            )
+        yield words(f"not served from {first} to {last}, at {answer.plan.worst_case}: {{}}", joined(", ", waiting))
+    if more := len(decision.shed[NAMED:]):
+        yield f"and {more} more"
+    if sum(gap.other is not None for gap in decision.shed) > 1:
+        yield "what is offered until then adds up"
 
 
 def _budget(findings: Findings) -> Section:
@@ -454,26 +490,39 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         months = answer.services["service_month_usd"]
         return (1 - row.share) * float(months[row.service, row.quarter, answer.case])
 
-    lines = list[tuple[float, Text]]()
-    for (_, quarter, subject), group in groupby(sorted(findings.served, key=limit), limit):
+    cuts = dict[tuple[str, tuple[tuple[int, float], ...]], list[list[Served]]]()  # of limits that cut alike
+    for (_, _, subject), group in groupby(sorted(findings.served, key=limit), limit):
         rows = [*group]
-        cut = [row for row in rows if row.share < 1 - A_BIT]
+        cut = tuple((row.service, row.share) for row in rows if row.share < 1 - A_BIT)
+        cuts.setdefault((subject, cut), []).append(rows)
+    lines = list[tuple[float, Text]]()
+    for (subject, _), alike in cuts.items():
         parts: list[Text] = []
-        for row in cut:
-            if row.share:
-                step = (
-                    words(" (the next {} cost {})", cell(1 / STEPS, PERCENT), usd(row.next_usd)) if row.next_usd else ""
-                )
-                parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
-        if out := [plan.services[row.service].id for row in cut if not row.share]:
+        for row in (row for row in alike[0] if A_BIT < row.share < 1 - A_BIT):
+            step = words(" (the next {} cost {})", cell(1 / STEPS, PERCENT), usd(row.next_usd)) if row.next_usd else ""
+            parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
+        if out := [plan.services[row.service].id for row in alike[0] if row.share <= A_BIT]:
             parts.append(f"nothing of {first_named(out)}")
-        lines.append((sum(map(cut_usd, rows)), words("{}, {}: serves {}.", quarter, subject, joined(", ", parts))))
+        quarters = _quarters_in_short(plan, [rows[0].quarter for rows in alike])
+        usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
+        lines.append((usd_cut, words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))))
     if lines:
         worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
         n = len(worst) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
-        keeping = _keeping(findings)
-        yield Section("If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *keeping))
+        kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
+        until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
+        yield Section(
+            "If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *until, *_keeping(findings))
+        )
+
+
+def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
+    """Quarters by position, three and more that follow each other by their ends: 2027-Q1 to 2027-Q4."""
+    names = [str(plan.quarters[q]) for q in many]
+    if len(many) > 2 and many[-1] - many[0] == len(many) - 1:
+        return f"{names[0]} to {names[-1]}"
+    return listed(names)
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:
@@ -604,11 +653,14 @@ def _reasons(findings: Findings) -> Iterator[Section]:
 def _spent(findings: Findings) -> Table:
     """The last plan at p50 against what was really spent, where that is given; what differs most first."""
     parts = [
-        (part["quarter"], part["service"] or "shared, or not tagged", part["planned"], part["measured"])
+        (part["quarter"], part["service"] or UNTAGGED, part["planned"], part["measured"])
         for part in (findings.last.variance if findings.last else ())
     ]
     parts.sort(key=lambda part: -abs(part[3] - part[2]))
     rows = [(*names, *map(usd, (planned, spent, spent - planned))) for *names, planned, spent in parts]
+    if rows:
+        planned, spent = math.fsum(part[2] for part in parts), math.fsum(part[3] for part in parts)
+        rows.insert(0, ("all", "all", *map(usd, (planned, spent, spent - planned))))
     heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
     return table("What the last plan said, and what was spent", heads, rows)
 
@@ -620,17 +672,31 @@ def _swings(findings: Findings) -> Table:
     return table("What moves the money most: spend of all quarters", heads, rows)
 
 
+def _at_once(answer: Answer, decision: Decision) -> tuple[float, float]:
+    """The requests at once of a decision's services for which it is planned, and those at p50."""
+    quarter, at_once = answer.plan.quarter_of(decision.needed_from), answer.services["at_once"]
+    cases = answer.case, CASE["p50"]
+    planned, middle = (sum(float(at_once[s, quarter, case]) for s in served(answer, decision)) for case in cases)
+    return planned, middle
+
+
+def _needed(answer: Answer, decision: Decision) -> Text:
+    """The demand from which on all that a decision binds is needed, beside what is expected."""
+    if not decision.binds_usd or decision.break_even is None or decision.break_even.fewer_below is None:
+        return ""
+    planned, middle = _at_once(answer, decision)
+    shares = cell(decision.break_even.fewer_below, PERCENT), cell(middle / planned, PERCENT)
+    return words("needed above {} of the demand planned for, of which p50 is {}", *shares)
+
+
 def _break_even(findings: Findings) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
+    answer, rows = findings.answer, list[tuple[Text, ...]]()
     for decision in sorted(findings.decisions, key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue
-        planned, middle = (
-            sum(float(at_once[s, quarter, case]) for s in served(answer, decision))
-            for case in (answer.case, CASE["p50"])
-        )
+        planned, middle = _at_once(answer, decision)
         shares = (
             middle / planned if planned else None,
             decision.break_even.fewer_below,
@@ -647,7 +713,12 @@ def _forecast(findings: Findings) -> Table:
     """The decisions of later plans, for the order of magnitude."""
     answer = findings.answer
     rows = [
-        (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
+        (
+            decision.order_by.isoformat(),
+            joined(", ", [part for part in (_decided(decision), _worth(decision)) if part]),
+            _for_whom(answer, decision),
+            usd(decision.usd),
+        )
         for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
     ]
@@ -695,11 +766,10 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     months = answer.money["spend_usd"].sum(axis=0)
     asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
-    together = quantiles(findings.draws.spend_usd.sum(axis=1))
     now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
-        for decision in _by_money(findings.now)[:2]
+        for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
         words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers
@@ -709,9 +779,10 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
-        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
+        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(findings.together_p90_usd))),
         ("Before signing", " ".join(_warnings(findings))),
     ]
+    classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
         f"{plan.quarters[0]} to {plan.quarters[-1]}",
@@ -722,7 +793,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if is_stated else "no budget stated",
         tuple((label, text) for label, text in points if text),
-        f"{plan.policy.purchase} prices{f', the oldest of {days[0]}' if days else ''}",
+        f"{classes} prices{f', the oldest of {days[0]}' if days else ''}",
     )
 
 
@@ -773,6 +844,8 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         cell(policy.correlation, FACTOR),
         str(findings.draws.seed),
     )
+    if findings.together_p90_usd > float(answer.money["spend_usd"][:, CASE["p90"]].sum()):
+        yield "That is more than with all demand at p90: more often than that, some service is above its own."
     yield (
         f"The money of a decision is at {policy.plan_at}, until the plan's end. Orders are in the money; what may be "
         "signed in place of one is not, and does not add to it."

@@ -3,7 +3,8 @@ dollars."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.schema import DOLLARS, Head
@@ -14,6 +15,22 @@ from sheetgen.sizing import cost
 from sheetgen.units import USD
 
 OF_HEADS = "US dollars"  # in heads of tables
+
+
+class Currency(NamedTuple):
+    """A plan's currency: its code, and units of it for a dollar."""
+
+    code: str = DOLLARS
+    per_usd: float = 1
+
+
+IN_DOLLARS = Currency()
+
+
+def currency_of(record: Mapping[str, Any]) -> Currency:
+    """The currency of a plan's JSON."""
+    head = record["inputs"]["plan"]
+    return Currency(head.get("currency", DOLLARS), head.get("fx_rate", 1))
 
 
 def in_currency(page: Any, head: Head) -> Any:

@@ -159,13 +159,14 @@ def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
-    """Every type in every quarter in which there is or must be one, at the quantile that is bought; and which share of
-    them is in use at p50."""
+    """Every type in every quarter in which there is or must be one, at the quantile that is bought; which share of them
+    is in use at p50, and what they cost then beside what is owned."""
     mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
         for t, machine in enumerate(answer.types):
             row = {name: plain(counts[t, q, answer.case]) for name, counts in answer.supply_counts.items()}
-            if row["needed"] or row["owned"] or row["committed"] or row["gap"]:
+            rented_usd = float(answer.rented_usd[t, q, CASE["p50"]])
+            if row["needed"] or row["owned"] or row["committed"] or row["gap"] or rented_usd:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
                 yield {
                     "quarter": str(quarter),
@@ -173,6 +174,7 @@ def _supply(answer: Answer) -> Iterator[Record]:
                     "gpu": machine.gpu,
                     **row,
                     **in_use,
+                    "p50_usd": plain(rented_usd),
                     "base": plain(answer.supply["base_instances"][t, q, answer.case]),
                     "machine_hours": plain(answer.rented_on_average[t, q] * answer.plan.prices.hours_per_month),
                     "held_usd": plain(answer.held_usd[t, q]),
@@ -279,6 +281,8 @@ def _totals(findings: Findings) -> Record:
         "bound_after_plan_usd": plain(answer.bound_after_usd),
         **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, findings.sign_now_usd), strict=True)),
         "already_usd": plain(answer.already_usd),
+        "ordered_before_usd": plain(findings.ordered_before_usd),
+        "forecast_usd": plain(findings.forecast_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {

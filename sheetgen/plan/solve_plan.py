@@ -1,13 +1,21 @@
-"""Work a plan out: demand, hardware, machines, supply, what is late, and money."""
+"""Work a plan out: demand, hardware, machines, supply, what is late, and money.
+
+The hardware is that of the cheapest whole plan that is found. Of few services plans are tried without each type of
+machine that is bought, too, the one with the fewest services first: more types to choose from may hide a cheaper plan
+on fewer of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy
 
-from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
+from sheetgen.plan.decisions import unserved
+from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Base, Plan
@@ -30,21 +38,29 @@ from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
+FEW = 12  # services, of which plans without some types of machine are tried
+A_CENT = 0.01
+LeftOut = frozenset[str]  # types of machine
 
-def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardware: Hardware | None = None) -> Answer:
-    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`; hardware: what it is on,
-    where that is not to be chosen."""
+
+def solved_plan(
+    plan: Plan,
+    timed: bool = True,
+    kept: Loads | None = None,
+    hardware: Hardware | None = None,
+    tried: Iterable[LeftOut] | None = None,
+) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `sized`; hardware: what it is on,
+    where that is not to be chosen; tried: the types without which it is tried, where these are not to be searched
+    for."""
     plan = replace(plan, base=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
+    if hardware:
+        return _bought(plan, grid, hardware)
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    every = [hardware] if hardware else placed(plan, rates, at_once, plan.months, timed, kept)
-    return min((_bought(plan, grid, way, timed) for way in every), key=_mean_usd)
-
-
-def _mean_usd(answer: Answer) -> float:
-    """The cost of a plan and its moves, on average at p50 and at the quantile that is bought."""
-    spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
-    return float(spend) + moves_usd(answer, answer.plan)
+    loads = sized(plan, rates, at_once, timed, kept)
+    best = _Search(plan, grid, loads).cheapest(tried)
+    return _timed(best, loads.with_speeds(best.hardware)) if timed else best
 
 
 def moves_usd(answer: Answer, plan: Plan) -> float:
@@ -53,14 +69,93 @@ def moves_usd(answer: Answer, plan: Plan) -> float:
     return sum(moving_usd(plan, place, plan.months[q]) for q, place in moved)
 
 
-def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
+@dataclass(frozen=True)
+class _Whole:
+    """A whole plan as it is judged."""
+
+    answer: Answer
+    lost: tuple[float, ...]  # days of services that have no machine, of those up to each priority
+    usd: float  # to the end of its terms, and its moves; the mean of p50 and of the quantile that is bought
+
+    @classmethod
+    def of_answer(cls, answer: Answer) -> _Whole:
+        plan, case = answer.plan, answer.case
+        lost = defaultdict[float, float](float)
+        for s, q in answer.hardware.nothing:
+            days = (plan.last_day(plan.quarters[q]) - plan.first_day(plan.quarters[q])).days + 1
+            lost[plan.priorities[s]] += days
+        for gap in unserved(answer):
+            lost[plan.priorities[gap.service]] += gap.share * ((gap.last - gap.first).days + 1)
+        spend = float(answer.money["spend_usd"][:, [CASE["p50"], case]].sum()) / 2
+        return cls(
+            answer,
+            tuple(round(days, 6) for days in accumulate(lost[priority] for priority in sorted({*plan.priorities}))),
+            spend + moves_usd(answer, plan),
+        )
+
+    def is_better(self, other: _Whole) -> bool:
+        """True where it is cheaper, or serves more for no more than a near tie; it serves no less: of the services up
+        to each priority no more is lost."""
+        if any(mine > theirs for mine, theirs in zip(self.lost, other.lost, strict=True)):
+            return False
+        near_usd = other.usd * (1 + self.answer.plan.policy.near_tie_fraction)
+        return self.usd < other.usd - A_CENT or (self.lost != other.lost and self.usd <= near_usd)
+
+
+class _Search:
+    """The hardware of a plan, and cheaper whole plans."""
+
+    def __init__(self, plan: Plan, grid: Grid, loads: Sized) -> None:
+        self.plan, self.grid, self.loads = plan, grid, loads
+        # One service by itself is where `recommend` has it.
+        self.is_few = 1 < len(plan.services) <= FEW or (len(plan.services) == 1 and supplied(plan).is_any)
+
+    def cheapest(self, tried: Iterable[LeftOut] | None) -> Answer:
+        best = self._without(frozenset())
+        for left_out in tried or ():
+            if left_out and (other := self._without(left_out)).is_better(best):
+                best = other
+        return (self._fewer(best) if tried is None and self.is_few else best).answer
+
+    def _fewer(self, best: _Whole) -> _Whole:
+        """A whole plan without some of its types of machine, where it is better for it."""
+        seen = {best.answer.hardware.left_out}
+        while True:
+            for instance in _in_use(best.answer):
+                left_out = best.answer.hardware.left_out | {instance}
+                if left_out not in seen:
+                    seen.add(left_out)
+                    if (other := self._without(left_out)).is_better(best):
+                        best = other
+                        break
+            else:
+                return best
+
+    def _without(self, left_out: LeftOut) -> _Whole:
+        """The best whole plan without some types of machine, of the ways in which places are found."""
+        places = self.loads.places(self.plan, left_out)
+        best, *others = (_Whole.of_answer(_bought(self.plan, self.grid, hardware)) for hardware in places)
+        for other in others:
+            if other.is_better(best):
+                best = other
+        return best
+
+
+def _in_use(answer: Answer) -> list[str]:
+    """The types of machine that are bought, those with the fewest services first."""
+    services = Counter(
+        instance for _, instance in {(s, place.instance) for (s, _), place in answer.hardware.placed.items()}
+    )
+    bought = (machine.instance for t, machine in enumerate(answer.types) if answer.to_buy[t].any())
+    return sorted(bought, key=lambda instance: (services[instance], instance))
+
+
+def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
     """The plan on some hardware."""
     types = types_of(plan, hardware)
     grid = grid.again({}, type=len(types))
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)
-    if timed:
-        put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
     rented = buy(grid, plan, types)
     if plan.policy.buy == MIX and (base := (*bases(plan, types, rented, CASE[plan.policy.plan_at]),)):
         plan = replace(plan, base=base)
@@ -69,6 +164,12 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")
     return Answer(plan, hardware, types, grid, rented)
+
+
+def _timed(answer: Answer, hardware: Hardware) -> Answer:
+    """The plan with how long requests take on its hardware, and what is in use."""
+    put_times(answer.grid, answer.plan, hardware, answer.case)
+    return replace(answer, hardware=hardware)
 
 
 def bases(plan: Plan, types: Sequence[Type], rented: Sequence[Rented], case: int) -> Iterator[Base]:

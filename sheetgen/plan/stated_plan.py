@@ -188,9 +188,11 @@ class Plan:
     def _priced(self, candidate: Candidate, purchase: str) -> Candidate:
         """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
         classes are two types."""
-        name, listed = in_class(candidate.instance, purchase, self.policy.purchase), self.listed or {}
-        prices = {**listed.get(candidate.instance, {}), **listed.get(name, {})}
-        return replace(_at_prices(candidate, prices), instance=name)
+        names = {way: in_class(candidate.instance, way, self.policy.purchase) for way in PURCHASES}
+        prices = dict[str, float]()
+        for name in (candidate.instance, *names.values()):
+            prices |= (self.listed or {}).get(name, {})
+        return replace(_at_prices(candidate, prices), instance=names[purchase])
 
     def class_of(self, instance: str) -> str:
         """The class in which a type of machine is bought."""

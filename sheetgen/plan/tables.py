@@ -22,7 +22,7 @@ from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.orders import Bought, Buying, added, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, in_class
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
@@ -261,9 +261,16 @@ def commitment_month_usd(plan: Plan, committed: Committed) -> float:
     return float(cost.instance_month_usd(usd, paid))
 
 
+def committed_by_quarter(plan: Plan, committed: Committed) -> Any:
+    """By quarter what a commitment costs, whether used or not."""
+    month_usd, months = commitment_month_usd(plan, committed), CONSTANTS["months_in_a_quarter"]
+    shares = numpy.array([share for _, share in live(plan, committed)])
+    return spending.committed_quarter_usd(committed.count, month_usd, months, shares)
+
+
 def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
-    """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
-    owned GPUs that no service uses are behind."""
+    """Every type of machine of the plan, in the order in which services come to them; those that no service uses, of
+    commitments, earlier orders and owned GPUs, are behind."""
     types: dict[str, Type] = {}
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
@@ -276,9 +283,13 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
         add(
             place.instance, place.candidate.gpu.id, place.candidate.gpu_count, place.instance_month_usd, place.candidate
         )
-    for part in plan.supply.committed:
-        row = plan.types[part.type]
-        add(plan.machine(part.type), row.gpu, int(row.gpu_count))
+    parts = [(part.type, plan.machine(part.type)) for part in plan.supply.committed]
+    for order in plan.supply.ordered:
+        name = in_class(plan.machine(order.type), order.purchase or plan.policy.purchase, plan.policy.purchase)
+        parts.append((order.type, name))
+    for listed, name in parts:
+        row = plan.types[listed]
+        add(name, row.gpu, int(row.gpu_count))
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(machine.gpu != gpu for machine in types.values()):
@@ -343,13 +354,13 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     n_quarters, months, supply = len(plan.quarters), CONSTANTS["months_in_a_quarter"], supplied(plan)
     none = numpy.zeros(n_quarters)
     committed_usd, owned_usd = none.copy(), none.copy()
-    of_type, of_gpus = (defaultdict[str, Any](none.copy) for _ in range(2))  # of the quarters that they serve
+    of_type, serving, of_gpus = (defaultdict[str, Any](none.copy) for _ in range(3))  # serving: whole quarters
     base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(2))
     for committed in plan.supply.committed:
-        usd = commitment_month_usd(plan, committed)
-        for q, (serves, share) in enumerate(live(plan, committed)):
-            committed_usd[q] += (paid := spending.committed_quarter_usd(committed.count, usd, months, share))
-            of_type[plan.machine(committed.type)][q] += serves * paid
+        name, paid = plan.machine(committed.type), committed_by_quarter(plan, committed)
+        committed_usd += paid
+        of_type[name] += paid
+        serving[name] += paid * [serves for serves, _ in live(plan, committed)]
     for pool in plan.supply.owned:
         for q, (serves, share) in enumerate(live(plan, pool)):
             owned_usd[q] += pool.cost_per_quarter * share
@@ -360,7 +371,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     by_type = {
         "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + none for machine in types],
         "committed_instances": [supply.committed.get(machine.instance, none) for machine in types],
-        "committed_type_usd": [of_type[machine.instance] for machine in types],
+        "committed_paid_usd": [of_type[machine.instance] for machine in types],
+        "committed_type_usd": [serving[machine.instance] for machine in types],
         "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, none)) for machine in types],
         "base_instances": [base_counts[machine.instance] for machine in types],
         "base_usd": [base_usd[machine.instance] for machine in types],

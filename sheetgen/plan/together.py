@@ -27,6 +27,7 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
+A_BIT = 1e-9  # of a month
 TRIES = 60  # services that are put together to begin with: all types for few services, one for many
 AT_ONCE = 300_000  # numbers of the ways that are counted together
 SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
@@ -44,20 +45,20 @@ def together(
     plan: Plan,
     here: Mapping[At, str],
     places: Mapping[At, Mapping[str, Placed]],
-    months: Sequence[float],
-    by_hour: bool = False,
+    by_hour: bool,
+    of_term: Mapping[str, float],
 ) -> tuple[Mapping[At, Placed], dict[At, float]]:
     """The places of services, moved from `here` where the plan is cheaper for it; and what it would cost more without
     each move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
-    layout on which it fills least; months: by quarter what a month's price stands for until the next; by_hour: where
-    what is bought is rented for the hours that need it."""
+    layout on which it fills least; by_hour: where what is bought is rented for the hours that need it; of_term: by type
+    what a month of the cheapest term of a mix costs over one on demand."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for slot in sorted(here):
         by_service[slot[0]][slot] = places[slot][here[slot]]
     if not by_service:
         return {}, {}
-    search = _Search(plan, supply, by_service, places, months, by_hour)
+    search = _Search(plan, supply, by_service, places, by_hour, of_term)
     best = search.home
     if len(by_service) > 1 or supply.is_any:  # one service by itself is where `recommend` has it
         best = search.improved(search.home)
@@ -67,15 +68,6 @@ def together(
     types = list(search.place)
     there = {(s, q): places[s, q][types[t]] for s, filled in best.items() for q, t in enumerate(filled.types) if t >= 0}
     return there, search.moves(best)
-
-
-def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Array, Array]:
-    """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
-    hours; not by hour, the peak in all."""
-    n_quarters = len(plan.quarters)
-    if by_hour:
-        return plan.week.in_blocks
-    return numpy.ones((len(plan.services), n_quarters, 1)), numpy.ones((n_quarters, 1))
 
 
 def _alternatives(
@@ -153,19 +145,23 @@ class _Search:
         supply: Supplied,
         home: Mapping[int, dict[At, Placed]],
         places: Mapping[At, Mapping[str, Placed]],
-        months: Sequence[float],
         by_hour: bool,
+        of_term: Mapping[str, float],
     ) -> None:
-        self.plan, self.months = plan, numpy.array(months)
-        self.over_peak, hours = loads_by_hour(plan, by_hour)
+        self.plan, self.months = plan, numpy.array(plan.months)
+        mean_loads, hours = plan.week.in_blocks
+        self.over_peak = mean_loads if by_hour else plan.week.peaks_in_blocks
         self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
         types = {name: place for of_slot in places.values() for name, place in of_slot.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([place.instance_month_usd for place in types.values()])
+        self.of_term = numpy.array([of_term.get(name, 1.0) for name in types])
         self.bought_as = numpy.array([plan.class_of(name) for name in types])
+        # By type, whether there are in all hours so many as in the one that needs most.
+        self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
-        none = numpy.zeros(len(months))
-        self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
+        none = numpy.zeros(len(self.months))
+        self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
         self.supply = supply
         self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
         self.lost = numpy.array([supply.lost_instances(gpu, n) + none for gpu, n in self.kinds])
@@ -313,6 +309,9 @@ class _Search:
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
         largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
         needed = needs.needed_instances(*filled, *largest, self.lost[used])
+        pairs = needed.reshape(*needed.shape[:-3], 2, -1, *needed.shape[-2:])
+        held = numpy.where(self.is_held[used][:, None], pairs.max(axis=-3, keepdims=True), pairs)
+        needed = held.reshape(needed.shape)
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, mine = numpy.zeros(kept.shape), numpy.flatnonzero(self.is_owned[used])
@@ -327,7 +326,25 @@ class _Search:
             mine = self.bought_as[used] == purchase
             paid = term.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
             missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
-        return numpy.asarray(((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used])
+        return numpy.asarray(self._paid_months(missing, self.of_term[used]) @ self.month_usd[used])
+
+    def _paid_months(self, missing: Array, of_term: Array) -> Array:
+        """By type months of machines that are paid, of those that are missing by block of hours, type and quarter, at
+        today's price: the mean of the hours at p50 and at the quantile. Of a mix those machines are bought for a term
+        that the hours at the quantile need for a larger share of the time than what the term costs over it."""
+        paid = self.weights[:, None, :] * self.months
+        if (of_term == 1).all():
+            return numpy.asarray((missing * paid).sum(axis=(-3, -1)))
+        half = len(self.weights) // 2
+        counts = numpy.moveaxis(missing[..., half:, :, :], -2, -3).reshape(*missing.shape[:-3], len(of_term), -1)
+        order = numpy.argsort(-counts, axis=-1, kind="stable")
+        hours = numpy.cumsum((paid[half:, 0] * 2).reshape(-1)[order], axis=-1)
+        whole = self.months.sum()
+        enough = hours > (of_term * whole)[:, None] + A_BIT
+        ranked = numpy.take_along_axis(counts, order, axis=-1)
+        base = numpy.where(enough, ranked, 0).max(axis=-1)
+        above = numpy.maximum(0, missing - base[..., None, :, None])
+        return numpy.asarray((above * paid).sum(axis=(-3, -1)) + base * of_term * whole)
 
 
 def _by_earlier_quarter(counts: Array) -> Array:

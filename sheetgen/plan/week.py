@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import zoneinfo
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,15 +92,23 @@ class Week:
         """By service, quarter and block of hours the mean load over that of the peak, and by quarter the blocks' shares
         of the week: four of a working day of UTC, and the weekend. For searches; the kinds, where those are no
         more."""
+        return self._blocks(numpy.mean)
+
+    @cached_property
+    def peaks_in_blocks(self) -> Array:
+        """The same with the largest load of each block."""
+        return self._blocks(numpy.max)[0]
+
+    def _blocks(self, of_hours: Callable[..., Array]) -> tuple[Array, Array]:
         if self.over_peak.shape[-1] <= BLOCKS_OF_DAY + BLOCKS_OF_WEEKEND:
             return self.over_peak, self.shares
         day, hour = numpy.divmod(numpy.arange(self.n_parts) * len(DAYS) / self.n_parts, 1)
         is_weekend = day >= WEEKDAYS
         block = numpy.where(is_weekend, BLOCKS_OF_DAY + hour * BLOCKS_OF_WEEKEND, hour * BLOCKS_OF_DAY).astype(int)
         sizes = numpy.bincount(block)
-        is_of = (block == numpy.arange(len(sizes))[:, None]) / sizes[:, None]
-        hours = [self.over_peak[:, q][:, kinds] @ is_of.T for q, kinds in enumerate(self.kinds)]
-        return numpy.stack(hours, axis=1), numpy.tile(sizes / self.n_parts, (len(self.kinds), 1))
+        hours = numpy.stack([self.over_peak[:, q][:, kinds] for q, kinds in enumerate(self.kinds)], axis=1)
+        blocks = [of_hours(hours[..., block == i], axis=-1) for i in range(len(sizes))]
+        return numpy.stack(blocks, axis=-1), numpy.tile(sizes / self.n_parts, (len(self.kinds), 1))
 
     def up(self, needed: Array, start_minutes: float) -> tuple[Array, Array]:
         """Machines that are up in the hours of the week, where each is asked for so many minutes before it is needed;

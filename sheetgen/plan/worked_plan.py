@@ -18,7 +18,7 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, put_supply, work_out
+from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, committed_by_quarter, put_supply, work_out
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
@@ -161,8 +161,12 @@ class Answer:
     def _term_spend_usd(self) -> float:
         """The cost of orders of a term within the plan."""
         has_term = [machine.buying.term is not None for machine in self.types]
-        of_base = float(self.supply["base_usd"][..., self.case].sum())
-        return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
+        return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + self.base_usd
+
+    @property
+    def base_usd(self) -> float:
+        """The cost of a mix's base within the plan, which every case of the demand pays."""
+        return float(self.supply["base_usd"][..., self.case].sum())
 
     def left_usd(self, q: int) -> tuple[float, float]:
         """The rest of a quarter's budget at p50 and at p90."""
@@ -305,7 +309,8 @@ class Answer:
 
     @cached_property
     def of_classes(self) -> dict[str, Array]:
-        """By purchase class the cost of what is bought and of what covers late orders, by quarter and quantile."""
+        """By purchase class the cost of what is rented: bought, committed already, or a cover of late orders; by
+        quarter and quantile."""
         usd = defaultdict[str, Array](lambda: numpy.zeros(self.money["late_usd"].shape))
         names = ("bought_usd", "base_usd", "cover_usd", "cover_beyond_usd")
         bought, of_base, covers, beyond = (self.grid.spread(name, OF_TYPE) for name in names)
@@ -318,7 +323,15 @@ class Answer:
                         usd[cover.purchase][q] += cover_usd[q]
         for base in self.plan.base:
             usd[base.purchase][base.runs(len(self.plan.quarters))] += base.count * base.month_usd * MONTHS_IN_A_QUARTER
+        for committed in self.plan.supply.committed:
+            usd[committed.purchase] += committed_by_quarter(self.plan, committed)[:, None]
         return usd
+
+    @cached_property
+    def rented_usd(self) -> Array:
+        """By type, quarter and quantile the same."""
+        parts = (self.grid.spread(name, OF_TYPE) for name in ("bought_usd", "cover_usd", "committed_paid_usd"))
+        return numpy.asarray(sum(parts))
 
     @property
     def largest(self) -> list[int]:

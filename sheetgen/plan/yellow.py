@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sheetgen.catalog.base import Loc
 from sheetgen.plan.orders import lead_days
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Growth, Head
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, in_class
 from sheetgen.plan.tables import bands_of, numbers_of
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
@@ -148,7 +148,10 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
         yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
         place = ("prices", "usd_per_hour", instance)
-        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
+        terms = dict.fromkeys(base.purchase for base in plan.base if base.instance == instance)
+        written = [f"prices.usd_per_hour: {in_class(instance, way, policy.purchase)}" for way in terms]
+        about = f"Not of its term, which stands in plan.yaml: {', '.join(written)}." if written else ""
+        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", about, True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:
         rate, label = BY_NAME["fx_rate"].kind, f"{plan.head.currency} for one US dollar"

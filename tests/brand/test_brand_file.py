@@ -36,7 +36,7 @@ def test_only_the_name_is_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("footer: x", "brand.yaml:1: field name is missing."),
+        ("footer: x", "brand.yaml:1: field 'name' is missing."),
         ("name: X\ncolours: {}", "brand.yaml:2: unknown field colours. Did you mean colors?"),
         ("name: X\ncolors: {acent: '#000000'}", "brand.yaml:2: unknown field acent. Did you mean accent?"),
         ("name: X\ncolors:\n  accent: #0B5FFF", "brand.yaml:3: accent is no colour: write # and six"),

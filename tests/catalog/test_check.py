@@ -166,7 +166,7 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             f"{ROWS}:9: usd_per_hour is 0, but should be greater than or equal to 0.0001.",
         ),
         (ROWS, "usd_per_hour: 2.5", "usd_per_hour: 2,5", "unknown field 5"),
-        (ROWS, "    unit: instance\n", "", f"{ROWS}:3: field unit is missing."),
+        (ROWS, "    unit: instance\n", "", f"{ROWS}:3: field 'unit' is missing."),
         (
             ROWS,
             "provider: acme",

@@ -67,7 +67,10 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
         ("quarter,usd\n2027-Q1,nan\n", "2: usd 'nan'"),
         ("quarter,usd\n", "holds no line of capacity"),
         ("EffectiveCost,Tags\n3,x\n", "ChargePeriodStart is missing"),
-        ("EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n", "Only USD is read"),
+        (
+            "EffectiveCost,ChargePeriodStart,BillingCurrency\n3,2027-01-01,EUR\n",
+            "Only USD, and the currency of a plan, are read",
+        ),
         ("EffectiveCost,ChargePeriodStart\n3,01/31/2027\n", "must be a day such as 2027-01-31"),
         ("EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,chat\n", "are no JSON that can be read"),
         (f"EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,{'[' * 100_000}\n", "are no JSON that can be read"),
@@ -136,12 +139,20 @@ PLANNED = {
             "p90_usd": 18900,
             "owned_usd": 900,
             "committed_usd": 2700,
+            "by_class_usd": {"on-demand": 6300, "reserved-1yr": 2700},
         }
     ],
+    "supply": [
+        {"quarter": "2027-Q1", "instance": instance, "p50_usd": usd}
+        for instance, usd in (("aws/p5.48xlarge", 6600), ("aws/g6e.xlarge (spot)", 2400))
+    ],
     "services": [
-        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd + owned}
-        | ({"monthly_owned_usd": owned} if owned else {})  # which no cloud charges
-        for name, instance, usd, owned in (("chat", "aws/p5.48xlarge", 2000, 300), ("rag", "aws/g6e.xlarge", 800, 0))
+        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "n_instances": n}
+        for name, instance, n in (
+            ("chat", "aws/p5.48xlarge", 1.5),
+            ("night", "aws/p5.48xlarge", 0.5),
+            ("rag", "aws/g6e.xlarge (spot)", 1),
+        )
     ],
 }
 
@@ -160,45 +171,41 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,ChargeCategory,CommitmentDiscoun
     assert (one["owned_planned_usd"], one["owned_actual_usd"]) == (pytest.approx(300), 0)
     parts = {(one["by"], one["name"]): (one["planned_usd"], one["actual_usd"]) for one in variance(PLANNED, found)}
     assert parts == {
-        ("service", "chat"): (pytest.approx(2000), 2400),
+        ("service", "chat"): (pytest.approx(1650), 2400),  # three quarters of what its machine costs
+        ("service", "night"): (pytest.approx(550), 0),
         ("service", "rag"): (pytest.approx(800), 0),
-        ("service", None): (pytest.approx(200), 100),  # 9,000 less 3 x 2,800 for 90 days; and what is not tagged
+        ("service", None): (0, 100),
         ("purchase", "committed"): (pytest.approx(900), 900),
         ("purchase", "on-demand"): (pytest.approx(2100), 1600),
-        ("instance", "aws/p5.48xlarge"): (pytest.approx(2000), 2400),
-        ("instance", "aws/g6e.xlarge"): (pytest.approx(800), 100),
-        ("instance", None): (pytest.approx(200), 0),
+        ("instance", "aws/p5.48xlarge"): (pytest.approx(2200), 2400),
+        ("instance", "aws/g6e.xlarge"): (pytest.approx(800), 100),  # of any class
     }
     for by in ("service", "purchase", "instance"):
         mine = [amounts for (kind, _), amounts in parts.items() if kind == by]
         assert [sum(of_it) for of_it in zip(*mine, strict=True)] == [pytest.approx(3000), 2500]
 
 
-def test_a_charge_in_the_class_of_a_commitment_is_of_it_and_services_outside_the_plan_are_named(tmp_path: Path) -> None:
-    """reserved-1yr of a machine that the plan has committed is what it paid anyway; of another machine it is not."""
-    inputs = PLANNED["inputs"] | {
-        "supply": {"committed": [{"type": "aws/p5.48xlarge", "purchase": "reserved-1yr", "count": 1}]}
-    }
-    planned = PLANNED | {"inputs": inputs}
+def test_a_charge_is_of_its_class_and_services_outside_the_plan_are_named(tmp_path: Path) -> None:
+    """A commitment of before was planned as `committed` and billed as reserved-1yr: 2,700 missing, and 2,700 more."""
     text = """\
 quarter,service,instance,purchase,usd
 2027-Q1,chat,p5.48xlarge,reserved-1yr,2700
-2027-Q1,chatt,g6e.xlarge,reserved-1yr,40
+2027-Q1,chatt,g6e.xlarge (spot),on-demand,40
 """
-    found = read_actuals(write(tmp_path, text))
-    spent = {one["name"]: one["actual_usd"] for one in variance(planned, found) if one["by"] == "purchase"}
-    assert spent == {"committed": 2700, "on-demand": 0, "reserved-1yr": 40}
-    assert not_in_plan(planned, found) == ["chatt"]
+    parts = [*variance(PLANNED, found := read_actuals(write(tmp_path, text)))]
+    spent = {one["name"]: (one["planned_usd"], one["actual_usd"]) for one in parts if one["by"] == "purchase"}
+    assert spent == {"reserved-1yr": (2700, 2700), "on-demand": (6300, 40)}
+    assert {one["name"] for one in parts if one["by"] == "instance"} == {"aws/p5.48xlarge", "aws/g6e.xlarge"}
+    assert not_in_plan(PLANNED, found) == ["chatt"]
 
 
 def test_a_mix_is_compared_by_the_classes_that_it_buys(tmp_path: Path) -> None:
     """Its part of the money stood under `mix`, a class that no invoice has."""
-    of_quarter = PLANNED["money"][0] | {"by_class_usd": {"reserved-1yr": 3600, "on-demand": 1800, "spot": 900}}
+    of_quarter = PLANNED["money"][0] | {"by_class_usd": {"reserved-1yr": 6300, "on-demand": 1800, "spot": 900}}
     planned = PLANNED | {"money": [of_quarter], "inputs": {"policy": {"buy": "mix"}}}
     own = """\
 quarter,purchase,usd
-2027-Q1,committed,2700
-2027-Q1,reserved-1yr,3500
+2027-Q1,reserved-1yr,6200
 2027-Q1,on-demand,2000
 """
     focus = """\
@@ -212,7 +219,7 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,CommitmentDiscountStatus
         return {one["name"]: (one["planned_usd"], one["actual_usd"]) for one in parts if one["by"] == "purchase"}
 
     told = {"on-demand": (1800, 2000), "spot": (900, 0)}
-    assert classes(own) == {"committed": (2700, 2700), "reserved-1yr": (3600, 3500), **told}
+    assert classes(own) == {"reserved-1yr": (6300, 6200), **told}
     assert classes(focus) == {"committed": (6300, 6200), **told}
 
 
@@ -227,3 +234,63 @@ def test_a_part_of_a_quarter_in_our_own_columns(tmp_path: Path) -> None:
     assert (one["days"], one["difference_usd"], one["owned_actual_usd"]) == (45, pytest.approx(0), 450)
     with pytest.raises(ScenarioError, match="2027-04-01 is not in 2027-Q1"):
         read_actuals(write(tmp_path, "quarter,until,usd\n2027-Q1,2027-04-01,3\n"))
+
+
+SMALL = """\
+plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-30, currency: EUR, fx_rate: 0.5}
+policy: {redundancy: {survive: machine}}
+supply:
+  committed:
+    - {id: c, type: aws/p5.48xlarge, count: 1, purchase: reserved-1yr, until: 2027-02-14, usd_per_hour: 30}
+services: [{id: chat, demand: {users: 200}, model: 8b}, {id: rag, demand: {users: 100}, model: 8b}]
+"""
+
+
+def test_what_was_spent_as_planned_differs_nowhere(tmp_path: Path) -> None:
+    """Bills in euros of machines tagged whole: their spare ones, and a commitment that ends within the quarter, too."""
+    (tmp_path / "plan.yaml").write_text(SMALL)
+    run, place = CliRunner(), ["--out", str(tmp_path), "--name", "q1", "--format", "json"]
+    assert run.invoke(main, ["plan", str(tmp_path / "plan.yaml"), *place]).exit_code == 0
+    record = json.loads((tmp_path / "q1.json").read_text())
+    (money,) = record["money"]
+    assert sum(money["by_class_usd"].values()) == pytest.approx(money["p50_usd"])
+    machines = {row["instance"]: row["p50_usd"] for row in record["supply"]}
+    assert sum(machines.values()) == pytest.approx(money["p50_usd"])
+    assert machines["aws/p5.48xlarge"] == money["committed_usd"] == pytest.approx(30 * 730 * 3 * 45 / 90)
+    lines = ["ChargePeriodStart,ChargePeriodEnd,EffectiveCost,BillingCurrency,SkuId,CommitmentDiscountStatus,Tags"]
+    for name, usd in machines.items():
+        tag, status = ("", "Unused") if "p5" in name else ("chat", "")
+        tags = f'"{{""service"": ""{tag}""}}"' if tag else ""
+        lines.append(f"2027-01-01,2027-04-01,{usd / 2},EUR,{name.rpartition('/')[2]},{status},{tags}")
+    csv, plan = str(write(tmp_path, "\n".join(lines))), str(tmp_path / "q1.json")
+    made = run.invoke(main, ["plan", "actuals", csv, "--plan", plan, "--json"])
+    assert made.exit_code == 0, made.output
+    parts = json.loads(made.stdout)["variance"]
+    assert all(abs(part["difference_usd"]) < 0.01 for part in parts if part["by"] != "service")
+    of_services = {part["name"]: part["planned_usd"] for part in parts if part["by"] == "service"}
+    assert of_services.pop(None) == pytest.approx(money["committed_usd"])
+    assert set(of_services) == {"chat", "rag"}
+    assert sum(of_services.values()) == pytest.approx(money["p50_usd"] - money["committed_usd"])
+    said = run.invoke(main, ["plan", "actuals", csv, "--plan", plan]).output
+    assert "€" in said and "$" not in said
+
+
+def test_a_plan_without_money_of_machines_is_to_be_written_anew(tmp_path: Path) -> None:
+    older = PLANNED | {"supply": [{"quarter": "2027-Q1", "instance": "aws/p5.48xlarge"}]}
+    with pytest.raises(ScenarioError, match="older"):
+        list(variance(older, read_actuals(write(tmp_path, "quarter,usd\n2027-Q1,3\n"))))
+
+
+def test_the_mail_of_a_plan_says_what_changed_and_what_was_spent_in_its_currency(tmp_path: Path) -> None:
+    run, file = CliRunner(), tmp_path / "plan.yaml"
+    file.write_text(SMALL)
+    place = ["--out", str(tmp_path), "--name", "q1", "--format", "json"]
+    assert run.invoke(main, ["plan", str(file), *place]).exit_code == 0
+    file.write_text(SMALL.replace("users: 200", "users: 20000"))
+    csv = str(write(tmp_path, "quarter,service,usd\n2027-Q1,chat,300\n"))
+    since = ["--since", str(tmp_path / "q1.json"), "--actuals", csv]
+    made = run.invoke(main, ["mail", str(file), "--to", "a@b.example", "--dry-run", *since])
+    assert made.exit_code == 0, made.output
+    text = made.stdout.partition("WHAT CHANGED")[2]
+    assert text.count("€") > 2 and "$" not in text
+    assert run.invoke(main, ["mail", "--to", "a@b.example", "--models", "8b", "--actuals", csv]).exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.schema import Policy, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.worked_plan import CASE
 
 CATALOG = Catalog()
 N_PAIRS = amount(4, 300)
@@ -52,8 +54,8 @@ def plan(data: dict[str, Any]) -> Plan:
 
 def since(old: Plan, new: Plan) -> tuple[Bridge, float, float]:
     """The bridge, and what both plans cost at p50."""
-    said, now = (spend_usd(each) for each in (old, new))
-    return bridge(Last(old, said, "old"), new, now), said, now
+    said, now = spend_usd(old), solved_plan(new, timed=False)
+    return bridge(Last(old, said, "old"), now), said, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
 
 
 def some_plan(dice: random.Random) -> dict[str, Any]:
@@ -220,7 +222,7 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(last_of(record_of_file(file), str(file), CATALOG), new, spend_usd(new))
+    found = bridge(last_of(record_of_file(file), str(file), CATALOG), solved_plan(new, timed=False))
     assert [*found.parts] == ["price"]
     assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
     assert listed_prices(new) == known["prices"]

@@ -149,7 +149,7 @@ def test_a_subject_keeps_its_limit(title: str, tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(OLD.replace("Serving plan", f'"{title}"'))
     page = plan_page(findings(solved_plan(read_plan(tmp_path / "plan.yaml", CATALOG))))
     line = Letter(page, "q1").subject()
-    assert len(line) <= USUAL_CHARACTERS and "expected" in line and line.startswith(title[:11])
+    assert len(line) <= USUAL_CHARACTERS and "to approve" in line and line.startswith(title[:33])
     assert Letter(page, "q1").subject("{budget}: {p50}").startswith("over budget in 2027-Q1: $")
 
 

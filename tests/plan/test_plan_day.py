@@ -379,8 +379,9 @@ def test_the_bridge_ends_at_a_plan_with_hours() -> None:
     services = [service("chat", demand={"at_once": 900}), service("night", demand={"at_once": 300})]
     days = [one | {"profile": "business" if one["id"] == "chat" else "night"} for one in services]
     old, new = stated(services, 4, supply=ONLY), stated(days, 4, supply=ONLY, policy={"buy": "mix"})
-    now, last = (math.fsum(usd(solved_plan(plan, timed=False))) for plan in (new, old))
-    parts = bridge(Last(old, last, "old"), new, now).parts
+    of_new, of_old = (solved_plan(plan, timed=False) for plan in (new, old))
+    now, last = math.fsum(usd(of_new)), math.fsum(usd(of_old))
+    parts = bridge(Last(old, last, "old"), of_new).parts
     assert {*parts} == {"users", "class mix"} and parts["users"] < 0
     assert round(100 * math.fsum(parts.values())) == round(100 * now) - round(100 * last)
 

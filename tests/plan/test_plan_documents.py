@@ -32,7 +32,7 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
-from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -127,15 +127,7 @@ def first_facts() -> list[str]:
         kind: max(one["usd"] for one in found["cheaper"] if one["kind"] == kind) for kind in ("policy", "precision")
     }
     kinds = [one["kind"] for one in found["cheaper"] if one["what"] in found["closing"]["levers"]]
-    # Of the limits the one that cuts most is said first, and of the decisions the one that binds most.
-    month_usd = {
-        (one["id"], one["quarter"]): one["monthly_usd"] for one in found["services"] if one["quantile"] == "p90"
-    }
-    cut: dict[tuple[str, str], float] = defaultdict(float)
-    for one in found["served"]:
-        limit = one["quarter"], {"budget": "budget", "quota": "quota of"}.get(one["limit"], "there until")
-        cut[limit] += (1 - one["share"]) * month_usd[one["service"], one["quarter"]]
-    worst = max(cut, key=lambda limit: cut[limit])
+    # Of the decisions, the one that binds most is there.
     signed = [one for one in found["decisions"] if one["kind"] == "now"]
     largest = max(signed, key=lambda one: one["binds_usd"] or abs(one["usd"] or 0))
     return [
@@ -149,12 +141,23 @@ def first_facts() -> list[str]:
         f"below {usd(found['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
         f"With the {kinds[0]} lever every quarter",
-        worst[0],
-        worst[1],
         usd(largest["binds_usd"] or largest["usd"]),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
     ]
+
+
+def worst_limit() -> tuple[str, str]:
+    """The limit that cuts most, from the JSON alone: its quarter, and its kind as it is said."""
+    found = record_of(example())
+    month_usd = {
+        (one["id"], one["quarter"]): one["monthly_usd"] for one in found["services"] if one["quantile"] == "p90"
+    }
+    cut: dict[tuple[str, str], float] = defaultdict(float)
+    for one in found["served"]:
+        limit = one["quarter"], {"budget": "budget", "quota": "quota of"}.get(one["limit"], "there until")
+        cut[limit] += (1 - one["share"]) * month_usd[one["service"], one["quarter"]]
+    return max(cut, key=lambda limit: cut[limit])
 
 
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
@@ -163,6 +166,7 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
     for fact in first_facts():
         assert shows(first.text, fact), fact
     behind = " ".join(one.text for one in others)
+    assert shows(behind.partition("If the limits are kept")[2].partition(": serves")[0], worst_limit()[1])
     parts = sorted(example().bridge.of_services.items(), key=lambda part: -abs(part[1]))  # type: ignore[union-attr]
     for (name, service), part in parts[:6]:
         assert shows(behind, f"{name} {service or 'what services share'} {usd(part)}"), (name, service)
@@ -182,6 +186,17 @@ def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
     drawn = str(machines_chart(machines(example().answer), 500, PLOT, FONT, "Inter"))
     rules = [float(y) for y in re.findall(r'<line x1="[\d.]+" y1="([\d.]+)" x2="500', drawn)]
     assert max(rules) - min(rules) >= 30 * MM
+
+
+def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
+    """The chart and the signature stay on the first page."""
+    found = example()
+    more = tuple(Check(f"check {i}", ["x"], f"check {i} fails: {'a word of it ' * 12}") for i in range(6))
+    warned = plan_page(replace(found, checks=(*found.checks, *more)))
+    before, after = (drawn.first[0].table for drawn in (page(), warned))
+    assert before and after and len(after.rows) < len(before.rows)
+    first, *_ = read(write_plan_pdf(warned, Options(TEMPLATES)))
+    assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
 
 
 @pytest.mark.long
@@ -306,6 +321,7 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     ]
     assert section.table is not None
     assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
+        ["$200", "$220", "$20"],  # all of it
         ["$100", "$130", "$30"],
         ["$100", "$90", "-$10"],
     ]
@@ -461,4 +477,4 @@ def test_nothing_to_sign_now_is_a_whole_sentence(tmp_path: Path) -> None:
     made = CliRunner().invoke(main, ["plan", str(file), "--out", str(tmp_path), "--format", "md"])
     assert made.exit_code == 0, made.output
     text = (tmp_path / "capacity-plan.md").read_text()
-    assert "- Of it to sign now **$0**.\n" in text and ": ." not in text
+    assert "- Of it to sign now **$0**: the rest of the whole: $" in text and ": ." not in text

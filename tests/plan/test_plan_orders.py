@@ -104,6 +104,33 @@ def test_what_waits_has_the_cheapest_other_machine_that_is_there_in_time() -> No
     assert other["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
 
 
+P5 = "aws/p5.48xlarge"
+
+
+def test_what_is_offered_until_late_machines_are_there_adds_up() -> None:
+    """Two replicas of the one and three of the other are machines of one GPU each: on eight GPUs both have one."""
+    supply = LATE | {"allowed": {"instances": [NC40, P5]}}
+    offers = [lost["or"] for lost in solved(PAIR, 2, supply=supply, policy={"approval_days": 21})["unserved"]]
+    assert [(offer["instance"], offer["n_instances"]) for offer in offers] == [(P5, 1), (P5, 0)]
+    assert offers[0]["usd"] > 0 == offers[1]["usd"]
+
+
+def test_machines_that_are_ordered_in_time_serve_who_waits_for_others() -> None:
+    """Six replicas and one fill seven of eight GPUs, and a machine more is ordered for the loss of one: there the three
+    replicas run that wait for a quota of other machines, where a third machine would cost more than those."""
+    large = {"id": "large", "demand": {"at_once": 700}, "model": "8b", "allowed": {"instances": [P5]}}
+    small = large | {"id": "small", "demand": {"at_once": 20}}
+    quota = [{"type": NC40, "limit": 0, "request_lead_days": 30}]
+    supply = {"allowed": {"instances": [NC40, P5]}, "quota": quota}
+    policy = {"approval_days": 14, "redundancy": {"survive": "machine"}}
+    found = solved([SERVICE, large, small], 1, supply=supply, policy=policy)
+    assert {(one["instance"], one["needed"], one["owned"]) for one in found["supply"]} == {(NC40, 4, 0), (P5, 2, 0)}
+    (raised,) = [one for one in found["decisions"] if one["what"] == "raise quota"]
+    assert raised["late"] and found["unserved"] == []
+    without_spare = solved([SERVICE, large, small], 1, supply=supply, policy={"approval_days": 14})
+    assert [one["service"] for one in without_spare["unserved"]] == ["one"]
+
+
 def test_a_term_of_a_mix_has_the_demand_at_which_it_would_be_another() -> None:
     """Three machines for 400 requests: two hold 290, which is 72 % of them, and a fourth is needed above 435."""
     (order,) = solved([SERVICE], policy={"buy": "mix"})["decisions"]
@@ -338,6 +365,7 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
     allowed = {"instances": ["aws/g6e.xlarge", "aws/p5.48xlarge"]}
     found = solved(services, supply={"allowed": allowed})
     (move,) = [one for one in found["decisions"] if one["what"] == "move"]
+    assert move["usd"] is None  # what it saves is in the orders' money, of which it is no part
     share = next(one["n_instances"] for one in found["services"] if one["id"] == "chat" and one["quarter"] == "2027-Q2")
     assert 0 < share < 1 and move["n_instances"] == 1
     pool = {"id": "o", "gpu": "h100", "count": 12, "until": "2027-03-31"}
@@ -541,6 +569,79 @@ def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
     decided = [(one["what"], one["n_instances"], one["late"]) for one in found["decisions"]]
     assert decided == [("order", 2, True)]
     assert found["decisions"][0]["usd"] == pytest.approx(2 * (1 - 30 / 90) * ON_DEMAND)
+    totals = found["totals"]
+    assert totals["ordered_before_usd"] == pytest.approx(3 * (1 - 14 / 90) * ON_DEMAND)
+    named = ("sign_now_usd", "already_usd", "ordered_before_usd", "forecast_usd")
+    assert sum(totals[name] for name in named) == pytest.approx(sum(of_all(found, "p90_usd")))
     found = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
     assert found["unserved"] == [] and of_all(found, "p50_usd") == pytest.approx([5 * ON_DEMAND])
     assert [(one["what"], one["n_instances"]) for one in found["decisions"]] == [("release", 2)]
+
+
+def test_machines_that_nothing_uses_any_more_are_given_back() -> None:
+    """Two machines run that were ordered for another service; nothing uses them now. No decision named them."""
+    left_over = {"ordered": [{"type": "aws/p5.48xlarge", "count": 2}, {"type": NC40, "count": 3}]}
+    found = solved([SERVICE], 1, supply=left_over)
+    assert [(one["what"], one["instance"], one["n_instances"]) for one in found["decisions"]] == [
+        ("release", "aws/p5.48xlarge", 2)
+    ]
+    assert of_all(found, "p50_usd") == pytest.approx([3 * ON_DEMAND])
+
+
+def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None:
+    """Five machines hold 700 requests, and three 400: the terms of five are in the money of p50, too."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "services": [SERVICE | {"demand": {"at_once": {"p10": 400, "p50": 400, "p90": 700}}}],
+        "supply": {"allowed": {"instances": [NC40]}},
+        "policy": {"buy": "mix"},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    _, _, expected = plan_page(found).tiles
+    assert expected.amount == f"${5 * 4 * ONE_YEAR:,.0f}" and str(expected.amount) in str(expected.facts[0])
+    # What they are by the hour, at p90 and at p50, and from which demand on all five are needed: four hold 580.
+    (order,) = record_of(found)["decisions"]
+    way = order["or"]
+    assert (order["purchase"], way["purchase"], way["n_instances"], way["binds_usd"]) == (
+        "reserved-1yr",
+        "on-demand",
+        5,
+        0,
+    )
+    assert (way["usd"], way["p50_usd"]) == (pytest.approx(20 * ON_DEMAND), pytest.approx(12 * ON_DEMAND))
+    assert order["break_even"]["fewer_below"] == pytest.approx(580 / 700, abs=0.01)
+
+
+def test_the_price_of_a_term_is_stated_by_its_class() -> None:
+    """Three machines for a year at 5 an hour, beside the price on demand as listed."""
+    prices = {"usd_per_hour": {f"{NC40} (reserved-1yr)": 5}}
+    found = solved([SERVICE], 4, policy={"buy": "mix"}, prices=prices)
+    (order,) = found["decisions"]
+    assert order["binds_usd"] == pytest.approx(3 * 4 * 5 * 730 * 3)
+    assert order["or"]["usd"] == pytest.approx(3 * 4 * ON_DEMAND)
+
+
+def test_machines_are_given_back_without_approval() -> None:
+    """Seven run and three do: the plan is answered on its day, not 30 days of approval later."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2027-02-01"},
+        "services": [SERVICE],
+        "supply": {"allowed": {"instances": [NC40]}, "ordered": [{"type": NC40, "count": 7}]},
+        "policy": {"approval_days": 30},
+    }
+    page = plan_page(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    assert page.sign_by == "2027-02-01"
+
+
+def test_limits_that_cut_alike_are_one_line() -> None:
+    """A quota of one machine in two quarters that need three."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-06-01"},
+        "services": [SERVICE],
+        "supply": {"allowed": {"instances": [NC40]}, "quota": [{"type": NC40, "limit": 1, "request_lead_days": 21}]},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    assert [row.quarter for row in found.served] == [0, 1]
+    (section,) = [one for one in plan_page(found).reasons if "who is cut" in one.title]
+    first, *others = map(str, section.lines)
+    assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)

@@ -154,7 +154,8 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ("budget: {2027-Q5: 3}\n", "is no quarter. Write one such as 2027-Q1"),
+        ("budget: {2027-Q5: 3}\n", " '2027-Q5' is no quarter. Write one such as 2027-Q1"),
+        ("supply: {lead_time_days: {reserved1yr: 30}}\n", " 'reserved1yr' must be one of on-demand, reserved-1yr"),
         ("policy: {headroom: 0.1}\n", "Did you mean headroom_fraction? Known: approval_days, buy, "),
         ("policy: {buy: reserved}\n", "capacity-block, mix. Did you mean reserved-"),
         ("prices: {usd_per_hour: {aws/p5.48xlarge (spt): 50}}\n", "'spt' is no class. Allowed: on-demand, "),
@@ -181,7 +182,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
             "has a term, which is of the whole plan",
         ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
-        ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
+        ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "field 'of' is missing"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, ownr: cx}\n", "Did you mean owner? Known: allowed, buy, "),

@@ -76,6 +76,24 @@ def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
     )
 
 
+def test_spare_machines_for_a_loss_hide_no_reason_to_measure() -> None:
+    """90 requests at once: a machine at an even chance, two at 0.7. With a spare one these are two and three, which is
+    no more than half as much again, and the plan named nothing."""
+    tight = {"targets": {"tpot_ms": 50, "ttft_ms": 3000}, "allowed": {"instances": ["gcp/a3-highgpu-8g"]}}
+    request = {"context_tokens": "8k", "input_tokens": 6000, "output_tokens": 600}
+    chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
+    policy = {"redundancy": {"survive": "machine"}, "headroom_fraction": 0.1}
+    supply = {"allowed": {"region": "germany"}}
+    found = record_of(findings(answer([chat], supply=supply, policy=policy)))
+    alone = recommend(
+        model="llama-3.3-70b", context="8k", input_tokens=6000, output_tokens=600, concurrent_requests=90, tpot_ms=50,
+        ttft_ms=3000, instances="gcp/a3-highgpu-8g", region="germany", extra_headroom_fraction=0.1, as_of="2026-11-26",
+    )  # fmt: skip
+    assert [level["n_instances"] for level in alone["by_confidence"][:2]] == [1, 2]
+    (measured,) = found["measure_first"]
+    assert measured["measure_first"] == alone["measure_first"] and "asked_dear" in alone["measure_first"]
+
+
 def test_draws_of_one_service_are_its_quantiles() -> None:
     one = answer([service("one")], policy={"redundancy": {"survive": "machine"}, "release_after_quarters": 1})
     draws = drawn(one)

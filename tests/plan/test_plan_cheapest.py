@@ -1,0 +1,106 @@
+"""A plan is not beaten by a part of its own choices: fewer types of machine, or its own terms as commitments."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amounts import amount
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.decisions import unserved
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.solve_plan import moves_usd, solved_plan
+from sheetgen.plan.worked_plan import CASE, Answer
+
+CATALOG = Catalog()
+TYPES = (
+    "azure/Standard_NC40ads_H100_v5",
+    "azure/Standard_NC80adis_H100_v5",
+    "azure/Standard_NC24ads_A100_v4",
+    "gcp/a3-highgpu-8g",
+    "gcp/g4-standard-48",
+    "gcp/g2-standard-4",
+    "aws/g6e.xlarge",
+    "aws/p5.48xlarge",
+)
+MODELS = ("llama-3.1-8b", "llama-3.3-70b", "gpt-oss-120b", "gpt-oss-20b", "mistral-small-3.1-24b-2503", "gemma-3-27b")
+A_DOLLAR = 1.0
+
+
+def some_service(dice: random.Random, name: str) -> dict[str, Any]:
+    at_once = dice.choice([5, 20, 60, 150])
+    band = {"p10": at_once * 0.7, "p50": at_once, "p90": round(at_once * dice.uniform(1.2, 2))}
+    service: dict[str, Any] = {
+        "id": name,
+        "model": dice.choice(MODELS),
+        "priority": dice.randint(1, 3),
+        "request": {"input_tokens": dice.choice([500, 3000]), "output_tokens": 300},
+        "demand": {"at_once": band},
+    }
+    if dice.random() < 0.5:
+        service["demand"] = {"requests": {"per_day": dice.choice([20_000, 100_000, 400_000])}}
+        service |= {"profile": dice.choice(["business", "night"])} if dice.random() < 0.7 else {}
+    if dice.random() < 0.4:
+        service["growth"] = dice.choice([0.1, 0.3])
+    return service
+
+
+def some_plan(dice: random.Random) -> dict[str, Any]:
+    supply: dict[str, Any] = {"allowed": {"instances": dice.sample(TYPES, 5)}}
+    if dice.random() < 0.4:
+        supply["owned"] = [{"id": "o", "gpu": "h100", "count": dice.choice([4, 8]), "cost_per_quarter": 1000}]
+    return {
+        "plan": {"start": "2027-Q1", "quarters": dice.choice([2, 3, 4]), "as_of": "2026-11-26"},
+        "services": [some_service(dice, f"s{i}") for i in range(dice.randint(2, 5))],
+        "policy": {
+            "buy": dice.choice(["mix", "mix", "on-demand", "reserved-1yr"]),
+            "redundancy": {"survive": dice.choice(["none", "replica", "machine"])},
+            "near_tie_fraction": 0,
+        },
+        "supply": supply,
+    }
+
+
+def solved(data: dict[str, Any]) -> Answer:
+    return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
+
+
+def with_supply(data: dict[str, Any], **more: Any) -> Answer:
+    return solved(data | {"supply": data["supply"] | more})
+
+
+def usd(answer: Answer) -> float:
+    """The mean of p50 and p90, and the moves."""
+    return float(answer.money["spend_usd"][:, [CASE["p50"], CASE["p90"]]].sum()) / 2 + moves_usd(answer, answer.plan)
+
+
+def serves_no_less(answer: Answer, other: Answer) -> bool:
+    return (not answer.hardware.nothing and not unserved(answer)) or bool(other.hardware.nothing)
+
+
+@pytest.mark.parametrize("seed", range(amount(16, 60)))
+def test_fewer_types_or_its_own_terms_as_commitments_cost_no_less(seed: int) -> None:
+    dice = random.Random(seed)
+    data = some_plan(dice)
+    whole, types = solved(data), data["supply"]["allowed"]["instances"]
+    for _ in range(2):
+        part = with_supply(data, allowed={"instances": dice.sample(types, dice.randint(2, 4))})
+        if serves_no_less(part, whole):
+            assert usd(whole) <= usd(part) + A_DOLLAR
+    signed = [
+        {
+            "id": f"signed-{i}",
+            "type": base.instance,
+            "count": base.count,
+            "purchase": base.purchase,
+            "from": str(whole.plan.first_day(whole.plan.quarters[base.first])),
+            "until": "2029-12-31",
+            "usd_per_hour": base.month_usd / 730,
+        }
+        for i, base in enumerate(whole.plan.base)
+    ]
+    if signed:
+        assert usd(whole) <= usd(with_supply(data, committed=signed)) + A_DOLLAR
