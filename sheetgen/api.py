@@ -6,7 +6,7 @@ import datetime
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy
 
-from sheetgen.answer.verdict import judge, put_pace_words
+from sheetgen.answer.verdict import judge, quantities_of
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
-from sheetgen.measured.measured_point import Reading
-from sheetgen.measured.read_measured import read_measured
 from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
     from sheetgen.book.sheets import Book
+    from sheetgen.measured.measured_point import Reading
     from sheetgen.question.sheet_question import Question
     from sheetgen.report.answer_lines import Line
     from sheetgen.report.page import Page
@@ -152,29 +151,33 @@ def size_columns(
     named: NamedRows | None = None,
     measured: Sequence[Reading] = (),
     longest: bool = True,
+    wanted: Collection[str] | None = None,
 ) -> Sized:
     """Size `n_rows` deployments, given as columns by input name. A row that cannot be sized has its `error`.
 
     `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
-    whose deployment they are of. longest: whether the longest context that fits is searched for.
+    whose deployment they are of. longest: whether the longest context that fits is searched for. wanted: the results
+    that are read beside `error`, by default all; what they do not depend on is not worked out.
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
     inputs, results = dict(points.inputs), Columns()
     good = points.good if len(points.good) < n_rows else slice(None)
-    grid, in_flight = _at_rates(points.grid, longest) if len(points.good) else (points.grid, None)
+    made_of = None if wanted is None else quantities_of(wanted)
+    grid, in_flight = _at_rates(points.grid, longest, made_of) if len(points.good) else (points.grid, None)
     if in_flight is not None:
         inputs["concurrent_requests"] = numpy.array(inputs["concurrent_requests"], float)
         inputs["concurrent_requests"][good] = in_flight
     answered = grid.again({})  # with words and verdicts in place of numbers
     if len(points.good):
-        judge(answered, points.distinct, points.axis)
-        put_pace_words(answered)
+        judge(answered, points.distinct, points.axis, RESULTS if wanted is None else wanted)
         _put_names(answered, points)
         for name in ("weight_dtype", "kv_cache_dtype"):  # show what "auto" stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][good] = answered.spread(name, ROW)
     for name in (*RESOLVED, *RESULTS):
+        if wanted is not None and name not in wanted and name != "error":
+            continue
         results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
         if len(points.good) and name in answered.columns:
             answered.combine(name, functools.partial(_as_result, name), (name,), ROW)
@@ -210,23 +213,19 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """Put in the values that the names of rows stand for, and which runs the bands of their memory come from."""
+    """Put in the values that the names of rows stand for."""
     for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
         ("gpu_id", attrgetter("gpu.id")),
         ("weight_dtype", attrgetter("weight_dtype")),
         ("kv_cache_dtype", attrgetter("kv_cache_dtype")),
-        ("scope_elsewhere", lambda names: names.engine.scope_elsewhere(names.gpu) if names.engine.bands else None),
-        ("scope_here", lambda names: "calibrated" if names.engine.bands else None),
     ):
         grid.put((points.axis,), {name: objects(names and resolved_name(names) for names in points.distinct)})
-    scopes = ("is_calibrated", "scope_here", "scope_elsewhere")
-    grid.combine("band_scope", numpy.where, scopes, ROW)
 
 
-def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
-    """Every quantity of deployments; and, where some have only a rate, how many requests all have at once.
+def _at_rates(facts: Grid, longest: bool, wanted: Collection[str] | None) -> tuple[Grid, Column | None]:
+    """The quantities of deployments; and, where some have only a rate, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
     holds.
@@ -235,13 +234,15 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
     asked = numpy.asarray(facts.spread("concurrent_requests", ROW), float)
     follows = numpy.isnan(asked)
     if not follows.any():
-        evaluate_deployments(grid, longest)
+        evaluate_deployments(grid, wanted, longest)
         return grid, None
     grid.put(ROW, {"closed_loop": (~follows).astype(float)})
     whole = asked.copy()
     whole[follows] = requests_at_rate(grid.restricted({"row": numpy.flatnonzero(follows)}))
     grid.put(ROW, {"concurrent_requests": whole})
-    evaluate_deployments(grid, longest)
+    if wanted is not None:
+        wanted = {*wanted, "grows", *in_flight_at_peak.inputs}
+    evaluate_deployments(grid, wanted, longest)
     grid.evaluate((in_flight_at_peak,), ROW)
     on_average = _as_result("requests_per_second", grid.spread("in_flight_at_peak", ROW))
     in_flight = numpy.where(follows & (grid.spread("grows", ROW) == 0), on_average, whole)
@@ -325,6 +326,15 @@ def check_types(given: Options) -> None:
         raise ScenarioError(*problems)
 
 
+def _readings(measured: Raw, catalog: Catalog) -> list[Reading]:
+    """The measured points; what reads them is loaded only where some are given."""
+    if measured is None:
+        return []
+    from sheetgen.measured.read_measured import read_measured
+
+    return read_measured(measured, catalog)
+
+
 def sized_point(inputs: Options, catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises where it cannot be sized."""
     named: dict[str, Raw] = {}
@@ -336,7 +346,7 @@ def sized_point(inputs: Options, catalog: Catalog) -> Sized:
             raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
         if value is not None:
             named[long] = value
-    measured = read_measured(named.pop("measured", None), catalog)
+    measured = _readings(named.pop("measured", None), catalog)
     check_types(named)
     sized = size_columns({name: [value] for name, value in named.items()}, 1, catalog, measured=measured)
     if (error := sized.points.errors[0]) is not None:
@@ -358,13 +368,21 @@ def _plain(name: str, value: Raw) -> Raw:
     return int(value) if is_whole else float(value)
 
 
-def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: Any = None) -> pandas.DataFrame:
+def size_frame(
+    frame: pandas.DataFrame,
+    *,
+    columns: str | Sequence[str] | None = None,
+    catalogs: Catalogs = (),
+    measured: Any = None,
+) -> pandas.DataFrame:
     """Size every row of `frame`, all rows at once.
 
     Returns its columns, completed with the defaults used, and all results, in the same order and with the
     same index: numbers as float64 with NaN for null, texts (and `fits`) as object. Unknown columns stay as
     they are; `context` is read where the long name is missing. A row that cannot be sized has
     its reason in `error`. `measured` as in `size`: points set the times of the rows whose deployment they are of.
+    `columns` are the only ones to be returned, in this order, of the frame, the inputs and the results: what they do
+    not depend on is not worked out.
     """
     import pandas
 
@@ -375,22 +393,37 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = catalog_of(catalogs)
-    points = read_measured(measured, catalog)
+    points = _readings(measured, catalog)
+    wanted = None if columns is None else _columns_of(frame, columns)
     whole: Columns = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
         part = {name: column[start:stop] for name, column in given.items()}
-        sized = size_columns(part, stop - start, catalog, named, points)
+        sized = size_columns(part, stop - start, catalog, named, points, wanted=wanted)
         for name, column in {**sized.inputs, **sized.results}.items():
+            if wanted is not None and name not in wanted:
+                continue
             if not start:
                 whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)
             whole[name][start:stop] = column
-    columns: dict[Any, Column] = {
+    made: dict[Any, Column] = {
         name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
     }
-    values = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
-    return pandas.DataFrame({**values, **columns}, index=frame.index, copy=False)
+    names = dict.fromkeys((*frame.columns, *made)) if wanted is None else wanted
+    values = {name: made[name] if name in made else frame[name] for name in names}
+    return pandas.DataFrame(values, index=frame.index, copy=False)
+
+
+def _columns_of(frame: pandas.DataFrame, columns: str | Sequence[str]) -> list[str]:
+    """The columns that are asked for, each once. Raises ScenarioError with every name that no column has."""
+    asked = list(dict.fromkeys(parse.words(columns) if isinstance(columns, str) else columns))
+    named = (*frame.columns, *DEFAULTS, *RESOLVED, *RESULTS)
+    wrong = [name for name in asked if name not in named]
+    if wrong or not asked:
+        unknown = [f"unknown column {shown(name)!r}.{did_you_mean(str(name), map(str, named))}" for name in wrong]
+        raise ScenarioError(*unknown or ["columns is blank. Name columns, or leave it out."])
+    return asked
 
 
 class Answered(dict[str, Any]):

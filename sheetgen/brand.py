@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
-PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
 TINT = "#F3F6F9"  # the background of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
@@ -92,11 +91,6 @@ def _luminance(color: str) -> float:
     parts = (x / 255 for x in bytes.fromhex(color[1:]))
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def page_colors(colors: Colors | None) -> dict[str, str]:
-    """The page's colours by name, with those of a brand in place of its own."""
-    return PAGE | (colors.model_dump(exclude_none=True) if colors else {})
 
 
 MAX_BYTES = 2_000_000

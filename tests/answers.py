@@ -1,4 +1,4 @@
-"""What is made of a solution: its record, JSON, page, workbook and words, for tests that look into the solution too."""
+"""Outputs of a solution: its record, JSON, page, workbook and words, for tests that look into the solution too."""
 
 from __future__ import annotations
 

@@ -257,13 +257,13 @@ VISIBLE = ("Sizing sheet", "Decision", "Inputs", "Money", "Prices and hardware",
 
 def mail() -> str:
     """The messages with a sheet, with a sheet that has changed, and with a plan: subject, text and HTML."""
-    one, several = (_page(models, "rag", **more) for models, more in (("70b", REQUEST), ("8b,70b,405b", {})))
+    single, several = (_page(models, "rag", **more) for models, more in (("70b", REQUEST), ("8b,70b,405b", {})))
     changes = Changes(
         "last.xlsx", (Money("Llama 3.1 70B", "$40,179", "$80,358", "load +$40,179"),), ("rag: 32 -> 64",), 2
     )
     plan = plan_page(findings(solved_plan(read_plan(Path("new.yaml"), Catalog()))))
     letters = (
-        Letter(one, "sheet", attached=("pdf", "xlsx")),
+        Letter(single, "sheet", attached=("pdf", "xlsx")),
         Letter(several, "sheet", changes, ("pdf", "xlsx")),
         Letter(plan, "plan", attached=("pdf", "docx")),
     )
@@ -276,12 +276,12 @@ def live() -> str:
     from live_questions import program_of
     from node import run
 
-    known = facts_of_catalog(Catalog(), ("8b", "70b"), "2026-08-01")
+    page_facts = facts_of_catalog(Catalog(), ("8b", "70b"), "2026-08-01")
     instances = {"providers": ["aws"], "input_tokens": 15_360, "output_tokens": 1024}
     questions = [{"model": "70b", "users": 320, **instances}, {"model": "70b", "concurrent_requests": 32, **instances}]
-    beside = run(TESTS / "live" / "answer_beside.js", Path(), program_of(known), questions)
+    beside = run(TESTS / "live" / "answer_beside.js", Path(), program_of(page_facts), questions)
     texts = "\n".join(text for answer in beside for text in _texts(answer))
-    return f"{words_of(write_live(known, Options()).decode())}\n{texts}\n"
+    return f"{words_of(write_live(page_facts, Options()).decode())}\n{texts}\n"
 
 
 def _texts(value: object, name: str = "") -> Iterator[str]:

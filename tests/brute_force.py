@@ -131,7 +131,7 @@ def taken(gpu: str, purchase: str) -> tuple[Fraction, Fraction]:
 
 
 def is_plausible(usd: Decimal, row: Any, purchase: str) -> bool:
-    """Whether a price of a region may choose hardware."""
+    """True where a price of a region may choose hardware."""
     own = [Fraction(p["usd_per_hour"]) for p in row["prices"] if p["purchase"] == purchase]
     least, most = taken(row["gpu"], purchase)
     of_gpu = Fraction(usd) / Fraction(row["gpu_count"])
@@ -251,8 +251,8 @@ def weights(model: str, dtype: str) -> int | Fraction:
         return has_scales, -1 if name == own else order.index(owner) if owner in order else 3
 
     p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
-    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype and "of" not in c]
-    size = int(min(known, key=rank)["size_bytes"]) if known else None
+    published = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype and "of" not in c]
+    size = int(min(published, key=rank)["size_bytes"]) if published else None
     if size is not None and not p.get("mtp_extra"):
         return size
     linear, other, _ = BYTES[dtype]
@@ -266,7 +266,7 @@ def weights(model: str, dtype: str) -> int | Fraction:
 
 
 def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int], int]:
-    """What one rank keeps of all layers; embedding and head; and the rotary tables that each GPU has."""
+    """Bytes of all layers on one rank; embedding and head; and the rotary tables that each GPU has."""
     entry = read(f"models/{model}.yaml")
     p = entry["params"]
     linear, other, _ = BYTES[dtype]
@@ -350,7 +350,7 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
 
 
 def groups(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -> tuple[Any, Any, Any, int, bool]:
-    """What one tensor-parallel rank keeps: (layers, bytes of one layer a token) of growing and of windowed
+    """Layers of one tensor-parallel rank: (layers, bytes of one layer a token) of growing and of windowed
     layers, (layers, bytes) of state layers, the window, and whether it is chunked. A draft's layers see every token."""
     b = BYTES[kv_dtype][2]
     assert b is not None
@@ -391,7 +391,7 @@ WITHOUT_SPARSE = ("Ampere", "Ada", "Turing", "Volta")  # architectures for which
 
 
 def keeps_plain_latents(gpu: str) -> bool:
-    """Whether sparse attention keeps FP8 latents without scales: on SM100 and SM103."""
+    """True where sparse attention keeps FP8 latents without scales: on SM100 and SM103."""
     return bool(gpu) and read(f"gpus/{gpu}.yaml")["architecture"] in ("Blackwell", "Blackwell Ultra")
 
 
@@ -483,8 +483,8 @@ def packed_layout(model: str, draft: str, tp: int, kv_dtype: str) -> Layout:
 def charge(
     model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = "", gpu: str = "", stages: int = 1
 ) -> tuple[Fraction, Fraction]:
-    """What vLLM's admission charges one sequence on one rank, windows with a batch for each stage and one more; and
-    what it keeps while it decodes."""
+    """Bytes that vLLM's admission charges one sequence on one rank, windows with a batch for each stage and one more;
+    and what it keeps while it decodes."""
     of = layout(model, tp, kv_dtype, draft, gpu)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
     checkpoints = CHECKPOINT_BLOCKS if checkpoint_tokens(model) else 0
@@ -553,9 +553,9 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
-    others than the workload's are asked for, `math.inf` for none; of a rate the requests per second, and which share of
-    them may wait."""
+    """A load as asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds
+    where others than the workload's are asked for, `math.inf` for none; of a rate the requests per second, and which
+    share of them may wait."""
 
     model: str
     context: int
@@ -699,7 +699,7 @@ def slower(ends: tuple[float, float], confidence: float) -> float:
 
 
 def pool_error(hardware: dict[str, Any], confidence: float) -> float:
-    """What a pool has more than predicted with that chance, in bytes: this version is none that constants were set
+    """Bytes that a pool has more than predicted with that chance: this version is none that constants were set
     on, so by all other logs."""
     engine, z = read("engines/vllm.yaml"), NormalDist().inv_cdf(confidence)
     scope = "cards" if without_hbm(hardware["architecture"]) else "other"
@@ -710,7 +710,7 @@ def pool_error(hardware: dict[str, Any], confidence: float) -> float:
 
 
 def memory_budget(gpu: str) -> int:
-    """What the engine may use of a GPU, in bytes."""
+    """Bytes of a GPU that the engine may use."""
     return math.floor(int(read(f"gpus/{gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
 
 
@@ -741,10 +741,10 @@ def replica(
     the weights and one request. Times and memory are those that hold with the chance asked for."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
     if hardware["architecture"].startswith(WITHOUT_SPARSE) and {"indexer", "compressed"} & {
-        one["kind"] for one in entry["attention"]
+        layer_group["kind"] for layer_group in entry["attention"]
     }:
         return None
-    is_latent = any(one["kind"] == "mla" for one in entry["attention"])
+    is_latent = any(layer_group["kind"] == "mla" for layer_group in entry["attention"])
     if is_latent and kv_dtype.startswith("fp8") and hardware["architecture"].startswith(WITHOUT_FP8_LATENTS):
         return None
     seqs, batched = batch_limits(gpu)
@@ -889,20 +889,20 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
 
 def choose(served: list[Plan], near_tie: Decimal = NEAR_TIE) -> tuple[Plan, Plan]:
     """The chosen and the very cheapest."""
-    lowest = min(one.monthly for one in served)
-    cheapest = min((one for one in served if one.monthly == lowest), key=lambda one: (one.gpus, one.offer.order))
-    near = [one for one in served if one.monthly <= lowest * (1 + near_tie) and one.gpus <= cheapest.gpus]
+    lowest = min(plan.monthly for plan in served)
+    cheapest = min((plan for plan in served if plan.monthly == lowest), key=lambda plan: (plan.gpus, plan.offer.order))
+    near = [plan for plan in served if plan.monthly <= lowest * (1 + near_tie) and plan.gpus <= cheapest.gpus]
 
-    def rank(one: Plan) -> tuple[Any, ...]:
-        how = (-one.served, one.monthly, one.replica.tp, one.replica.dp, one.offer.order)
-        return (one.instances, not one.native, one.idle, *how)
+    def rank(plan: Plan) -> tuple[Any, ...]:
+        how = (-plan.served, plan.monthly, plan.replica.tp, plan.replica.dp, plan.offer.order)
+        return (plan.instances, not plan.native, plan.idle, *how)
 
     return min(near, key=rank), cheapest
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is recommended, and what stands beside it."""
+    """The hardware recommended, and the answers beside it."""
 
     best: Plan
     cheapest: Plan
@@ -1001,7 +1001,7 @@ def rate_of_people(people: int, asks: float) -> float:
 
 
 def serves(load: Load, best: Plan, confidence: float) -> bool:
-    """Whether what is rented for a load still serves it at another confidence."""
+    """True where what is rented for a load still serves it at another confidence."""
     old = best.replica
     what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
     start = load.start(best.offer.gpu, old.tp, old.dp)

@@ -29,7 +29,7 @@ def cell_of(engine: str, architecture: str) -> dict[str, Any]:
 
 
 def left(engine: str, architecture: str, kind: str, weight_dtype: str) -> dict[str, float]:
-    """What the constants leave of both times on measured runs, as factors."""
+    """Residuals of both times on measured runs, as factors."""
     cell = cell_of(engine, architecture)
     found = [cell.get("of_kind", {}).get(kind, {}), cell.get("of_dtype", {}).get(weight_dtype, {})]
     return {f"{time}_left": found[0].get(time, 1) * found[1].get(time, 1) for time in ("tpot", "ttft")}
@@ -222,8 +222,8 @@ def largest_batch(
 
 
 def kind_of(model: str) -> str:
-    """What sets models apart in how well speed is predicted; the last that holds of dense, experts, windows, recurrent
-    states and sparse attention (an indexer or compressed entries)."""
+    """The kind of model by which speed is predicted well or badly; the last that holds of dense, experts, windows,
+    recurrent states and sparse attention (an indexer or compressed entries)."""
     entry = read(f"models/{model}.yaml")
     has = {g["kind"] for g in entry["attention"]}
     if has & {"indexer", "compressed"}:

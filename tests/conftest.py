@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings, strategies
 
 from sheetgen import api
 from sheetgen.answer import declined_class, levers, recording
@@ -85,7 +85,7 @@ _build_anew = pulled._build_anew
 
 
 class Asked:
-    """What a build is made of as the key of a cache: two are the same where they say the same of one catalog, wherever
+    """The question of a build as the key of a cache: two are the same where they say the same of one catalog, wherever
     it was written."""
 
     def __init__(self, catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> None:
@@ -119,7 +119,7 @@ _kept_solution = functools.lru_cache(12)(lambda question: _solve(question.it))
 
 
 def _names_a_file(options: Mapping[str, Any]) -> bool:
-    """Whether a file that may be another one by now is among the options."""
+    """True where a file that may be another one by now is among the options."""
     texts = (value if isinstance(value, list | tuple) else [value] for value in options.values())
     words = (word for of_option in texts for text in of_option if isinstance(text, str) for word in text.split(","))
     return any(("/" in word or "." in word) and Path(word).exists() for word in words)
@@ -178,18 +178,17 @@ sys.dont_write_bytecode = False
 # `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
 compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_workbook_bytes)
 
-# With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
+# With one file after the other on each of two processes, those that take more than ten seconds come first, the longest
+# first, or one process waits at the end.
 LONGEST_FIRST = (
-    "test_choice_brute_force.py", "readback/test_diff_command.py", "pdf/test_standards.py", "fuzz/test_fuzz.py",
-    "book/test_recalculates.py", "test_speed.py", "writers/test_pdf_page.py", "cli/test_price_files.py",
-    "book/test_edits.py", "cli/test_market.py", "book/test_hostile.py", "catalog/test_regions.py",
-    "test_every_number.py", "test_measured.py", "writers/test_request_page.py",
-    "readback/test_hostile_workbooks.py", "test_confidence.py", "opens/test_readers.py",
-    "report/test_build_page.py", "book/test_conventions.py", "readback/test_read_workbook.py",
-    "readback/test_pull_workbook.py", "live/test_live_page.py", "plan/test_plan_arithmetic.py",
-    "catalog/test_contributed.py", "book/test_refuses.py", "readback/test_pull_libreoffice.py",
-    "test_fidelity.py", "test_api.py", "answer/test_levers.py", "plan/test_plan_documents.py",
-    "cli/test_answers.py",
+    "live/test_live_page.py", "live/test_live_beside.py", "test_choice_brute_force.py", "plan/test_plan_arithmetic.py",
+    "test_docs.py", "book/test_decision.py", "live/test_sheet_page.py", "mail/test_mail_command.py",
+    "readback/test_pull_workbook.py", "book/test_recalculates.py", "book/test_hostile.py", "fuzz/test_fuzz.py",
+    "readback/test_diff_command.py", "cli/test_market.py", "cli/test_price_files.py", "book/test_edits.py",
+    "test_every_number.py", "plan/test_plan_documents.py", "report/test_build_page.py", "opens/test_readers.py",
+    "writers/test_pdf_page.py", "readback/test_pull_libreoffice.py", "catalog/test_regions.py",
+    "readback/test_pull_plan.py", "writers/test_request_page.py", "test_api.py", "report/test_approval.py",
+    "book/test_refuses.py",
 )  # fmt: skip
 
 
@@ -204,6 +203,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("gate", max_examples=10, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart() -> None:
+    """Hypothesis collects garbage before its first example, which takes seconds once tests hold much: here little is
+    held."""
+    given(strategies.none())(lambda _: None)()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -257,7 +263,7 @@ def nothing_is_kept() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests recorded as `counted` ends the run, from every process of it."""
+    """End the run with what tests recorded as `counted`, from every process of it."""
     for report in terminalreporter.getreports("passed"):
         for name, text in report.user_properties:
             if name == "counted":

@@ -16,9 +16,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import click
-from click.testing import CliRunner, Result
-
-from sheetgen.cli import main
+from click.testing import Result
+from command_lines import run_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), ROOT / "CONTRIBUTING.md"]
@@ -78,7 +77,7 @@ class Command:
         return not self.typed.startswith(tuple(NOT_RUN))
 
     def is_slow(self) -> bool:
-        """Whether it draws a workbook or a PDF."""
+        """True where it draws a workbook or a PDF."""
         return self.words[0] in SLOW
 
     def only_parsed(self) -> bool:
@@ -106,8 +105,8 @@ def commands(page: Path) -> Iterator[Command]:
                 printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
                 yield Command(" ".join(one.split()), line + i, *printed)
     if name(page) not in PARSED_PAGES:
-        for found in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
-            yield Command(found[1], 0, is_named=True)
+        for match in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
+            yield Command(match[1], 0, is_named=True)
 
 
 def run(command: Command) -> tuple[int, str]:
@@ -119,10 +118,7 @@ def run(command: Command) -> tuple[int, str]:
 
 def invoke(words: Sequence[str], stdin: str | None = None) -> Result:
     """The result of a command on the day of the docs, in their width; a bug keeps its traceback."""
-    result = CliRunner(env={"COLUMNS": WIDTH, "SOURCE_DATE_EPOCH": DAY}).invoke(main, words, input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+    return run_command(*words, stdin=stdin, COLUMNS=WIDTH, SOURCE_DATE_EPOCH=DAY)
 
 
 def parse(command: Command) -> tuple[int, str]:
@@ -140,12 +136,12 @@ def as_shown(printed: str, output: str) -> str:
 
 
 def without_fingerprints(text: str) -> str:
-    """What a command prints without the fingerprints of the catalogs, which an entry more changes."""
+    """The output of a command without the fingerprints of the catalogs, which an entry more changes."""
     return re.sub(r"\b(catalog|today's is) [0-9a-f]{8}\b", r"\1 ...", text)
 
 
 def set_up(folder: Path) -> Path:
-    """What the commands of the docs find where they are run."""
+    """Copy the files that the commands of the docs find where they are run."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     shutil.copytree(ROOT / "templates" / "brand", folder / "templates" / "brand")
     return folder

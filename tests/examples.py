@@ -32,8 +32,8 @@ def make() -> None:
             zipfile.ZipFile(edited) as found,
             zipfile.ZipFile(EXAMPLES / built.name, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as small,
         ):
-            for one in found.infolist():
-                small.writestr(one, found.read(one), compresslevel=9)
+            for entry in found.infolist():
+                small.writestr(entry, found.read(entry), compresslevel=9)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _pools(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 
 
 def _fits(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
-    """Whether the pool that is predicted holds one request of the longest length."""
+    """True where the pool that is predicted holds one request of the longest length."""
     rows = logs[logs["use"].isin(("pool", "both", "whole"))]
     if rows.empty:
         return pandas.DataFrame()
@@ -192,7 +192,8 @@ class Fidelity:
 
     @cached_property
     def left_out_verdicts(self) -> pandas.DataFrame:
-        """Whether each log's start is predicted to hold one request, its source left out likewise."""
+        """The verdicts on each log's start, its source left out likewise: true where one request is predicted to
+        fit."""
         return self._each_without_its_source(_fits, _fits(self.logs, self.catalog))
 
     def _each_without_its_source(
@@ -213,7 +214,7 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Band:
-    """Where a measured figure lies around the prediction (measured less predicted).
+    """The place of a measured figure around the prediction (measured less predicted).
 
     inside: rows that a band holds which was made without their model (of the runs) or source (of the logs), and as much
     wider; plain: the same before widening.

@@ -111,4 +111,4 @@ def catalog_without(source: str, logs: pandas.DataFrame, folder: Path, under: Ca
 def moves(logs: pandas.DataFrame, sources: Collection[str]) -> list[str]:
     """The sources without which a constant is another."""
     whole = refit(logs)
-    return [one for one in sources if refit(logs, one) != whole]
+    return [source for source in sources if refit(logs, source) != whole]

@@ -80,8 +80,8 @@ def log_rows() -> pandas.DataFrame:
 
 def _plain_version(text: Any) -> Any:
     """0.29.1 of 0.29.1rc1.dev17; nothing of a nightly build's hash."""
-    found = re.match(r"\d+\.\d+\.\d+", str(text))
-    return found[0] if found else None
+    match = re.match(r"\d+\.\d+\.\d+", str(text))
+    return match[0] if match else None
 
 
 def _numbers(text: Any) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What a workbook shows, by place, and whether a number of another format is one of its figures.
+"""The numbers that a workbook shows, by place, and whether a number of another format is one of its figures.
 
 A figure elsewhere may be rounded further (`$80.4k` of $80,358) or in another unit (`1.9 s` of 1881 ms); it has to be
 what one cell *of its own place* (the row of its load, model, instance) comes to at the figure's own decimals.
@@ -51,7 +51,7 @@ class Place:
         return Place(self.numbers + other.numbers, self.texts + other.texts)
 
     def has(self, value: float) -> bool:
-        """Whether a cell has this very value, to nine digits."""
+        """True where a cell has this very value, to nine digits."""
         return any(abs(one - value) <= 1e-9 * max(abs(value), abs(one), 1e-9) for one in self.numbers)
 
     @functools.cached_property
@@ -63,7 +63,7 @@ class Place:
         return units_of
 
     def shows(self, figure: str) -> bool:
-        """Whether a cell, or a figure within a text, comes to `figure` at its decimals."""
+        """True where a cell, or a figure within a text, comes to `figure` at its decimals."""
         number, unit = _parts(figure)
         for other in self._units_of_texts.get(number, ()):  # a unit may stand in a table's head, a thousand may not
             if unit == other or not {unit, other} & {"k", "M"}:

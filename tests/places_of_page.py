@@ -162,20 +162,20 @@ def _twentieth(chance: float) -> float:
 
 
 def _at_confidence(cell: CellRecord) -> Place:
-    """What the JSON has of an answer at other confidences: months, machines, chances, the levels asked for."""
+    """The JSON of an answer at other confidences: months, machines, chances, the levels asked for."""
     levels = [level for level in cell.by_confidence if level]
-    numbers = [n for one in levels for n in (one.monthly_usd, float(one.n_instances), _twentieth(one.chance))]
+    numbers = [n for level in levels for n in (level.monthly_usd, float(level.n_instances), _twentieth(level.chance))]
     return Place((*numbers, 0.5, 0.9))
 
 
 def _published(cell: CellRecord) -> Place:
-    """What the JSON has of the answer with the published weights."""
+    """The JSON of the answer with the published weights."""
     one = cell.as_published
     return Place((one.monthly_usd or 0.0, float(one.n_instances or 0))) if one else Place()
 
 
 def _of_way(built: Built, row: int, n: int) -> Place:
-    """What the JSON has of a way to pay less."""
+    """The JSON of a way to pay less."""
     way = built.record.cells[row].pay_less[n]
     numbers = [float(v) for name, v in as_json(way).items() if isinstance(v, int | float) and name != "chance"]
     numbers += [_twentieth(way.chance)] if way.chance is not None else []

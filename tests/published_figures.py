@@ -67,8 +67,8 @@ def number_in(stated: str, relative_to: float = 0) -> float | None:
     """The bytes that a text such as '128 KB', '~6,400 KB' or '8x the GQA model' states."""
     if times := re.match(r"(\d+)x the GQA model", stated):
         return int(times[1]) * relative_to
-    found = re.match(r"~?([\d,.]+) (KB|KiB|MiB|GB|GiB)", stated)
-    return float(found[1].replace(",", "")) * UNITS[found[2]] if found else None
+    match = re.match(r"~?([\d,.]+) (KB|KiB|MiB|GB|GiB)", stated)
+    return float(match[1].replace(",", "")) * UNITS[match[2]] if match else None
 
 
 def _per_token() -> Iterator[Figure]:
@@ -236,7 +236,7 @@ def _fits() -> Iterator[Figure]:
 
 
 def _alone(kv: float, gpus: tuple[tuple[str, int], ...]) -> tuple[bool, str]:
-    """Whether a KV cache alone fits in what the engine may use of any of these GPUs, and in words."""
+    """The verdict on a KV cache alone in what the engine may use of any of these GPUs, and its words."""
     found = [(n, CATALOG.gpu(name)) for name, n in gpus]
     usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0, 0) for n, gpu in found]
     fits = any(kv <= most for most in usable)

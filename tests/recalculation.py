@@ -177,7 +177,7 @@ class LiveWorkbook:
         return found | {name: found.get(place) for name, place in self._names.items()}
 
     def value_of(self, place: tuple[str, str], formula: str) -> Any:
-        """What a cell would show with another formula."""
+        """The value of a cell with another formula."""
         spot = _spot(place)
         right = self._book.get_formula(*spot)
         self._book.set_formula(*spot, f"={formula}")
@@ -240,8 +240,8 @@ _FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
 
 
 def _attribute(attributes: str, name: str) -> str:
-    found = re.search(rf'(?:^|\s){name}="([^"]*)"', attributes)
-    return found[1] if found else ""
+    match = re.search(rf'(?:^|\s){name}="([^"]*)"', attributes)
+    return match[1] if match else ""
 
 
 def _rewrite(
@@ -420,8 +420,8 @@ def same(expected: Any, got: Any) -> bool:
 
 
 def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mapping[Any, Any]) -> bool:
-    """Whether two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances cost
-    12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
+    """True where two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances
+    cost 12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
     if not (isinstance(expected, str) and isinstance(got, str)):
         return False
     percents = [int(x) for text in (expected, got) for x in re.findall(r"(\d+)%", text)]

@@ -82,7 +82,7 @@ def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, s
     if isinstance(command, Command):
         sections = command.sections(ctx)
     else:
-        sections = {"Output": [r for one in command.params if (r := one.get_help_record(ctx))]}
+        sections = {"Output": [r for param in command.params if (r := param.get_help_record(ctx))]}
     for heading, of in sections.items():
         for option, words in of:
             if words and option not in OF_ANY:  # newer releases of click list arguments, without words

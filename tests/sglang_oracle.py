@@ -1,4 +1,4 @@
-"""What SGLang keeps of a token and a request (tests/data/sglang_oracle.csv) beside sheetgen's sizing, row by row.
+"""Bytes that SGLang keeps of a token and a request (tests/data/sglang_oracle.csv) beside sheetgen's sizing, row by row.
 
 python tests/sglang_oracle.py     writes docs/sglang-oracle.md
 

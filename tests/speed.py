@@ -211,7 +211,7 @@ def shipped(runs: Runs) -> Any:
 
 
 def shipped_residuals(runs: Runs) -> Residuals:
-    """What the catalog has pooled of what its constants leave."""
+    """The residuals of its constants that the catalog has pooled."""
     cells = {(c.engine, c.generation): c for c in Catalog().file(SpeedFile).cells}
     return {
         (i, field, one): (factor.tpot, factor.ttft)
@@ -400,8 +400,8 @@ def report(runs: Runs, results: Results) -> str:
 
 
 def _counted(chosen: list[Structure]) -> str:
-    words = [one.words for one in chosen]
-    return "; ".join(f"{words.count(one)} x {one}" for one in sorted(set(words)))
+    words = [log.words for log in chosen]
+    return "; ".join(f"{words.count(word)} x {word}" for word in sorted(set(words)))
 
 
 def _before_and_after(runs: Runs, results: Results) -> list[str]:
@@ -550,7 +550,7 @@ CHANCE = "## How far a chance is right"
 
 
 def _reliability(found: Reliability | None) -> list[str]:
-    """What was said and what happened; without the nested folds the heading alone."""
+    """Stated and observed shares; without the nested folds the heading alone."""
     if found is None:
         return [CHANCE, ""]
     table = found.table
@@ -608,7 +608,7 @@ def _reliability(found: Reliability | None) -> list[str]:
 
 
 def _missed(found: Reliability, uses: Sequence[tuple[str, Any]]) -> str:
-    """Where, of which fifth, and what was said and seen."""
+    """Place, fifth, and what was said and seen, of a miss."""
     return "; ".join(
         f"{label}, {said:.2f} said, {happened:.2f} seen"
         for label, use in uses

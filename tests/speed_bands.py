@@ -273,7 +273,7 @@ class Reliability:
         return [(float(LEVELS[fifth == n].mean()), float(happened[fifth == n].mean())) for n in range(FIFTHS)]
 
     def over_all(self, use: Any = None, held: Any = None) -> tuple[float, float]:
-        """What was said and what happened over all levels."""
+        """Stated and observed shares over all levels."""
         use = numpy.ones(len(self.table), bool) if use is None else numpy.asarray(use)
         weights = weights_of(self.table[use])
         happened = (self.held if held is None else held)[use].mean(axis=1)

@@ -74,7 +74,7 @@ UNSTATED = "0.19.0"  # of vLLM runs that state no release: the newest that other
 
 @dataclass(frozen=True)
 class Constant:
-    """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit.
+    """The start of a constant, how far a cell may lie from the others (in logarithms), and its physical limit.
 
     engines: it is 0 for all others.
     """
@@ -284,7 +284,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
         return _of_each(runs, _limited(numpy.exp(own), runs.cells))
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
-        """What is made small: the loss of both times and the priors; all quantities; the times' errors."""
+        """The objective of the fit: the loss of both times and the priors; all quantities; the times' errors."""
         known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
         error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
@@ -331,7 +331,7 @@ def _square(slopes: Any) -> Any:
 def _step(
     square: Any, firm: Any, firm_common: float, ends: Any, common_ends: Any, free: Any, damping: float
 ) -> tuple[Any, Any]:
-    """Where own and common constants go: each cell's are solved for first, by what the common ones leave to them."""
+    """A step of own and common constants: each cell's are solved for first, by what the common ones leave to them."""
     eye = numpy.eye(len(firm))
     own = (square + eye * firm) * (free[:, :, None] & free[:, None])
     own += eye * (damping * own + ~free[:, None])
@@ -346,7 +346,7 @@ def _step(
 
 
 def _losses(error: Any) -> Any:
-    """What errors [times, runs] cost: near a scale their square; far beyond it a time per token's by its logarithm
+    """The loss of errors [times, runs]: near a scale their square; far beyond it a time per token's by its logarithm
     (Cauchy), a first token's by itself (pseudo-Huber), since it waits for others now and then."""
     square = error**2
     return numpy.array([numpy.log1p(square[0]), 2 * (numpy.sqrt(1 + square[1]) - 1)])
@@ -359,7 +359,7 @@ def _trust(error: Any) -> Any:
 
 
 def _weights(runs: Runs) -> Any:
-    """What each run counts [times, runs]."""
+    """The weight of each run [times, runs]."""
     of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
     unbatched = (runs.rows["configuration"] == UNBATCHED) & (runs.rows["concurrent_requests"] > 1)
     others = by_other_hands(runs)
@@ -417,13 +417,13 @@ ROUNDS = 15  # of reweighting; it settles in about ten
 
 
 def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
-    """What constants leave of both times, by cell and what `structure` says: ridge regression on their logarithms,
+    """Residuals of both times, by cell and what `structure` says: ridge regression on their logarithms,
     robust as the fit is, all factors at once. Runs that wait for memory say nothing of it."""
     if not structure.fields:
         return {}
     runs = runs.part(numpy.flatnonzero(runs.values["running_requests"] >= runs.values["concurrent_requests"]))
     keys = [(f, list(zip(runs.cell.tolist(), runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
-    names = [(f, *one) for f, of_run in keys for one in dict.fromkeys(of_run)]
+    names = [(f, *key) for f, of_run in keys for key in dict.fromkeys(of_run)]
     places = {name: i for i, name in enumerate(names)}
     at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
     pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
@@ -494,8 +494,8 @@ def choose(runs: Runs) -> Structure:
     """The structure that predicts held-out runs best, its three median errors as parts of what is wanted added up."""
     seen = measured(runs)
     scores = [
-        sum(numpy.nanmedian(abs(found[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
-        for found in trials(runs, STRUCTURES, INNER_FOLDS)
+        sum(numpy.nanmedian(abs(trial[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
+        for trial in trials(runs, STRUCTURES, INNER_FOLDS)
     ]
     return STRUCTURES[int(numpy.argmin(scores))]
 

@@ -1,4 +1,5 @@
-"""What programs call: the keys are a contract, a point equals the row of a frame, the known figures come out."""
+"""The interface for programs: the keys are a contract, a point equals the row of a frame, the known figures come
+out."""
 
 from __future__ import annotations
 
@@ -307,7 +308,7 @@ def test_a_frame_equals_its_rows() -> None:
 
 
 def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
-    """What is worked out once for many rows alike, and sentences put together of parts that many rows share."""
+    """Values worked out once for many rows alike, and sentences put together of parts that many rows share."""
     rng, n_rows = random.Random(5), amount(9_000, 30_000)
     many = pandas.concat([random_rows(300, 5)] * (n_rows // 300), ignore_index=True)
     crowd = pandas.Series([rng.random() < 0.8 for _ in range(n_rows)])
@@ -318,6 +319,31 @@ def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
     many["requests_per_second"] = [rng.choice([None, rng.uniform(0, 30)]) for _ in range(n_rows)]
     sized, some = sheetgen.size_frame(many), range(0, n_rows, 71)
     pandas.testing.assert_frame_equal(sized.iloc[some], sheetgen.size_frame(many.iloc[some]), check_exact=True)
+
+
+def test_columns_asked_for_equal_those_of_all() -> None:
+    """Each by itself, so that what it depends on is worked out without what others depend on."""
+    rng, models = random.Random(8), ("8b", "deepseek-v3", "gemma-3-12b", "nemotron-h-47b-8k", "nope")
+    rows = [
+        {
+            "note": f"n{i}",
+            "model": models[i % len(models)],
+            "tensor_parallel_size": rng.choice([1, 4, 8]),
+            "context_tokens": rng.randint(1_000, 8_000),
+            ("requests_per_second" if i % 3 == 0 else "concurrent_requests"): rng.randint(1, 200),
+        }
+        for i in range(amount(20, 90))
+    ]
+    frame = pandas.DataFrame(rows)
+    every = sheetgen.size_frame(frame)
+    assert every["error"].isna().mean() == 0.8 and {True, False} <= {*every["fits"]} and every["queue"].notna().any()
+    for name in ("concurrent_requests", "gpu", *RESULTS, *MORE):
+        asked = sheetgen.size_frame(frame, columns=[name])
+        pandas.testing.assert_frame_equal(asked, every[[name]], check_exact=True)
+    names = ["verdict", "note", "min_gpus", "chance", "max_context_tokens_that_fit"]
+    pandas.testing.assert_frame_equal(sheetgen.size_frame(frame, columns=",".join(names)), every[names])
+    with pytest.raises(ScenarioError, match=r"'fitz'.* Did you mean fits\?"):
+        sheetgen.size_frame(frame, columns=["fitz"])
 
 
 def test_dtypes_of_a_frame() -> None:

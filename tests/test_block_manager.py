@@ -70,7 +70,7 @@ def held(model: str, version: str, n_blocks: int) -> int:
 
 
 def together(engine: Engine, context: int, n_requests: int) -> bool:
-    """Whether so many requests are served together in the fair pattern, without refusal or preemption."""
+    """True where so many requests are served together in the fair pattern, without refusal or preemption."""
     end, now = 40 * n_requests + 2 * context // engine.batched_tokens, 0
     for arrived in range(n_requests):
         newest = arrived == n_requests - 1

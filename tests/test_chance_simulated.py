@@ -54,7 +54,8 @@ MODELS = (
 
 @dataclass(frozen=True)
 class Rented:
-    """What is rented for a rate: its replicas, and predicted times by requests at once on a replica, the first for one.
+    """Hardware rented for a rate: its replicas, and predicted times by requests at once on a replica, the first for
+    one.
 
     ends: of the 80 % band of each time, and of the pool in bytes, the lower first.
     """
@@ -92,7 +93,7 @@ class Rented:
 
 
 def rented(solved: Solution) -> Rented:
-    """What the answer to the one load of a question rents."""
+    """The hardware that the answer to the one load of a question rents."""
     choice = solved.choices[0]
     assert choice.offer is not None
     numbers = {name: float(solved.at(0, offer=choice.offer)[name][0]) for name in READ}
@@ -212,8 +213,8 @@ def waiting_share(here: Rented, z: float, n_places: int, seed: int) -> float:
 
 
 def holds(here: Rented, z: float) -> bool:
-    """Whether hardware so many standard deviations slower serves the rate: no more requests wait than the allowance for
-    chance lets wait of so many places, and prompts take no more of the time than they may."""
+    """True where hardware so many standard deviations slower serves the rate: no more requests wait than the allowance
+    for chance lets wait of so many places, and prompts take no more of the time than they may."""
     n_places = here.places(z)
     prompts = here.rate * here.prompt_seconds * here.factor("tpot", z) / here.n_replicas
     if n_places < 1 or prompts > MOST_PROMPTS:

@@ -34,6 +34,7 @@ from brute_force import (
     cheapest_at,
     choose,
     layouts,
+    plans,
     predicted_pool,
     rate_in_words,
     rate_of_people,
@@ -138,6 +139,7 @@ def check(
         k: rented(one) for k, one in found.by_purchase.items()
     }, load
     check_chance(in_force, best, cell["chance"])
+    check_survivor(in_force, cell, discount)
     check_other_answers(replace(load, purchase=in_force.purchase), cell, discount)
     assert cell["sized_by"] == found.sized_by, load
     assert cell["headroom_fraction"] == pytest.approx(
@@ -150,6 +152,18 @@ def check(
     kinds.update(kinds_of(load, found))
 
 
+def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
+    """What is rented so that a machine may fail, where no loss is survived yet."""
+    survivor = cell["survives_machine"]
+    if load.survive != "none":
+        assert survivor is None, load
+        return
+    after = replace(load, survive="machine")
+    best, _ = choose(plans(after, brute_force.candidates(discount, after.purchase), *after.targets)[0])
+    assert told(survivor) == rented(best), load
+    check_chance(after, best, survivor["chance"])
+
+
 def check_people(load: Load, cell: dict[str, Any]) -> None:
     """Requests at once in people and as a rate."""
     words = rate_in_words(load)
@@ -158,7 +172,7 @@ def check_people(load: Load, cell: dict[str, Any]) -> None:
 
 
 def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """What is cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
+    """The cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
     levels = sorted({EVEN, load.confidence, SURE})
     assert [told(one) for one in cell["by_confidence"]] == [
         rented(cheapest_at(load, level, discount)) for level in levels
@@ -180,7 +194,7 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
 
 
 def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """What people would take who ask half and twice as often, and, up to 500, all at the same moment."""
+    """The hardware for people who ask half and twice as often, and, up to 500, all at the same moment."""
     if not (load.rate and load.people):
         assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
         return
@@ -528,7 +542,7 @@ CLEARLY, LEAST = (
 
 
 def cheapest_less_sure(load: Load, usd: Decimal) -> Plan | None:
-    """What is cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
+    """The cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
     where that saves a tenth."""
     levels = [step / 20 for step in range(19, 10, -1) if step / 20 < load.confidence]
     at = [one for level in levels if (one := cheapest_at(load, level)) and one.monthly <= (1 - CLEARLY) * usd]

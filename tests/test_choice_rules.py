@@ -1,4 +1,4 @@
-"""What the choice promises of every load, over random loads: what never gets cheaper, what is still served, and which
+"""The choice's promises for every load, over random loads: what never gets cheaper, what is still served, and which
 hardware is never passed over (INTERFACE, the choice)."""
 
 from __future__ import annotations

@@ -152,7 +152,8 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         assert sum(found.n_instances.values()) == sum(math.ceil(n / each) for _, _, each, n, *_ in pools)
 
     def serves(rate: float, *replicas: int) -> bool:
-        """Whether so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric, too."""
+        """True where so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric,
+        too."""
         rate *= 1.1
         for (places, seconds, *_), n in zip(pools, replicas, strict=True):
             busy = rate * seconds
@@ -180,7 +181,7 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         free = rented * share[0].gpu_count - found.prefill.n_gpus - found.decode.n_gpus
         one, other = found.prefill.layout.n_gpus, found.decode.layout.n_gpus
         splits = [[pools[0][3] + k, pools[1][3] + (free - k * one) // other] for k in range(free // one + 1)]
-    held = [[left(n, pool[2], survive)[0] for n, pool in zip(of, pools, strict=True)] for of in splits]
+    held = [[left(n, pool[2], survive)[0] for n, pool in zip(split, pools, strict=True)] for split in splits]
     assert serves(load[2], *sized)
     assert found.served_at_target >= load[2]
     assert any(serves(found.served_at_target * 0.999, *of) for of in held)
@@ -249,7 +250,7 @@ def test_a_window_sends_its_window() -> None:
 def test_two_pools_that_are_surer_never_cost_less() -> None:
     """Times longer by the band: as many machines or more, and the predicted times leave room to the targets."""
     answers = [asked("70b", "16k", 5.0, near_tie_fraction=0, confidence=level)[1] for level in (0.3, 0.5, 0.7, 0.9)]
-    months = [one.monthly_usd for one in answers]
+    months = [answer.monthly_usd for answer in answers]
     assert months == sorted(months) and months[-1] > months[0]
     assert answers[-1].ttft_seconds < answers[0].ttft_seconds
 
@@ -261,9 +262,9 @@ def test_more_requests_never_cost_less_than_the_tie_allows() -> None:
 
 def test_the_command_and_its_json() -> None:
     words = ["recommend", "--model", "70b", "--context", "16k", "--concurrent-requests", "128", "--disaggregated"]
-    said = CliRunner().invoke(main, words)
-    assert said.exit_code == 0 and "PREFILL AND DECODE APART" in said.stdout
-    assert "state the load as a rate" in " ".join(said.stdout.split())
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0 and "PREFILL AND DECODE APART" in result.stdout
+    assert "state the load as a rate" in " ".join(result.stdout.split())
     answer = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     cell = answer["cells"][0]
     assert cell["prefill"]["instance"] and cell["decode"]["tpot_seconds"] < 0.05 and cell["kv_transfer_seconds"] > 0
@@ -300,7 +301,7 @@ def test_two_pools_of_an_area_stand_in_one_region_at_its_prices(tmp_path: Path) 
     load = {"model": "70b", "context": "16k", "requests_per_second": 3.0, "confidence": 0.5, "near_tie_fraction": 0}
     options = {**load, "region": "eu", "instances": "aws/p5.48xlarge,aws/p4d.24xlarge"}
     solved = recommended(options, Catalog(tmp_path))
-    assert {one.instance: one.region for one in solved.question.candidates} == {
+    assert {candidate.instance: candidate.region for candidate in solved.question.candidates} == {
         "aws/p5.48xlarge": "eu-north-1",
         "aws/p4d.24xlarge": "eu-west-1",
     }

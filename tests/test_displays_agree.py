@@ -78,7 +78,7 @@ SHEETS: dict[str, list[list[tuple[Any, Display]]]] = {
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """What LibreOffice shows for each sheet."""
+    """The text that LibreOffice shows for each sheet."""
     folder = tmp_path_factory.mktemp("shown")
     for name, rows in SHEETS.items():
         with xlsxwriter.Workbook(folder / f"{name}.xlsx") as book:

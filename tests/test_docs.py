@@ -43,13 +43,13 @@ MOST_WORDS = 900  # of README.md, which is read in a quarter of an hour with its
 
 
 def is_one_of_many(command: Command) -> bool:
-    """Whether it is an answer like others of its page, and the page does not show what it prints: in the gate every
+    """True where it is an answer like others of its page, and the page does not show what it prints: in the gate every
     third of these lines is run."""
     return command.words[:1] == ["recommend"] and not command.printed and command.line % 3 != 0
 
 
 def did(command: Command, page: Path, whole: bool) -> str:
-    """What was wrong with a command; "" where nothing was."""
+    """The fault of a command; "" where there was none."""
     where = f"{name(page)}:{command.line}: {command.typed}"
     if not command.words:
         return f"{where}: is no command of ours, nor in NOT_RUN."

@@ -55,6 +55,7 @@ OF_THE_START = ("replicas", "start", "sized_by", "findings", "started_deaths")
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
+    "cards.survivor": "of every model; Decision has that of its own load, held by tests/book/test_decision.py",
     "fingerprints.change": "of the replica as it is started, which an edit would make stale",
     "fingerprints.first_change": "the same",
     "fingerprints.here": "the same",
@@ -75,6 +76,7 @@ NOT_IN_CELLS = {
     "cells.other_terms.what": "the same",
     "cells.other_terms.gives_up": "the same",
     **{f"cells.{part}.{words}": "the same" for part in ("as_sure", "cheapest_same") for words in ("what", "gives_up")},
+    "cells.survives_machine": "of every load; of its own Decision says it, held by tests/book/test_decision.py",
     "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
     "fingerprints.here": "of the replica as it is started; its numbers are held by name",
     "fingerprints.numbers.kv_pool_bytes_per_gpu": "what the engine prints of one replica: tests/test_precision.py",
@@ -148,7 +150,7 @@ def amiss_on_page(built: Built, page: Page) -> list[str]:
 
 
 def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
-    """What is wrong with one text or number of the page."""
+    """The fault of one text or number of the page."""
     where = named(path)
     if is_elsewhere(where):
         return []
@@ -161,8 +163,8 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
 
 
 def is_elsewhere(where: str) -> bool:
-    """Whether the workbook shows a number of the page nowhere; those of the request are held to the record by key, in
-    tests/test_one_truth.py and tests/report/test_approval.py."""
+    """True where the workbook shows a number of the page nowhere; those of the request are held to the record by key,
+    in tests/test_one_truth.py and tests/report/test_approval.py."""
     return where in NOT_IN_THE_WORKBOOK or where.startswith((*OF_THE_START, "request.")) or where.endswith("url")
 
 
@@ -267,7 +269,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
 
 
 def is_idle(answer: dict[str, Any], path: tuple[str | int, ...]) -> bool:
-    """Whether a lever saves nothing: the Levers sheet has one line for all of those of a load, with their names."""
+    """True where a lever saves nothing: the Levers sheet has one line for all of those of a load, with their names."""
     if path[0] != "cells" or path[2] != "levers":
         return False
     return bool(answer["cells"][path[1]]["levers"][path[3]]["saved_usd"] == 0)

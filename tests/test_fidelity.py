@@ -129,7 +129,8 @@ def test_pools_of_logs_are_near(found: Fidelity) -> None:
 
 
 def test_the_scoreboard_is_no_worse_than_it_was(found: Fidelity) -> None:
-    """What is wanted of all logs, each without its own source; what is missed is missed by no more than it was."""
+    """All logs, each without its own source, are held to what is wanted; what is missed is missed by no more than it
+    was."""
     missed = {score.name: score.value for score in scores(found) if not score.is_met}
     assert missed.keys() <= MISSED_ON_BOARD.keys()
     for name, value in missed.items():

@@ -318,11 +318,11 @@ def test_a_column_computes_as_its_numbers_do(name, data):
 
 
 @given(st.integers(1, 70), st.lists(st.integers(-1, 71), min_size=1, max_size=5), st.booleans())
-def test_steps_are_counted_as_all_places_are(n_places: int, limits: list[int], one: bool) -> None:
+def test_steps_are_counted_as_all_places_are(n_places: int, limits: list[int], is_single: bool) -> None:
     places = numpy.arange(1.0, n_places + 1)
     shifts = numpy.tile(numpy.arange(3.0), (n_places, 1))  # a row that differs along another axis
-    limit = float(limits[0]) if one else numpy.array(limits, float)[:, None]
-    rows = (places,) if one else (places, shifts)
+    limit = float(limits[0]) if is_single else numpy.array(limits, float)[:, None]
+    rows = (places,) if is_single else (places, shifts)
 
     def holds(place: object, shift: object = 0.0) -> object:
         return place + shift <= limit  # type: ignore[operator]

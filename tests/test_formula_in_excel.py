@@ -319,9 +319,9 @@ def test_an_edit_is_what_a_reader_types(tmp_path):
     path, edited = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
     write_small(path)
     edit(path, edited, {"in_heads": 4, "in_dtype": "fp8", ("It's in", "D1"): "spare", ("It's in", "C1"): None})
-    got = values(recalculate_with_formualizer(edited, tmp_path / "c.xlsx"))
-    assert [got["Out", f"A{i}"] for i in (1, 2, 3, 4)] == [8, "eight & <", False, 1]
-    assert (got["in_heads"], got["in_dtype"]) == (4, "fp8")
+    by_place = values(recalculate_with_formualizer(edited, tmp_path / "c.xlsx"))
+    assert [by_place["Out", f"A{i}"] for i in (1, 2, 3, 4)] == [8, "eight & <", False, 1]
+    assert (by_place["in_heads"], by_place["in_dtype"]) == (4, "fp8")
     for wrong in ({("Out", "A1"): 1}, {("Out", "Z9"): 1}):
         with pytest.raises(AssertionError):
             edit(path, edited, wrong)
@@ -335,8 +335,8 @@ def test_an_edit_recalculates_in_libreoffice(tmp_path):
     path, edited = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
     write_small(path)
     edit(path, edited, {"in_heads": 4, "in_dtype": "fp8", ("It's in", "D1"): "spare"})
-    got = values(recalculate(edited, tmp_path))
-    assert [got["Out", f"A{i}"] for i in (1, 2, 3, 4)] == [8, "eight & <", False, 1]
+    by_place = values(recalculate(edited, tmp_path))
+    assert [by_place["Out", f"A{i}"] for i in (1, 2, 3, 4)] == [8, "eight & <", False, 1]
 
 
 def test_poison_tamper_and_wrong_types_are_seen(tmp_path):

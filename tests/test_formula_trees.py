@@ -30,7 +30,7 @@ def outside_rows(tree: Expr) -> set[str]:
 
 
 def faults(quantity) -> list[str]:
-    """What is wrong with a formula's tree."""
+    """The faults of a formula's tree."""
     wrong = []
     operations = [part for part in quantity.tree.walk() if part.operation not in LEAVES]
     if leaves(quantity.tree, "reference"):

@@ -1,4 +1,4 @@
-"""Where the default targets, which grow with the context, make a longer context cheaper: a list, which is short."""
+"""The longer contexts that default targets, which grow with the context, make cheaper: a short list."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def contexts_of(longest: int) -> range:
 
 def drawn_models() -> list[tuple[str, int]]:
     """Models by a seed, with their longest context."""
-    models = [one for one in CATALOG.models() if (one.max_context_tokens or 0) >= 8192 and one.kind != "draft"]
+    models = [model for model in CATALOG.models() if (model.max_context_tokens or 0) >= 8192 and model.kind != "draft"]
     return [(one.id, one.max_context_tokens or 0) for one in random.Random(34).sample(models, 40)[-N_MODELS:]]
 
 

@@ -403,7 +403,7 @@ LOADS: tuple[dict[str, Any], ...] = (
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
 def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
-    """What to run, where, and which months hang on it; by the chance that is least, a run or a start-up log."""
+    """The run, its hardware, and the months that hang on it; by the chance that is least, a run or a start-up log."""
     found = recommended({"as_of": "2026-11-20", **load}, CATALOG)
     [cell] = sheet_record(found).cells
     answer, text = recommend_json(found), " ".join(recommend_text(found, details=True).split())

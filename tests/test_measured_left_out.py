@@ -48,7 +48,7 @@ def _left_out(runs: Runs) -> Iterator[tuple[str, float]]:
 
 
 def test_two_constants_are_nearer_than_one_factor(errors: Errors) -> None:
-    """What docs/how-to/measure-it.md says of them."""
+    """As docs/how-to/measure-it.md says."""
     medians = {way: float(numpy.median(sizes)) for way, sizes in errors.items()}
     worst = {way: float(numpy.quantile(sizes, 0.9)) for way, sizes in errors.items()}
     for figures in (medians, worst):

@@ -162,7 +162,7 @@ def test_a_band_is_never_wider_than_the_predictions() -> None:
 
 
 def test_memory_of_the_host_keeps_its_band() -> None:
-    """What is free of a GPU whose memory is the host's, too, moves with all that runs there."""
+    """Free memory of a GPU whose memory is the host's, too, moves with all that runs there."""
     asked = {"model": "8b", "gpu": "spark", "context": "8k"}
     plain = sheetgen.size(**asked)
     gib = plain["kv_pool_bytes_per_gpu"] / GIB + 2
@@ -240,7 +240,7 @@ def test_what_neither_log_nor_question_names_is_asked_for(tmp_path: Path) -> Non
     named = sheetgen.size(**ITS_OWN, measured=str(tmp_path / "startup.log"))  # as `size --from-log --model 8b`
     assert len(named["measured"]["memory"]) == 1
     beside = ask(CATALOG, {**asked, "measured": [f"{tmp_path / 'startup.log'},model=8b,gpu=a100"]})
-    assert [one.served.model for one in beside.measurements.deployments] == ["llama-3.1-8b"]
+    assert [deployment.served.model for deployment in beside.measurements.deployments] == ["llama-3.1-8b"]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -293,9 +293,9 @@ def test_pipeline_stages_keep_their_prediction() -> None:
     asked = {"models": "70b", "gpus": "l4", "workloads": "chat,rag", "tiers": "1", "gpu_memory_utilization": "0.97"}
     plain = solved(**asked)
     gib = plain.grid.spread("kv_budget_bytes_per_gpu", ("model", "profile"))[0, -1] / GIB + 0.05
-    found = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
+    answer = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
     (stages, of_log), (held, held_of_log) = (
-        [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, found)]
+        [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, answer)]
         for name, axes in (("pipeline_stages", ("pace", "profile")), ("sequences", ("load", "profile")))
     )
     assert stages == of_log == [1, 2]
@@ -322,8 +322,8 @@ def test_the_workbook_is_what_python_says(tmp_path: Path) -> None:
             poison(edit(path, tmp_path / "edited.xlsx", typed), tmp_path / "poisoned.xlsx")
             readings.append(values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / f"out-{confidence}")))
         at_level = solved(measured=[A100], confidence=confidence)
-        for found in readings:
-            n, wrong = books.differences(found, books.Sheets(path), at_level)
+        for reading in readings:
+            n, wrong = books.differences(reading, books.Sheets(path), at_level)
             assert n > 100 and not wrong, wrong[:5]
         assert books.expected(at_level) != books.expected(solved(confidence=confidence))
 

@@ -1,4 +1,4 @@
-"""What is typed about money: read strictly, each problem in one line; quotes and terms in place of the catalog's."""
+"""Typed inputs of money: read strictly, each problem in one line; quotes and terms in place of the catalog's."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def answered() -> tuple[Record, Question]:
 
 
 def seen(text: str) -> str:
-    """What a reader sees of HTML, in one line."""
+    """The text of HTML as a reader sees it, in one line."""
     return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)).split())
 
 
@@ -98,7 +98,7 @@ def cell_now() -> CellRecord:
 
 
 def at(kind: str) -> int:
-    """Where in the record a way to pay less stands."""
+    """The place of a way to pay less in the record."""
     return [way.kind for way in cell_now().pay_less].index(kind)
 
 
@@ -113,6 +113,7 @@ FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who
     "a day of measuring": (("measure", "usd"), {*PAPERS, JSON, TERMINAL}),
     "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, MARKDOWN, JSON, TERMINAL}),
     "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
+    "surviving a machine": (("survives_machine", "monthly_usd"), {REQUEST, ENGINEERS, MAIL, MARKDOWN, JSON, TERMINAL}),
     "another GPU or supplier": (("runner_up", "monthly_usd"), {REQUEST, MARKDOWN, CSV, JSON}),
     "all at once": (("all_at_once", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
     "a term": (("pay_less", "term", "monthly_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON, TERMINAL}),
@@ -147,9 +148,9 @@ def test_a_figure_stands_on_all_that_speak_of_it(name: str) -> None:
 def test_the_month_and_how_sure_it_is_stand_everywhere() -> None:
     month = said_by(("chosen", "monthly_usd"), lambda usd: usd * FACTOR)
     usd = cell_now().answer.monthly_usd * FACTOR
-    assert {*month} == ALL
+    assert {*month} == ALL - {ENGINEERS}
     silent = {name for name, (_, after) in month.items() if not any(one in after for one in figures_of(usd))}
-    assert silent == {ENGINEERS}  # which has the months of purchase classes, and of a machine to spare
+    assert not silent
     sure = said_by(("chosen", "chance"), lambda chance: 0.6123)
     shown = {name for name, (_, after) in sure.items() if "60%" in after or "0.6123" in after}
     assert shown == {*sure} == ALL - {ENGINEERS}

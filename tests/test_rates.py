@@ -42,7 +42,7 @@ def answer(**options: Any) -> dict[str, Any]:
 
 
 def closes(one: dict[str, Any], answer_tokens: int) -> bool:
-    """Whether Little's law holds of what an answer says."""
+    """True where Little's law holds of what an answer says."""
     turn = one["ttft_seconds"] + (answer_tokens - 1) * one["tpot_seconds"]
     return math.isclose(one["concurrent_requests"], one["requests_per_second"] * turn, rel_tol=1e-9)
 

@@ -180,8 +180,8 @@ LONG_ANSWERS = Replica(places=24, fixed=0.12, each=0.004, prompt=2.0, tokens=128
 @pytest.mark.parametrize("n_replicas", [1, 4, 16])
 @pytest.mark.parametrize("prompts", [0.1, 0.3, 0.45])
 def test_stated_times_of_a_rate_are_those_that_requests_see(one: Replica, n_replicas: int, prompts: float) -> None:
-    """Where prompts take this share of a replica's time; within 15 %, as the stated batch is of means while requests
-    come in bunches, and as a run of so many requests is off by 4 %."""
+    """With prompts that take this share of a replica's time; within 15 %, as the stated batch is of means while
+    requests come in bunches, and as a run of so many requests is off by 4 %."""
     rate = n_replicas * prompts / one.prompt
     seen = [simulate(one, n_replicas, rate, amount(1_500, 6_000), seed) for seed in SEEDS]
     stated = one.tpot(stated_batch(one, n_replicas, stated_in_flight(one, n_replicas, rate)))
@@ -198,7 +198,7 @@ def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: 
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
     asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": one.places}
     replicas = int(n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones}))
-    machines = [len(range(replicas)[at : at + each]) for at in range(0, replicas, each)]
+    machines = [len(range(replicas)[number : number + each]) for number in range(0, replicas, each)]
     of_zones = [sum(machines[zone::zones]) for zone in range(zones)]
     left = replicas - {1: 1, 2: max(machines), 3: max(of_zones)}[survive]
     seen = [simulate(one, left, offered / full, 750 * needed, seed) for seed in SEEDS]

@@ -30,7 +30,9 @@ def reasons(
     load = {"models": model, "workloads": "chat", "tiers": str(requests)}
     asked = {**load, "gpus": gpus, "tpot_ms": "off", "weight_dtype": weight_dtype, "confidence": "0.5"}
     question = ask(Catalog(), {**asked, "instances": ",".join(usd_per_hour)})
-    priced = tuple(replace(one, usd_per_hour=usd_per_hour[one.instance]) for one in question.candidates)
+    priced = tuple(
+        replace(candidate, usd_per_hour=usd_per_hour[candidate.instance]) for candidate in question.candidates
+    )
     solved = solve(replace(question, candidates=priced))
     offer = solved.choices[0].offer
     assert offer is not None
@@ -74,7 +76,7 @@ def test_which_models_have_sparse_attention(model: Model) -> None:
 
 
 def test_no_reason_at_the_confidence_in_use_says_less_than_nothing() -> None:
-    """What is short or too slow is so at the level at which the choice is made: 70 % sure."""
+    """Hardware that is short or too slow is so at the level at which the choice is made: 70 % sure."""
     answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32)
     reasons = [one["reason"] for one in answer["why_not"] if "short" in one["reason"] or "slow" in one["reason"]]
     amounts = [float(re.search(r"(-?[\d,.]+) (?:GiB|ms)", reason)[1].replace(",", "")) for reason in reasons]  # type: ignore[index]

@@ -84,7 +84,7 @@ def test_the_class_in_use_is_the_recommendation() -> None:
 
 
 def test_a_provider_s_best_is_the_answer_where_only_it_is_asked() -> None:
-    """Where near ties matter, too: its best is then not its cheapest."""
+    """With near ties, too: its best is then not its cheapest."""
     options = {"models": "8b,70b", "near_tie_fraction": "0.2", "as_of": "2026-11-20"}
     solved = solve(ask(catalog(), options))
     alone = {name: solve(ask(catalog(), {**options, "providers": name})) for name in ("aws", "azure", "gcp")}

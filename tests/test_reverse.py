@@ -73,12 +73,12 @@ def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
 def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
     """405B in bf16 fits no eight H100; two such machines hold it over their network, as two that are rented do."""
     catalog, question = Catalog(), {"model": "405b", "context": "16k", **AS_PREDICTED}
-    found = with_machines(question_of(question, catalog), "h100:16", catalog)
-    (most,) = found.in_flight
+    with_more = with_machines(question_of(question, catalog), "h100:16", catalog)
+    (most,) = with_more.in_flight
     assert most is not None and (most.pipeline_parallel_size, most.n_replicas, most.n_instances) == (2, 1, 2)
-    rented = {**question, "instances": "aws/p5.48xlarge", "concurrent_requests": found.served_at_target}
+    rented = {**question, "instances": "aws/p5.48xlarge", "concurrent_requests": with_more.served_at_target}
     choice = recommended(rented, catalog).choices[0]
-    assert (choice.n_instances, choice.served_at_target) == (2, found.served_at_target)
+    assert (choice.n_instances, choice.served_at_target) == (2, with_more.served_at_target)
     # A machine less holds none; neither do two without a network, nor any where replicas may not span machines.
     assert not with_machines(question_of(question, catalog), "h100:8", catalog).served_at_target
     assert not with_machines(question_of(question, catalog), "h100:4x4", catalog).served_at_target
@@ -91,8 +91,8 @@ def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
 
 def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
     catalog, question = Catalog(), {"model": "405b", "context": "16k", **AS_PREDICTED}
-    found = with_machines(question_of(question, catalog), "gb200:4x4", catalog)
-    (most,) = found.in_flight
+    with_more = with_machines(question_of(question, catalog), "gb200:4x4", catalog)
+    (most,) = with_more.in_flight
     assert most is not None and (most.layout.tensor_parallel_size, most.n_replicas, most.n_instances) == (8, 2, 4)
     assert most.pipeline_parallel_size == 1
     # One tray has no other to be joined with.
@@ -112,22 +112,22 @@ def test_sixteen_gh200_are_as_many_machines() -> None:
 def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
     """8B on eight H100: at once two replicas of four lead, a second four of two; each rate as `recommend` has it."""
     catalog, question = Catalog(), {"model": "8b", "context": "4k"}
-    found = with_machines(question_of(question, catalog), "h100:8", catalog)
-    (most,), (fastest,) = found.in_flight, found.per_second
+    with_more = with_machines(question_of(question, catalog), "h100:8", catalog)
+    (most,), (fastest,) = with_more.in_flight, with_more.per_second
     assert most is not None and fastest is not None and most.layout != fastest.layout
-    assert most.requests_per_second < 0.95 * fastest.requests_per_second == 0.95 * found.requests_per_second
-    assert fastest.served_at_target < most.served_at_target == found.served_at_target
+    assert most.requests_per_second < 0.95 * fastest.requests_per_second == 0.95 * with_more.requests_per_second
+    assert fastest.served_at_target < most.served_at_target == with_more.served_at_target
     rented = {**question, "instances": "aws/p5.48xlarge"}
-    held = recommended({**rented, "requests_per_second": 0.999 * found.requests_per_second}, catalog).choices[0]
+    held = recommended({**rented, "requests_per_second": 0.999 * with_more.requests_per_second}, catalog).choices[0]
     assert held.cheapest and held.cheapest.n_instances == 1
-    more = recommended({**rented, "requests_per_second": 1.001 * found.requests_per_second}, catalog).choices[0]
+    more = recommended({**rented, "requests_per_second": 1.001 * with_more.requests_per_second}, catalog).choices[0]
     assert more.cheapest and more.cheapest.n_instances == 2
     (rent,) = within_budget(question_of(rented, catalog), most.monthly_usd or 50_000).per_second
     assert rent is not None and rent.requests_per_second == pytest.approx(fastest.requests_per_second)
 
 
 def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[float], wait_z: float) -> float:
-    """What replicas serve where so many of each kind are lost, by hand."""
+    """The rate that replicas serve after so many of each kind are lost, by hand."""
     total = 0.0
     for (replicas, at), gone in zip(machines, lost, strict=True):
         places = (replicas - gone) * at["paced_requests"]
@@ -187,9 +187,9 @@ def test_a_machine_that_is_lost_takes_no_other_with_it() -> None:
     """By hand: 20 H100 are two machines of eight and one of four, 21 requests on each four: one machine of eight is
     the worst loss, and the rest serve 3 x 21."""
     asked = {"model": "70b", "context": "16k", "have": "h100:20", **AS_PREDICTED}
-    found = sheetgen.recommend(**asked, survive="machine")
-    assert found["served_at_target"] == 63
-    assert sum(one["served_at_target"] for one in found["answers"]) == 63
+    answer = sheetgen.recommend(**asked, survive="machine")
+    assert answer["served_at_target"] == 63
+    assert sum(part["served_at_target"] for part in answer["answers"]) == 63
     assert sheetgen.recommend(**asked)["served_at_target"] == 5 * 21
 
 
@@ -230,10 +230,10 @@ def test_what_cannot_be_read(text: str) -> None:
 
 def test_the_command() -> None:
     words = ["recommend", "--model", "70b", "--context", "16k"]
-    said = CliRunner().invoke(main, [*words, "--budget-usd", "50k"])
-    assert said.exit_code == 0 and "$50,000 a month: serves" in said.stdout and "one more at once" in said.stdout
+    result = CliRunner().invoke(main, [*words, "--budget-usd", "50k"])
+    assert result.exit_code == 0 and "$50,000 a month: serves" in result.stdout and "one more at once" in result.stdout
     record = json.loads(CliRunner().invoke(main, [*words, "--have", "h100:16,l40s:8x4", "--json"]).stdout)
-    assert record["served_at_target"] == sum(one["served_at_target"] for one in record["answers"]) > 0
+    assert record["served_at_target"] == sum(answer["served_at_target"] for answer in record["answers"]) > 0
     wide = [*words, "--have", "l40s:8x4", "--weight-dtype", "published"]
     assert "8 machines of 4x L40S" in CliRunner().invoke(main, wide).stdout
     assert "Gbit/s between them" not in CliRunner().invoke(main, [*words, "--have", "h100:16"]).stdout

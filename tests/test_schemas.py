@@ -1,4 +1,4 @@
-"""What commands print with --json is as `sheetgen schema` says, to the last key."""
+"""The output of commands with --json is as `sheetgen schema` says, to the last key."""
 
 from __future__ import annotations
 

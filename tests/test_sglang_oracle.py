@@ -1,4 +1,5 @@
-"""What SGLang keeps of a token and of a request's states is what is sized, or differs by a named rule that holds."""
+"""The bytes that SGLang keeps of a token and of a request's states are those sized, or differs by a named rule that
+holds."""
 
 from __future__ import annotations
 

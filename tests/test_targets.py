@@ -204,7 +204,7 @@ def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any]
 
 
 def _plain(solved: Solution) -> numpy.ndarray[Any, Any]:
-    """Where a candidate has no data-parallel ranks: those take no part while a replica has fewer requests than ranks,
+    """Candidates without data-parallel ranks: those take no part while a replica has fewer requests than ranks,
     and may at a tighter target."""
     return solved.costs["data_parallel_size"][0] == 1
 
@@ -343,12 +343,12 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
     served = {solved.candidate(i).instance for i in range(len(solved.offers)) if solved.costs["n_instances"][0, i] >= 1}
     assert set(slow) == holds - served
     for instance, reason in slow.items():
-        found = re.fullmatch(words, reason)
-        assert found and float(found[1].replace(",", "")) > float(found[2]), reason
+        match = re.fullmatch(words, reason)
+        assert match and float(match[1].replace(",", "")) > float(match[2]), reason
         mine = [i for i in range(len(solved.offers)) if solved.candidate(i).instance == instance]
         times = [_alone(solved, load, i, "first" in reason) for i in mine if solved.costs["n_instances"][0, i] == 0]
-        digits = len(found[1].partition(".")[2])
-        assert found[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
+        digits = len(match[1].partition(".")[2])
+        assert match[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
 
 
 def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:
@@ -425,14 +425,14 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     path = tmp_path / "sheet.xlsx"
     path.write_bytes(write_xlsx(book_for(solved)))
     for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
-        found = values(book)
-        heads = {found[place]: place[1] for place in found if isinstance(place, tuple) and place[0] == "Workings"}
+        by_place = values(book)
+        heads = {by_place[place]: place[1] for place in by_place if isinstance(place, tuple) and place[0] == "Workings"}
         instance = re.sub(r"\d", "", heads["Instance"])
         reason = re.sub(r"\d", "", heads["What set the replicas"])
         top = int(re.sub(r"\D", "", heads["Instance"])) + 1
         for i, choice in enumerate(solved.choices):
-            shown = found["Workings", f"{instance}{top + i}"]
-            by = found["Workings", f"{reason}{top + i}"]
+            shown = by_place["Workings", f"{instance}{top + i}"]
+            by = by_place["Workings", f"{reason}{top + i}"]
             if choice.offer is None:
                 assert shown == choice.verdict and by == "-"
             else:

@@ -34,14 +34,14 @@ WORDS = ROOT / "templates" / "words.md"
 
 def phrases(column: str = "Never") -> list[str]:
     head, _, *rows = [line for line in WORDS.read_text("utf-8").splitlines() if line.startswith("|")]
-    at = [one.strip() for one in head.split("|")].index(column)
-    return [phrase.strip() for row in rows for phrase in row.split("|")[at].split("·")]
+    place = [word.strip() for word in head.split("|")].index(column)
+    return [phrase.strip() for row in rows for phrase in row.split("|")[place].split("·")]
 
 
 @cache
 def never() -> re.Pattern[str]:
     """Every phrase, in any case, its words whole and whatever white stands between them; a number for a number."""
-    alike = (r"\s+".join(map(re.escape, one.split())) for one in phrases())
+    alike = (r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases())
     either = "|".join(alike).replace("5x", r"(?:\d+|{\w*})\s?[x×]")
     return re.compile(rf"(?<![\w-])(?:{either})(?![\w-])", re.IGNORECASE)
 
@@ -58,7 +58,7 @@ def without_code(text: str) -> str:
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 TEMPLATES = sorted(one for kind in ("j2", "toml") for one in (ROOT / "templates").glob(f"**/*.{kind}"))
-CATALOGS = [one for one in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in one.parts]
+CATALOGS = [file for file in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in file.parts]
 CODE = sorted((ROOT / "sheetgen").glob("**/*.py"))
 
 
@@ -156,7 +156,7 @@ def strings_of_workbook(data: bytes) -> str:
     with zipfile.ZipFile(io.BytesIO(data)) as book:
         parts = [book.read(one).decode() for one in book.namelist() if one.endswith((".xml", ".vml"))]
     texts = (re.findall(r">([^<]+)<|(?:prompt|error)\w*=\"([^\"]*)", part) for part in parts)
-    return html.unescape("\n".join(one for of_part in texts for pair in of_part for one in pair))
+    return html.unescape("\n".join(member for of_part in texts for pair in of_part for member in pair))
 
 
 @pytest.mark.long

@@ -147,7 +147,7 @@ class Compared:
 
 
 def equal_plans(plans: pandas.DataFrame, sized: pandas.DataFrame) -> Any:
-    """Whether each of the engine's plans is sheetgen's, too."""
+    """True where each of the engine's plans is sheetgen's, too."""
     near = [numpy.isclose(plans[theirs], sized[ours], rtol=ROUNDING, atol=0) for theirs, ours in FIGURES.items()]
     return numpy.all(near, axis=0)
 

@@ -23,7 +23,7 @@ Place = tuple[str, str]  # sheet, cell
 
 
 class ErrorValue(str):
-    """What a cell holds that went wrong: #N/A, #DIV/0! ..."""
+    """The value of a cell that went wrong: #N/A, #DIV/0! ..."""
 
 
 class Cell:
@@ -179,10 +179,11 @@ def moved(formula: str, first: str, to: str) -> str:
     (left, top), (column, row) = column_and_row(first), column_and_row(to)
     across, down = column - left, row - top
     return "".join(
-        one
-        if isinstance(one, str)
-        else f"{one[0]}{_column_letters(one[1] + (0 if one[0] else across))}{one[2]}{one[3] + (0 if one[2] else down)}"
-        for one in _pieces(formula)
+        part
+        if isinstance(part, str)
+        else f"{part[0]}{_column_letters(part[1] + (0 if part[0] else across))}"
+        f"{part[2]}{part[3] + (0 if part[2] else down)}"
+        for part in _pieces(formula)
     )
 
 

@@ -547,8 +547,8 @@ class LongerContext:
 
 
 @dataclass(frozen=True)
-class MeasuredHardware:
-    """The cheapest on hardware that has measured runs of its own, where the answer has none."""
+class SureRental:
+    """Machines that are rented, $ a month, and how sure they are to serve the load."""
 
     instance: str
     n_instances: int
@@ -606,6 +606,7 @@ class CellRecord:
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
     without_survival: RentalRecord | None
+    survives_machine: SureRental | None  # the cheapest that survives the loss of one, where no loss is survived yet
     needs_reservation: bool
     fewer_machines: RentalRecord | None  # of very many machines: the cheapest on far fewer
     not_asked: tuple[NotAskedRecord, ...]
@@ -622,7 +623,7 @@ class CellRecord:
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]
-    measured_hardware: MeasuredHardware | None
+    measured_hardware: SureRental | None  # the cheapest with measured runs of its own, where the answer has none
     moves: tuple[MoveRecord, ...]  # these two of a headline
     cheaper_longer: LongerContext | None
     left_out: tuple[LeftOut, ...]

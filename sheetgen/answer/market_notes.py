@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import ChosenRecord, MeasuredHardware, NotAskedRecord, RentalRecord
+from sheetgen.answer.answer_record import ChosenRecord, NotAskedRecord, RentalRecord, SureRental
 from sheetgen.answer.confidences import at_z, is_below, is_same_rental, least_level
 from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
@@ -119,7 +119,7 @@ def _cheaper(solved: Solution, others: Solution) -> Iterator[tuple[int, NotAsked
         )
 
 
-def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, MeasuredHardware]:
+def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, SureRental]:
     """By the row of a load the cheapest on hardware that has runs of its own, with its chance; of those alone whose
     answer in `chosen` has none, where something with runs holds them."""
     rows = [row for row, answer in chosen.items() if not answer.measured]
@@ -132,7 +132,7 @@ def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> d
     others = {row: best for row, best in cheapest.items() if not _is_of_answer(solved, row, best)}
     chances = chances_of(solved, list(others), [best.offer for best in others.values()])
     return {
-        row: MeasuredHardware(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
+        row: SureRental(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
         for (row, best), chance in zip(others.items(), chances, strict=True)
     }
 

@@ -21,7 +21,6 @@ from sheetgen.answer.answer_record import (
     Json,
     LeftOut,
     LeverRecord,
-    MeasuredHardware,
     MeasureRecord,
     MemoryRecord,
     NotAskedRecord,
@@ -34,6 +33,7 @@ from sheetgen.answer.answer_record import (
     RentalRecord,
     RunnerUp,
     SourceRecord,
+    SureRental,
     UnitCosts,
     WaitsRecord,
     keys_of,
@@ -56,6 +56,7 @@ from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import were_measured
 from sheetgen.answer.surer_terms import terms_as_sure
+from sheetgen.answer.survivors import survivors
 from sheetgen.answer.waits import waits_of
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
@@ -66,7 +67,7 @@ from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 from sheetgen.units import EVEN, ON_DEMAND, SPOT, SURE
 
-Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # a rental with its chance
+Sure = TypeVar("Sure", AtConfidence, SureRental)  # a rental with its chance
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -91,8 +92,11 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     rented = confidences, cheaper, surer_terms, few, others, providers, published, recommended
     parts = zip(*rented, *(caches, otherwise, of_levers), strict=True)
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
+    spared = survivors(solved)
     cells = [
-        _cell(solved, row, chosen.get(row), waits.get(row), with_runs.get(row), lost.get(row), *of_load)
+        _cell(
+            solved, row, chosen.get(row), waits.get(row), spared.get(row), with_runs.get(row), lost.get(row), *of_load
+        )
         for row, of_load in enumerate(parts)
     ]
     cells = [replace(c, longest_context=longest_context(solved, c.row)) if c.row in headline else c for c in cells]
@@ -187,7 +191,8 @@ def _cell(
     row: int,
     chosen: ChosenRecord | None,
     waits: WaitsRecord | None,
-    with_runs: MeasuredHardware | None,
+    survivor: SureRental | None,
+    with_runs: SureRental | None,
     history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
@@ -251,6 +256,7 @@ def _cell(
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),
+        survives_machine=survivor,
         needs_reservation=needs_reservation(solved, row),
         fewer_machines=few,
         not_asked=others,

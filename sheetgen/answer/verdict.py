@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from string import Formatter
@@ -10,15 +10,27 @@ from string import Formatter
 import numpy
 
 from sheetgen.program.grid import Column, Grid
-from sheetgen.program.row_program import ROW, VERDICT
+from sheetgen.program.row_program import DEPLOYMENT, ROW, VERDICT
 from sheetgen.question.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
 from sheetgen.units import GIB, MIB, count
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
 
 
-def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
-    """Put verdicts into a grid of sized deployments: fits, short_by_bytes, min_gpus, verdict.
+def quantities_of(results: Iterable[str]) -> set[str]:
+    """The quantities of deployments of which these results are made."""
+    return DEPLOYMENT.needed(_read_by(results), VERDICT)[1]
+
+
+def _read_by(results: Iterable[str]) -> set[str]:
+    return {quantity for result in results for quantity in (_WORDS[result][1] if result in _WORDS else (result,))}
+
+
+def judge(
+    grid: Grid, names: Sequence[Resolved | None], axis: str, wanted: Collection[str] = ("fits", "verdict")
+) -> None:
+    """Put the results `wanted` that are no quantities of their own into a grid of sized deployments: verdicts, words
+    for numbers, and the time to first token, which has no end where the queue grows.
 
     names: what the names of the positions of `axis` stand for. short_by_bytes is the whole replica's, none where it
     fits; min_gpus is none where no number of them would do.
@@ -30,21 +42,16 @@ def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
     put_of_names("refused", _refusal)
     put_of_names("gpu_name", lambda resolved: resolved.gpu.short_name)
     put_of_names("guess", _assumed_memory)
+    put_of_names("scope_here", lambda resolved: "calibrated" if resolved.engine.bands else None)
+    put_of_names(
+        "scope_elsewhere",
+        lambda resolved: resolved.engine.scope_elsewhere(resolved.gpu) if resolved.engine.bands else None,
+    )
     grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
-    grid.evaluate(VERDICT, ROW)
-    _put_sentences(grid, "verdict", _sentences, _SAID)
-
-
-def _put_sentences(
-    grid: Grid, name: str, sentences: Callable[[Mapping[str, Column]], Column], reads: Sequence[str]
-) -> None:
-    """Put in a sentence for each row, made for all rows at once from the columns that it reads."""
-
-    def written(*columns: Column) -> Column:
-        texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
-        return texts if numpy.ndim(columns[0]) else numpy.array(texts[0], object)
-
-    grid.combine(name, written, reads, ROW)
+    grid.work_out(*DEPLOYMENT.needed(_read_by(wanted), VERDICT)[0])
+    for name, (written, reads) in _WORDS.items():
+        if name in wanted:
+            grid.combine(name, written, reads, ROW)
 
 
 def _refusal(names: Resolved) -> str | None:
@@ -115,7 +122,7 @@ _STUCK += "pool. Lower max_model_len."
 _NARROW = _LACKS + "memory for {room} of {context} tokens at once, {asked} requested."
 _ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
 _WAITS = "{waiting} of {requests} wait for their turn"
-# What the verdicts' sentences read.
+# The quantities that verdicts' sentences read.
 _SAID = (
     "sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len", "loaded_weights_bytes_per_gpu",
     "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu", "runs_here", "fits", "gpus_per_replica", "short_bytes",
@@ -168,26 +175,6 @@ def _filled(text: Column, columns: Mapping[str, Column], left: Column, kinds: It
     return text
 
 
-def put_pace_words(grid: Grid) -> None:
-    """Put in what a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to
-    first token, which has no end where the queue grows. None where the speed is not known."""
-
-    def put(name: str, function: Callable[..., Column], *reads: str) -> None:
-        grid.combine(name, function, reads, ROW)
-
-    _put_sentences(grid, "queue", _queues, _OF_QUEUE)
-
-    def bound(grows: Column, bound_by: Column, tpot_seconds: Column) -> Column:
-        words = numpy.where(grows == 1, _as_object("queue"), bound_by)
-        return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
-
-    put("bound_by", bound, "grows", "bound_by", "tpot_seconds")
-    scopes = [_as_object(scope) for scope in SPEED_SCOPES]
-    put("speed_scope", lambda scope: numpy.choose(scope.astype(int), scopes), "speed_scope")
-    for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high"):
-        put(name, lambda grows, seconds: numpy.where(grows == 1, numpy.nan, seconds), "grows", name)
-
-
 def _as_object(word: str | None) -> Column:
     return numpy.array(word, object)
 
@@ -201,3 +188,42 @@ def _queues(columns: Mapping[str, Column]) -> Column:
     """One sentence per row where requests queue, else None."""
     kinds = (columns["grows"] == 1, _ENDLESS), (columns["waiting_requests"] > 0, _WAITS)
     return _filled(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)
+
+
+def _sentence(sentences: Callable[[Mapping[str, Column]], Column], reads: Sequence[str]) -> Callable[..., Column]:
+    """A function that writes a sentence for each row, made for all rows at once from the columns that it reads."""
+
+    def written(*columns: Column) -> Column:
+        texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
+        return texts if numpy.ndim(columns[0]) else numpy.array(texts[0], object)
+
+    return written
+
+
+def _bound_by(grows: Column, bound_by: Column, tpot_seconds: Column) -> Column:
+    """What the speed of each row is bound by; None where it is not known."""
+    words = numpy.where(grows == 1, _as_object("queue"), bound_by)
+    return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
+
+
+def _speed_scope(scope: Column) -> Column:
+    """The runs that the bands of speed are from."""
+    return numpy.choose(scope.astype(int), list(map(_as_object, SPEED_SCOPES)))
+
+
+def _unless_queue_grows(grows: Column, seconds: Column) -> Column:
+    return numpy.where(grows == 1, numpy.nan, seconds)
+
+
+# Results that are words, or figures in whose place words stand: how each is made, and of which quantities.
+_WORDS: dict[str, tuple[Callable[..., Column], tuple[str, ...]]] = {
+    "verdict": (_sentence(_sentences, _SAID), _SAID),
+    "queue": (_sentence(_queues, _OF_QUEUE), _OF_QUEUE),
+    "bound_by": (_bound_by, ("grows", "bound_by", "tpot_seconds")),
+    "speed_scope": (_speed_scope, ("speed_scope",)),
+    "band_scope": (numpy.where, ("is_calibrated", "scope_here", "scope_elsewhere")),
+    **{
+        name: (_unless_queue_grows, ("grows", name))
+        for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
+    },
+}

@@ -56,7 +56,7 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.wiring import Wiring, in_words, name_all
-from sheetgen.book.workings import add_choices, add_terms, build_loads
+from sheetgen.book.workings import add_choices, add_otherwise, build_loads
 from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
@@ -68,7 +68,7 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 26}
+WIDTHS = {0: 19, 1: 15, 2: 1, 3: 18, 4: 11, 5: 11, 6: 28}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
@@ -238,6 +238,8 @@ class DecisionSheets:
         levels = (("own_even_z", 0, "of an even chance"), ("own_sure_z", certainty.SURE_Z, "of 90 %"))
         for name, deviations, label in levels:
             inputs[name] = data.put(below(data) - 1, 1, Cell(deviations, "fixed", TWO_DECIMALS), label=label)
+        survive = Cell(parallelism.MACHINE, "fixed", PLAIN)
+        inputs["own_survive"] = data.put(below(data) - 1, 1, survive, label="Where a machine may fail")
         names, committed = Range(self.book.area(LISTS["purchase"]).refs), self.book.lists["committed"]
         place = position_or_after(names, picked["purchase"])
         inputs["own_purchase_row"] = data.link(below(data) - 1, 1, place, PLAIN, "computed", label="Row of the class")
@@ -360,7 +362,7 @@ class DecisionSheets:
         beside = {EVEN: 1, SURE: 2}
         levels = [beside.get(context.level, 0) for context, _ in LOADS]
         add_choices(self.wiring, takes_cheapest=levels, n_shown=len(SHOWN))
-        self.terms = add_terms(self.wiring, COMMITTED)
+        self.terms, self.survivor = add_otherwise(self.wiring, COMMITTED)
         table = self.wiring.tables["loads"]
         self.rows = [table.row(i) for i in range(table.n_rows)]
         self._answer()
@@ -415,6 +417,7 @@ class DecisionSheets:
             (sentences.at_sure, self._beside(SURE), "plain"),
             (sentences.at_even, self._beside(EVEN), "plain"),
             (sentences.in_published, self._of_precision(PUBLISHED), "plain"),
+            (sentences.where_one_fails, {**self.survivor, **inputs, "instance": self.survivor["type"]}, "plain"),
             (sentences.first_word, env, "plain"),
             (sentences.pace_of_answer, env, "plain"),
             (sentences.asked_in_words, env, "plain"),
@@ -428,6 +431,7 @@ class DecisionSheets:
             "rec_decision_n_instances": shown["n_instances"],
             "rec_decision_monthly_usd": monthly,
             "rec_decision_chance": shown["chance"],
+            "rec_decision_survivor_monthly_usd": self.survivor["monthly_usd"],
         }
 
     def _of_load(self, load: int) -> dict[str, Source]:
@@ -583,7 +587,7 @@ class DecisionSheets:
             env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
             env["instance"] = way.get("type", NO_VALUE)
             env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.shown["chance"]}
-            sheet.compute(line, ANSWER, words, env, role="plain_last")
+            sheet.compute(line, ANSWER, words, env, role="rent")
             env["way_usd"] = sheet.compute(line, 4, figures.usd_of_way, env, role="grid_number")
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
             env["commits_usd"] = sheet.compute(line, 5, commits, env, role="grid_number")

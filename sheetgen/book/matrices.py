@@ -471,11 +471,14 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
                 own.write("ranked_requests", ranked_of_candidate, down="loads", given=_requests(own))
             else:
                 own.write("ranked_requests", parallelism.requests_per_instance)
-    for w in live:  # the cost of its load, the first of its rows, under each commitment
+    for w in live:  # the cost of its load, the first of its rows, under each commitment, and where a machine may fail
         with compiler.alone(w) as own:
             for stem in map(class_stem, COMMITTED):
                 prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])
                 _add_months(own, f"{stem}_monthly_usd", prices, w.inputs[f"{stem}_paid_hours"], n_rows=1)
+            loss = {"survive": w.inputs["own_survive"]}
+            prices = RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"])
+            _add_months(own, "survivor_monthly_usd", prices, w.inputs["own_paid_hours_per_month"], loss, n_rows=1)
     return sheet
 
 
@@ -490,9 +493,17 @@ def _requests(compiler: Compiler) -> dict[str, RowSource]:
     return {"load_requests": compiler.sources(name, "loads")}
 
 
-def _add_months(compiler: Compiler, name: str, prices: RowValues, hours: Ref, n_rows: int | None = None) -> None:
-    """Write the monthly cost of loads, the first rows or all, on each candidate at some prices."""
-    given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours}
+def _add_months(
+    compiler: Compiler,
+    name: str,
+    prices: RowValues,
+    hours: Ref,
+    loss: Mapping[str, Ref] | None = None,
+    n_rows: int | None = None,
+) -> None:
+    """Write the monthly cost of loads, the first rows or all, on each candidate at some prices. loss: what is to be
+    survived, where it is not the input."""
+    given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours, **(loss or {})}
     compiler.write(
         name, monthly_usd_of_load, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows]
     )

@@ -237,6 +237,7 @@ OF_CHOSEN = (
     ("gpu_name", "GPU, short", "gpu_name", TEXT, 18),
     ("hourly_price", "$ per instance and hour", "price_usd_per_hour", USD_CENTS, 14),
 )  # fmt: skip
+OF_BRIEF = ("instance_row", "type", "gpu_row", "profile", "plain_position")
 
 
 def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = (), n_shown: int | None = None) -> None:
@@ -257,16 +258,19 @@ def _add_choice(
     prefixes: Sequence[str],
     takes_cheapest: Sequence[int] = (),
     n_shown: int | None = None,
+    is_brief: bool = False,
 ) -> None:
     """The choice of each row of a table of loads, and what users get of it. rows: what the steps of the choice read.
-    prefixes: by row, of the rows of Candidates that have its prices."""
+    prefixes: by row, of the rows of Candidates that have its prices. is_brief: only what is rented, its cost and its
+    chance."""
     wiring, columns = table.wiring, table.columns
     is_decision = bool(wiring.prefix)
     _add_steps(table, rows, _CALLED, takes_cheapest=takes_cheapest)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
     n_loads, n_rented = table.n_rows, len(OF_RENT)
-    for k, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
+    facts = [fact for fact in (*OF_RENT, *OF_CHOSEN) if not is_brief or fact[0] in OF_BRIEF]
+    for k, (name, label, reads, display, width) in enumerate(facts):
         if k == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
@@ -277,7 +281,8 @@ def _add_choice(
         read_on = (entry(dates, place, is_number) for place in columns["instance_row"])
         table.looked_up("price_date", "Price date", read_on, DATE)
     table.bring("sequences", label="Sequences per rank")
-    table.computed(replica_sequences)
+    if not is_brief:
+        table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
     columns["pipeline_parallel_size"] = columns["pipeline_stages"]
     # The load of a replica within the targets is planned with a request on each of its ranks.
@@ -298,17 +303,20 @@ def _add_choice(
         ):
             table.computed(chosen(quantity))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
-    table.computed(chosen(parallelism.n_replicas))
-    table.computed(figures.n_gpus)
-    table.computed(chosen_hourly_usd, name="hourly_usd")
-    _add_speed(table)
-    table.computed(chosen(parallelism.served_at_target))
-    if is_rate:
-        table.computed(chosen(rates.served_requests_per_second))
-        table.computed(chosen(figures.served_of_load), name="served_at_target")
-    table.computed(chosen(parallelism.memory_holds))
-    words = sentences.rate_or_room_words if is_rate else sentences.room_words
-    table.computed(words, name="room_words", width=34)
+    if is_brief:
+        _add_program(table, TIMES, OF_SPEED.difference(SHOWN_OF_SPEED))
+    else:
+        table.computed(chosen(parallelism.n_replicas))
+        table.computed(figures.n_gpus)
+        table.computed(chosen_hourly_usd, name="hourly_usd")
+        _add_speed(table)
+        table.computed(chosen(parallelism.served_at_target))
+        if is_rate:
+            table.computed(chosen(rates.served_requests_per_second))
+            table.computed(chosen(figures.served_of_load), name="served_at_target")
+        table.computed(chosen(parallelism.memory_holds))
+        words = sentences.rate_or_room_words if is_rate else sentences.room_words
+        table.computed(words, name="room_words", width=34)
     if is_rate:
         table.bring("rank_position")
     if "level_z" in wiring.tables["contexts"].columns:
@@ -316,13 +324,12 @@ def _add_choice(
     else:
         columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
     columns["low_z"] = columns["level_z"]
-    _add_program(table, CHANCES, OF_CHANCES)
-    table.computed(sentences.fit_word)
+    _add_program(table, CHANCES, OF_CHANCES.difference(OF_PARTS if is_brief else ()))
     if not is_decision:
+        table.computed(sentences.fit_word)
         table.computed(figures.headroom)
         _add_runner_up(table, rows)
-    table.computed(sentences.hardware_words, width=40)
-    if not is_decision:
+        table.computed(sentences.hardware_words, width=40)
         _add_kv(table)
         for quantity in UNIT_COSTS:
             table.computed(quantity, {} if is_rate else {"requests_per_second": ZERO}, width=14)
@@ -441,7 +448,7 @@ def _add_parts(table: Table) -> None:
 
 
 # The speed that users get on the chosen hardware, and the part that Decision shows.
-OF_SPEED = (
+OF_SPEED = frozenset((
     "requests_per_replica", "running_ranks", "running_step_seconds",
     "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
     "next_earlier_in_flight", "later_batch_requests", "next_in_flight",
@@ -449,13 +456,20 @@ OF_SPEED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
     "prefill_fraction", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
     *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
+))  # fmt: skip
+# Those that no chance reads.
+SHOWN_OF_SPEED = (
+    "running_requests",
+    "prefill_fraction", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
+    "output_tokens_per_second_band_low", "output_tokens_per_second_band_high",
+    *(name for name, _ in by_name(speed_ends())),
 )  # fmt: skip
-OF_CHANCES = (
+OF_PARTS = ("memory_chance", "tpot_chance", "ttft_chance")
+OF_CHANCES = frozenset((
     "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
     "rank_requests", "held_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds",
-    "tpot_z", "ttft_z", "pool_room_bytes", "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance",
-    "chance",
-)  # fmt: skip
+    "tpot_z", "ttft_z", "pool_room_bytes", "memory_z", "least_z", *OF_PARTS, "chance",
+))  # fmt: skip
 # The program's tables for the chosen hardware: its times with their bands, and its certainty.
 _LEVEL = next(i for i, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
 TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
@@ -512,7 +526,7 @@ def _add_speed(table: Table) -> None:
         table.computed(figures.in_flight, name="concurrent_requests")
     _add_people(table)
     columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
-    for end in ("", "_low", "_high"):
+    for end in () if table.wiring.prefix else ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))
 
@@ -588,21 +602,26 @@ def _add_kv(table: Table) -> None:
     )
 
 
-def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, Ref]]:
-    """By purchase class the best for the first load, by the same steps at the prices of that class, below the loads:
-    a commitment chooses its own hardware."""
-    loads, head, n_rows = wiring.tables["loads"], wiring.tables["candidates"], len(purchases)
+def add_otherwise(wiring: Wiring, purchases: Sequence[str]) -> tuple[dict[str, dict[str, Ref]], dict[str, Ref]]:
+    """By purchase class the best for the first load at the prices of that class, as a commitment chooses its own
+    hardware; and the best that survives the loss of a machine. By the same steps, below the loads."""
+    loads, head, n_rows = wiring.tables["loads"], wiring.tables["candidates"], len(purchases) + 1
     top = loads.top + loads.n_rows + 3
     asked = {name: loads.columns[name][:1] * n_rows for name in loads.asked}
-    table = Table(wiring, loads.sheet, n_rows, "terms", top=top, columns=asked)
-    table.given("purchase", "Purchase class", purchases, TEXT, role="label")
+    table = Table(wiring, loads.sheet, n_rows, "otherwise", top=top, columns=asked)
+    table.given("otherwise", "Otherwise", [*purchases, "where a machine may fail"], TEXT, role="label")
+    table.columns["survive"] = [*[wiring.inputs["survive"]] * len(purchases), wiring.inputs["own_survive"]]
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
-    stems = [class_stem(purchase) for purchase in purchases]
-    blocks = [Range(wiring.blocks[f"{stem}_monthly_usd"].rows[0], lock="columns") for stem in stems]
-    months = [head.range(f"{stem}_instance_month_usd") for stem in stems]
-    made = _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, n_rows)
-    _add_choice(table, made, [f"{stem}_" for stem in stems])
-    return {purchase: table.row(i) for i, purchase in enumerate(purchases)}
+    prefixes = [*(f"{class_stem(purchase)}_" for purchase in purchases), wiring.prefix]
+    names = [*(f"{prefix}monthly_usd" for prefix in prefixes[:-1]), "survivor_monthly_usd"]
+    blocks = [Range(wiring.blocks[name].rows[0], lock="columns") for name in names]
+    of_rows = {
+        "monthly_usd": blocks,
+        "instance_month_usd": [head.range(f"{prefix}instance_month_usd") for prefix in prefixes],
+    }
+    _add_choice(table, _made_of(rows | of_rows, n_rows), prefixes, is_brief=True)
+    every = [table.row(i) for i in range(n_rows)]
+    return dict(zip(purchases, every, strict=False)), every[-1]
 
 
 def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> list[dict[str, Ref]]:

@@ -850,8 +850,9 @@ class SpeedFile(Entry):
     def has_runs(self, kind: ModelKind, engine: str, gpu: Gpu) -> bool:
         """True if the fit used runs of this engine, GPU and kind of model, and the GPU has a band of its own."""
         cell = self.cell(engine, gpu)
-        is_measured = cell is not None and cell.engine == engine and gpu.id in cell.measured_gpus
-        return is_measured and cell is not None and kind in cell.kinds and gpu.id in self._gpus
+        if cell is None or cell.engine != engine or gpu.id not in cell.measured_gpus or kind not in cell.kinds:
+            return False
+        return any((figure, gpu.id) in self._of_gpus for figure in SPEED_FIGURES)
 
     def band_of_any_kind(self, figure: Figure, end: str, scope: Scope) -> float:
         """An end ("low" or "high") of a figure's band in a scope that has one for all kinds of models and GPUs."""
@@ -905,8 +906,3 @@ class SpeedFile(Entry):
             if band.gpu is not None:
                 bands.setdefault((band.figure, band.gpu), []).append(band)
         return bands
-
-    @cached_property
-    def _gpus(self) -> frozenset[str]:
-        """The GPUs with bands of their own."""
-        return frozenset(gpu for _, gpu in self._of_gpus)

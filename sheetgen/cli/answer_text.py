@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
-from sheetgen.launch.flags import Advice
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
@@ -36,6 +35,9 @@ from sheetgen.report.wording import (
 )
 from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_text
 
+if TYPE_CHECKING:
+    from sheetgen.launch.flags import Advice
+
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
@@ -44,6 +46,8 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_kept": True},
     {"has_reread": True},
     {"has_as_sure": True},
+    {"has_survivor": True},
+    {"has_survivor_rent": True},
     {"has_target": True},
     {"has_fewer": True},
     {"has_measured": True},
@@ -64,7 +68,7 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_no_host": True},
 )
 # What changes a purchase: the line of --details gives way to it.
-BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
+BEFORE_MORE = {"has_survivor", "has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"

@@ -42,12 +42,19 @@ if TYPE_CHECKING:
 )
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
-@click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="The columns that --batch writes, of the file, the inputs and the results; what none of them needs is not "
+    "worked out. Default all.",
+)
+@click.option("--out", metavar="OUT.csv", help="Where --batch writes: CSV, or OUT.parquet; default CSV on stdout.")
 @common
 def size(
     model: str | None,
     from_log: str | None,
     batch: str | None,
+    columns: str | None,
     out: str | None,
     as_json: bool,
     catalog: Catalog,
@@ -68,6 +75,7 @@ def size(
       sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
       sheetgen size --model 8b --users 64 --measured result.json
       sheetgen size --batch in.csv --out out.csv
+      sheetgen size --batch in.csv --columns id,fits,min_gpus,tpot_seconds --out out.parquet
       sheetgen size --from-log startup.log
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
@@ -84,8 +92,8 @@ def size(
         options_given = "--flags, --kv-budget and --kv-offload-gib"
         raise click.UsageError(f"{options_given} do not go with --from-log or --batch.")
     if from_log is not None:
-        if batch is not None or out is not None:
-            raise click.UsageError("--from-log does not go with --batch or --out.")
+        if batch is not None or out is not None or columns is not None:
+            raise click.UsageError("--from-log does not go with --batch, --out or --columns.")
         from sheetgen.cli.extras import run_from_log
 
         run_from_log(from_log, requested, as_json, catalog)
@@ -93,10 +101,11 @@ def size(
     if batch is not None:
         from sheetgen.cli.batch import run_batch
 
-        run_batch(Path(batch), Path(out) if out else None, requested, as_json, catalog, quiet)
+        run_batch(Path(batch), Path(out) if out else None, columns, requested, as_json, catalog, quiet)
         return
-    if out is not None:
-        raise click.UsageError("--out goes with --batch.")
+    for option, value in (("--out", out), ("--columns", columns)):
+        if value is not None:
+            raise click.UsageError(f"{option} goes with --batch.")
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
@@ -182,34 +191,41 @@ def recommend(
 
         run_reverse(budget_usd, have, options, as_json, catalog, quiet, disaggregated or flags is not None)
         return
-    from sheetgen.answer.disaggregated import disaggregated as apart
-    from sheetgen.answer.disaggregated import pools_record
     from sheetgen.api import recommend_document, recommended, sheet_record
-    from sheetgen.launch.flags import engines_asked
-    from sheetgen.launch.manifests import split_manifests
-    from sheetgen.launch.recommended import launches, manifests_of, with_launches
 
-    kinds, words = split_manifests(flags or "")
-    engines = engines_asked(words, catalog) if words or (flags is not None and not kinds) else ()
+    kinds: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    if flags is not None:
+        from sheetgen.launch.flags import engines_asked
+        from sheetgen.launch.manifests import split_manifests
+
+        kinds, words = split_manifests(flags)
+        engines = engines_asked(words, catalog) if words or not kinds else ()
     solved = recommended(options, catalog)
     question = solved.question
     warn(question, quiet)
     record = sheet_record(solved)
     cell = record.cells[0]
-    launched = launches(record, question, engines, catalog)
-    manifests = manifests_of(kinds, cell, question, launched.get(0))
+    launch, manifests = None, dict[str, str]()
+    if flags is not None or as_json or details or show_all:
+        from sheetgen.launch.recommended import launches, manifests_of, with_launches
+
+        launched = launches(record, question, engines, catalog)
+        launch = launched.get(0)
+        manifests = manifests_of(kinds, cell, question, launch)
     if as_json:
         document = recommend_document(with_launches(record, launched), question)
         if kinds:
             document["cells"][0]["manifests"] = manifests
         if disaggregated:
+            from sheetgen.answer.disaggregated import disaggregated as apart
+            from sheetgen.answer.disaggregated import pools_record
+
             document["cells"][0] |= pools_record(apart(solved, 0))
         print_json(document | document["cells"][0])
     else:
         from sheetgen.cli.answer_text import headline, recommendation
-        from sheetgen.cli.extras import flag_lines, pools
 
-        launch = launched.get(0)
         if quiet and manifests and not (details or show_all or disaggregated or engines):  # files, and nothing else
             say("\n---\n".join(manifests.values()), verbatim=True)
             return
@@ -219,8 +235,13 @@ def recommend(
             say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
             say_measured(question, [cell])
         if disaggregated:
+            from sheetgen.answer.disaggregated import disaggregated as apart
+            from sheetgen.cli.extras import pools
+
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:
+            from sheetgen.cli.extras import flag_lines
+
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
         for text in manifests.values():
             say(f"\n{text}", verbatim=True)

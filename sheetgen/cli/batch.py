@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,23 +17,35 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli.options import in_either_number
 from sheetgen.cli.output import note, print_json, say
 from sheetgen.errors import ELSEWHERE, ScenarioError, shown
+from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.parse import Options
 from sheetgen.units import count
-from sheetgen.writers.csv import records, write_csv
 from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.sized_rows import records, write_csv, write_parquet
 
+PARQUET = ".parquet"
 MOST_PROBLEMS = 20  # of a header that are named one by one
 
 
 def run_batch(
-    source: Path, target: Path | None, requested: Options, as_json: bool, catalog: Catalog, quiet: bool
+    source: Path,
+    target: Path | None,
+    columns: str | None,
+    requested: Options,
+    as_json: bool,
+    catalog: Catalog,
+    quiet: bool,
 ) -> None:
     """Size every row of `source`; `requested` fills in for columns that it lacks, and its measured points apply to all
-    rows.
+    rows. `columns`: those that are written, by default all.
 
     All rows are written, also where some cannot be sized; then the exit status is 1.
     """
+    is_parquet = target is not None and target.suffix.lower() == PARQUET
+    if is_parquet and importlib.util.find_spec("pyarrow") is None:
+        cure = f"{sys.executable} -m pip install pyarrow"
+        raise ScenarioError(f"{shown(target)}: Parquet needs pyarrow, which is missing. {cure}. Or name a .csv.")
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
@@ -41,17 +55,23 @@ def run_batch(
             frame[name] = str(value)
     if "model" not in frame:
         raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
-    sized = size_frame(frame, catalogs=catalog, measured=measured)
+    wanted = None if columns is None else parse.words(columns)
+    sized = size_frame(frame, columns=wanted and (*wanted, "error"), catalogs=catalog, measured=measured)
     for name in (*RESOLVED, *RESULTS) if too_long else ():
-        sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
+        if name in sized:
+            sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
+    failed = sized["error"].notna()
+    if wanted is not None:
+        sized = sized[[*dict.fromkeys(wanted)]]
     if as_json:
-        print_json(records(sized, frame))
+        print_json(records(sized, frame, failed))
     elif target is None:
-        click.echo(write_csv(sized, frame), nl=False)
+        click.echo(write_csv(sized, frame, failed), nl=False)
     else:
-        write_files({target: write_csv(sized, frame)})
-    if n_failed := int(sized["error"].notna().sum()):
-        say(f"{n_failed:,} of {count(len(sized), 'row')} cannot be sized: column error says why.", err=True)
+        write_files({target: write_parquet(sized) if is_parquet else write_csv(sized, frame, failed)})
+    if n_failed := int(failed.sum()):
+        why = "column error says why" if "error" in sized else "error among --columns says why"
+        say(f"{n_failed:,} of {count(len(sized), 'row')} cannot be sized: {why}.", err=True)
         raise SystemExit(1)
     note(count(len(sized), "row"), quiet)
 
@@ -62,7 +82,7 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
         raise ScenarioError(f"{shown(source)}: is not a file.")
     try:
         with source.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = list(filter(None, csv.reader(file)))
     except OSError as error:
         raise ScenarioError(f"{shown(source)}: cannot be read ({error.strerror or error}).") from error
     except UnicodeDecodeError as error:
@@ -76,6 +96,8 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
         raise ScenarioError(*problems)
     width = len(head)
     for i, row in enumerate(rows):
+        if len(row) == width:
+            continue
         if any(cell.strip() for cell in row[width:]):
             cells = f"{len(row)} cells and the header {width}: {shown(','.join(row[width:]))!r}"
             too_long[i] = f"the row has {cells} has no column. Quote a cell that holds a comma."

@@ -88,7 +88,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
 
-            stack = folded(f"Stack: {launch.advice.line}")
+            stack = folded(f"Stack: {launch.advice.line}") if launch.advice else ""
             say("\n".join(["", folded(lines_by_row[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
     note(f"{len(question.loads)} loads on {len(question.candidates)} instances", quiet)
     if missing and order.is_named:

@@ -420,7 +420,7 @@ _OF_CHANGE = {  # keys of --json, and what each has of a change
 
 
 def _hosted_json(refreshed: HostedRefresh) -> Json:
-    def said(model: str, price: HostedPrice) -> Json:
+    def record(model: str, price: HostedPrice) -> Json:
         return {"model": model, **price.model_dump(mode="json")}
 
     return {
@@ -429,10 +429,10 @@ def _hosted_json(refreshed: HostedRefresh) -> Json:
         "n_matched": refreshed.n_matched,
         "read_on": refreshed.file.read_on,
         "changed": [
-            {"before": before.model_dump(mode="json"), **said(model, now)} for model, before, now in refreshed.changed
+            {"before": before.model_dump(mode="json"), **record(model, now)} for model, before, now in refreshed.changed
         ],
-        "new": [said(*hosted_price) for hosted_price in refreshed.added],
-        "gone": [said(*hosted_price) for hosted_price in refreshed.gone],
+        "new": [record(*hosted_price) for hosted_price in refreshed.added],
+        "gone": [record(*hosted_price) for hosted_price in refreshed.gone],
         "left_out": {reason: list(names) for reason, names in refreshed.left_out.items()},
         "skipped": [str(fault) for fault in refreshed.skipped],
     }

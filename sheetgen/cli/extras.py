@@ -63,6 +63,7 @@ def extras(
                 for engine, flags_of_engine in written.items():
                     note = launch_note(flags_of_engine.launcher, host, flags_of_engine.checked.requested.n_gpus)
                     written[engine] = replace(flags_of_engine, notes=(*flags_of_engine.notes, note))
+            assert advice is not None
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
             stack = (f"  {advice.line}", *sources, f"  {CAVEAT}")

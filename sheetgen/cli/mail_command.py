@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,7 +153,7 @@ def _message(
         step("working it out")
         answer = answered(ask(catalog, with_tiers(given, catalog)))
     else:
-        _no_options(workbook, options)
+        _refuse_options(options, "a workbook: that is attached as it is", (*WITH_A_PLAN, "models"))
         step(f"reading {shown(workbook)}, and working it out anew")
         files["xlsx"] = read_file(Path(workbook))
         pulled = pull(workbook, catalog, options["models"])
@@ -210,7 +211,7 @@ def _plan_message(
     from sheetgen.cli.plan_commands import draw_plan, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
-    _no_options(file, options)
+    _refuse_options(options, "a plan: write it there", WITH_A_PLAN)
     place, brand = place_of(options["out"], options["name"] or Path(file).stem), brand_of(options["brand"])
     solved = solved_file(file, catalog, since)
     letter = Letter(solved.page, place.name, attached=OF_PLAN)
@@ -235,13 +236,11 @@ def _is_plan(file: str) -> bool:
     return Path(file).suffix.lower() in PLANS or is_plan_book(file)
 
 
-def _no_options(file: str, options: dict[str, Raw]) -> None:
+def _refuse_options(options: dict[str, Raw], beside: str, allowed: Sequence[str]) -> None:
     """Refuse options of `build` beside a file that is sent as it is."""
-    is_plan = _is_plan(file)
-    refusal = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
     for option, value in options.items():
-        if value is not None and option not in (WITH_A_PLAN if is_plan else (*WITH_A_PLAN, "models")):
-            raise click.UsageError(f"--{option.replace('_', '-')} does not go with {refusal}.")
+        if value is not None and option not in allowed:
+            raise click.UsageError(f"--{option.replace('_', '-')} does not go with {beside}.")
 
 
 def _pdf(path: str) -> bytes:

@@ -65,7 +65,7 @@ class Shortfall:
     unit: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The sentence with its numbers; bytes in GiB."""
         if self.unit == "bytes":
             return self.what.format(*(f"{n / GIB:,.2f} GiB" for n in (self.needed, self.there)))
@@ -149,7 +149,7 @@ class Diagnosis:
             "also_possible": list(dict.fromkeys(cause.also)),
             "missing": list(cause.missing),
             "case": cause.case,
-            "shortfall": asdict(self.short) | {"what": self.short.said} if self.short else None,
+            "shortfall": asdict(self.short) | {"what": self.short.sentence} if self.short else None,
             "notes": list(self.notes),
             "replay": {
                 "contradiction": replayed.contradiction,
@@ -382,7 +382,7 @@ def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
     if short is not None and short.unit == "bytes":
         by = f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
     elif short is not None:
-        by = f"{short.short_by:,} {short.unit}: {short.said}"
+        by = f"{short.short_by:,} {short.unit}: {short.sentence}"
     is_other = cause.label == NOT_AN_OOM
     mend = ["mend what the quoted line says; no memory flag helps"] if is_other else []
     every = (

@@ -14,7 +14,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.diagnose import prose
 from sheetgen.errors import shown
-from sheetgen.startup.log_lines import ByShape, Grams, Line, without_digits
+from sheetgen.startup.log_lines import ByShape, Line, without_digits
 from sheetgen.startup.startup_log import UNITS, StartupLog, startup_words
 from sheetgen.units import GIB
 
@@ -329,7 +329,7 @@ class Matcher:
             "statistics": USAGE_WORDS,
             "startup": set(map(without_digits, startup_words(catalog))),
         }
-        self._grams = Grams([*self._candidates, *itertools.chain(*self._words.values())])
+        self._parts = tuple(dict.fromkeys([*self._candidates, *itertools.chain(*self._words.values())]))
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
@@ -367,7 +367,7 @@ class Matcher:
         return line if "startup" in traits else None
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Candidate, ...]]:
-        line, held = Line(1, text), set(self._grams.words_in(text))
+        line, held = Line(1, text), {part for part in self._parts if part in text}
         candidates = [candidate for part in held for candidate in self._candidates.get(part, ())]
         fitting = (candidate for candidate in candidates if not candidate.is_by_shape or _match(line, candidate))
         names = {name for name, words in self._words.items() if not held.isdisjoint(words)}

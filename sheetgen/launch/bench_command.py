@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sheetgen.catalog.base import RawMapping
 from sheetgen.launch.commands import command, flag_groups
 
@@ -47,10 +45,7 @@ def sglang_bench(checkpoint: str, point: RawMapping) -> str:
     return command([("python", "-m", "sglang.bench_serving"), *flag_groups(flags)], " ")
 
 
-BENCHES: dict[str, Callable[[str, RawMapping], str]] = {"sglang": sglang_bench}
-
-
 def bench_command(engine: str, checkpoint: str, point: RawMapping) -> str:
     """The benchmark command for an engine's server: its own benchmark if `--measured` reads its results, else
     vLLM's."""
-    return BENCHES.get(engine, vllm_bench)(checkpoint, point)
+    return sglang_bench(checkpoint, point) if engine == "sglang" else vllm_bench(checkpoint, point)

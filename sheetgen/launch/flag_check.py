@@ -59,16 +59,6 @@ def needed_outside_bytes_per_gpu(
     return activations + (1 - graphs_reserved) * cuda_graph_bytes_per_gpu + uncharged_bytes
 
 
-@formula("Ceiling of a KV budget")
-def kv_ceiling_bytes(n_sequences: Quantity, max_model_len: Quantity, kv_bytes_per_token: Quantity) -> Quantity:
-    """The largest KV cache under an engine's limits in bytes, every sequence at its full length: before any division
-    over GPUs, without windows, states and the rounding to whole blocks.
-
-    Source: TensorRT-LLM, max_batch_size x max_seq_len. Check: Llama 3.1 8B in FP8, 8 x 4,096: 2,147,483,648.
-    """
-    return n_sequences * max_model_len * kv_bytes_per_token
-
-
 @formula("Sequences in a limit of tokens")
 def sequences_in_tokens(limit_tokens: Quantity, max_model_len: Quantity, block_size: Quantity) -> Any:
     """The number of sequences of full length, in whole blocks, that a pool of a limited number of tokens holds.

@@ -182,22 +182,33 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def flags_for(
-    engines: tuple[str, ...], points: Sequence[tuple[RawMapping, RawMapping]], catalog: Catalog
-) -> list[tuple[dict[str, Flags], Advice]]:
+    engines: tuple[str, ...],
+    points: Sequence[tuple[RawMapping, RawMapping]],
+    catalog: Catalog,
+    is_advised: bool = True,
+) -> list[tuple[dict[str, Flags], Advice | None]]:
     """The flags by engine and the advice for each point, given as the typed inputs and their record by `sheetgen size`.
 
-    Every launcher is checked, since the advice compares them.
+    is_advised: the advice is asked for, which compares all launchers; else it is None, and only those of these engines
+    are checked.
     """
     file = catalog.file(StackFile)
-    launchers = {launcher.engine: launcher for launcher in file.launchers if launcher.engine in WRITERS}
+    launchers = {
+        launcher.engine: launcher
+        for launcher in file.launchers
+        if launcher.engine in WRITERS and (is_advised or launcher.engine in engines)
+    }
     tried = iter(checks([(*point, launcher) for point in points for launcher in launchers.values()], catalog))
     answers = []
     for requested, point in points:
         checked = dict(zip(launchers, tried, strict=False))
         flags = {e: _flags_of_engine(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
-        own = launchers.get(str(point["engine"]))
-        remarks = remarks_of(own, checked[own.engine].requested) if own else ()
-        answers.append((flags, replace(advise(checked, file), remarks=remarks)))
+        advice = None
+        if is_advised:
+            own = launchers.get(str(point["engine"]))
+            remarks = remarks_of(own, checked[own.engine].requested) if own else ()
+            advice = replace(advise(checked, file), remarks=remarks)
+        answers.append((flags, advice))
     return answers
 
 

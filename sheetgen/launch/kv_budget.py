@@ -14,7 +14,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.importer.config_reader import read_bytes
-from sheetgen.launch.flag_check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
+from sheetgen.launch.flag_check import Trial, sequences_in_tokens, trials
 from sheetgen.question import parse
 from sheetgen.question.deployment import served_model
 from sheetgen.question.parse import SHARE_ABOVE_0, Kind
@@ -335,7 +335,8 @@ def budget(settings: Settings, given: RawMapping, point: RawMapping, catalog: Ca
     if is_pool:
         quantities["n_sequences"], tokens = held, trial.answer["kv_tokens"] * point["data_parallel_size"]
         holds = trial.runs and held >= 1
-    ceiling = kv_ceiling_bytes(1, tokens, quantities["kv_bytes_per_token"])
+    # Before any division over GPUs, without windows, states and the rounding to whole blocks.
+    ceiling = tokens * quantities["kv_bytes_per_token"]
     full_length = f"{length:,} tokens"
     pool, weights = quantities["kv_pool_bytes_per_gpu"] / GIB, quantities["loaded_weights_bytes_per_gpu"] / GIB
     beside = f"beside {weights:,.2f} GiB of weights"

@@ -33,7 +33,7 @@ class Launch(NamedTuple):
     """The flags by engine, the engine that suits, and the commands that start and measure a replica."""
 
     flags: dict[str, Flags]
-    advice: Advice
+    advice: Advice | None  # where it was asked for
     started: Mapping[str, float]  # all quantities of a replica, as its command starts it if there is one
     serve: str | None = None  # the answer's own engine: start command, benchmark, and `sheetgen size` of the replica
     bench: str | None = None
@@ -46,12 +46,17 @@ class Launch(NamedTuple):
         return {
             "launch": [self.serve] if self.serve else None,
             "flags": flags_record(self.flags) if self.flags else None,
-            "stack": advice_record(self.advice),
+            "stack": advice_record(self.advice) if self.advice else None,
         }
 
 
-def launches(answer: Record, question: Question, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
-    """The launch of each headline's answer for these engines, by load; none where no candidate serves the load."""
+def launches(
+    answer: Record, question: Question, engines: tuple[str, ...], catalog: Catalog, is_advised: bool = True
+) -> dict[int, Launch]:
+    """The launch of each headline's answer for these engines, by load; none where no candidate serves the load.
+
+    is_advised: as `flags_for` has it.
+    """
     points = {cell.row: fullest_replica(question, cell) for cell in answer.headline_cells if cell.chosen}
     if not points:
         return {}
@@ -73,13 +78,15 @@ def launches(answer: Record, question: Question, engines: tuple[str, ...], catal
             {name: column[place] for name, column in numbers.items()},
             catalog,
         )
-        for place, (row, (flags, advice)) in enumerate(zip(points, flags_for(every, pairs, catalog), strict=True))
+        for place, (row, (flags, advice)) in enumerate(
+            zip(points, flags_for(every, pairs, catalog, is_advised), strict=True)
+        )
     }
 
 
 def _launch(
     flags: dict[str, Flags],
-    advice: Advice,
+    advice: Advice | None,
     own: Flags | None,
     pair: tuple[RawMapping, RawMapping],
     numbers: Mapping[str, float],
@@ -109,7 +116,7 @@ def with_launch_rows(
     own = (engine,) if engine in WRITERS else ()
     if any(engine_id not in launch.flags for launch in launched.values() for engine_id in own) or not launched:
         try:
-            launched = launches(answer, question, own, catalog)
+            launched = launches(answer, question, own, catalog, is_advised=False)
         except SheetgenError:
             return page
     if not launched:

@@ -554,6 +554,13 @@ function inPrecision({ question }, precisions) {
 const surelyRented = (grid, rental, load = 0) =>
   rental && { ...rentalOnly(rental), chance: paced(grid, rental.position, load)("chance") };
 
+// What would be rented so that a machine may fail; null where a loss is survived already.
+function survivesMachine({ solved: { grid } }) {
+  if (CONSTANTS.survive) return null;
+  const after = readAgain(grid, "with_loss");
+  return surelyRented(after, picked(after));
+}
+
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
 function answer(asked) {
   const solved = recommended(completed(asked));

@@ -2,6 +2,8 @@
 
 const lessOf = (usd) => (usd >= 1e6 ? `${FACTS.currency.prefix}${fixed((usd * FACTS.currency.rate) / 1e6, 2)}M` : dollars(usd));
 const machinesWords = (n) => `${count(n)} ${n === 1 ? "machine" : "machines"}`;
+const placeBeside = (record, rental) =>
+  rental.instance === record.chosen.instance ? `${count(rental.n_instances)} of the same` : placeWords(rental);
 const placeWords = (rental) => say("rented", { rent: rentWords(rental), provider: providerOf(rental.instance) });
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
@@ -28,7 +30,7 @@ function workWords(record) {
 const SIZED = "Approve as sized";
 
 // A box to tick: its name, $ a month, what is rented, and what is said of it.
-function optionOf(record, name, rental, { isShort, alone = "", isSame = false, isTested = false }) {
+function optionOf(record, name, rental, { isShort, alone = "", isTested = false }) {
   const { purchase } = record,
     month = rental.monthly_usd;
   const year = say("request_year", {
@@ -40,7 +42,7 @@ function optionOf(record, name, rental, { isShort, alone = "", isSame = false, i
     rent: "",
   });
   const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), is_tested: Number(isTested) }));
-  const rent = isSame ? `${count(rental.n_instances)} of the same` : placeWords(rental);
+  const rent = name === SIZED ? placeWords(rental) : placeBeside(record, rental);
   return { name, price: `${dollars(month)} a month`, rent, facts: [year, alone, sure].filter(Boolean) };
 }
 
@@ -68,7 +70,7 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) {
     const alone = margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "";
-    yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone, isSame: margin.instance === record.chosen.instance });
+    yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
   }
   if (!measure) return;
   const run = measure.decider ?? measure;
@@ -106,9 +108,7 @@ function testWords(record, margin, isSure, measure) {
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: sureWords(measure.decider && even ? even.chance : record.chance),
     month: lessOf(record.monthly_usd),
-    higher: margin ? lessOf(margin.monthly_usd) : "",
     level: sureWords(FACTS.levels.sure),
-    rises: Number(Boolean(margin) && !isSure),
     settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
 }
@@ -173,22 +173,23 @@ function* usdPerPerson({ question, users, monthly_usd }) {
   yield prefix + fixed(each, each < 100 ? 2 : 0);
 }
 
-// What a failed machine does, and what a spare costs.
+// What a failed machine does, and what survives it.
 function failsWords(record) {
-  const { question, n_instances, n_replicas, pipeline_parallel_size: stages, served_at_target: served, concurrent_requests, requests_per_second, monthly_usd } = record;
+  const { question, n_instances, n_replicas, pipeline_parallel_size: stages, served_at_target: served, concurrent_requests, requests_per_second } = record;
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
     asked = question.isRate ? requests_per_second : concurrent_requests,
-    { margin, isSure } = marginOf(record),
-    with_spare = (monthly_usd / n_instances) * (n_instances + 1);
+    survivor = survivesMachine(record);
   return say("request_fails", {
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
-    usd: lessOf(with_spare),
-    is_less: Number(Boolean(margin) && !isSure && !FACTS.terms[record.purchase] && with_spare < margin.monthly_usd),
+    usd: lessOf(survivor.monthly_usd),
+    rent: placeBeside(record, survivor),
+    sure: sureWords(survivor.chance),
+    is_alike: Number(sureWords(survivor.chance) === sureWords(record.chance)),
   });
 }
 
@@ -397,14 +398,15 @@ function ofOther({ kind, question, link = "", ...rental }) {
   };
 }
 
-// The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay
+// The answer as a line of CSV; and as one each what 90 % sure costs, what survives the loss of a machine, a day of measuring (once_usd), each way to pay
 // less, each host that is named, each answer beside it, and each other question. The question stands in each: confidence,
 // area and providers asked for, the link.
 function asCsv(record, ways, link, compared = [], others = []) {
   const { question } = record,
     { workload } = question,
     { margin } = marginOf(record),
-    measure = record.chosen && measureOf(record);
+    measure = record.chosen && measureOf(record),
+    survivor = record.chosen && survivesMachine(record);
   const asked = {
     context_tokens: workload.context_tokens,
     input_tokens: workload.input_tokens,
@@ -424,6 +426,7 @@ function asCsv(record, ways, link, compared = [], others = []) {
     csvLine(names),
     lineOf("answer", ofRecord(record)),
     margin ? paidFor("sure", ofRental(margin, record)) : "",
+    survivor ? paidFor("survives_machine", ofRental(survivor, record)) : "",
     run ? paidFor("measure_first", { verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
     ...ways
       .filter(({ kind }) => kind !== "hosted")

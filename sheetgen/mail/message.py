@@ -23,12 +23,13 @@ from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 from pathlib import Path
 
-from sheetgen.brand import Brand, page_colors
+from sheetgen.brand import Brand
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
 from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
+from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_NAMED = 3  # models in a subject
@@ -179,12 +180,13 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         figure, per, beside = first.price, first.per, first.facts[0]
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
-    shown = [way for i, way in enumerate(own) if i == 0 or (way.binds and way.is_best)]
+    shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     ways = joined(
-        " ", [words("{}.", joined("; ", [_way(way) for way in shown]))] * bool(shown) + _told(asked.less_only)
+        " ", [words("{}.", joined("; ", [*map(_way, reversed(shown.values()))]))] * bool(shown) + _told(asked.less_only)
     )
     points = (
         ("To pay less", ways),
+        ("Failure", asked.failure),
         ("Models", asked.reasons[-1] if asked.reasons else NONE),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
         ("Not in the price", words("{}.", asked.excluded) if asked.options else NONE),
@@ -263,7 +265,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     """The text and HTML bodies. Texts from a catalog or a workbook become one line; in HTML they are escaped."""
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
-    colors = page_colors(brand.colors if brand else None)
+    colors = page_colors(brand)
     page, files = letter.page, (letter.name, letter.attached)
     contents = _plan_contents(page, *files) if isinstance(page, PlanPage) else _sheet_contents(page, *files)
     shown = {"page": contents, "changes": letter.changes, "brand": brand, "colors": colors}

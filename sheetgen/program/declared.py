@@ -104,6 +104,30 @@ class Program:
         """The tables that are read again under that name."""
         return next(table for table in self.tables if isinstance(table, Again) and table.name == name)
 
+    def needed(self, quantities: Iterable[str], *tables: Declared) -> tuple[list[Declared], set[str]]:
+        """The tables, by default all, with no more formulas than these quantities depend on; and the facts that they
+        read. Tables that are read again stay whole."""
+        reads, kept = set(quantities), list[Declared]()
+        for table in reversed(tables or self.tables):
+            if isinstance(table, Again):
+                keeps = {name: quantity for name, quantity in table.keeps.items() if name in reads}
+                if keeps:
+                    again = table.tables_of(self)
+                    _, inner = self.needed([name for part in again for name in part.named()], *again)
+                    instead = {value for value in table.under.values() if isinstance(value, str)}
+                    reads = (reads - keeps.keys()) | (inner - table.under.keys()) | instead
+                    kept.append(replace(table, keeps=keeps))
+                continue
+            assert isinstance(table, Table), "the steps of a search depend on one another"
+            formulas = list[Named]()
+            for name, formula in reversed(list(by_name(table.quantities))):
+                if name in reads:
+                    reads = (reads - {name}) | set(formula.inputs)
+                    formulas.append((name, formula))
+            if formulas:
+                kept.append(replace(table, quantities=tuple(reversed(formulas))))
+        return kept[::-1], reads
+
     def replacing(self, formulas: Mapping[str, Iterable[Formula]]) -> Program:
         """The same program with other formulas of the same names in some tables."""
 

@@ -6,6 +6,8 @@ numbers that many rows share on `group`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy
 
 from sheetgen.program import quantities
@@ -179,24 +181,27 @@ DEPLOYMENT = Program(
 )
 
 
-OF_MEMORY = "fit"  # the last table that tells what memory holds
+LONGEST, FEWEST = "max_context_tokens_that_fit", ("min_gpus", "min_gpus_tensor_parallel_size")
 
 
-def evaluate_deployments(grid: Grid, longest: bool = True) -> None:
-    """Put every quantity of the deployments into their grid, which holds what the rows give; without the longest
-    context that fits where that is not read."""
-    evaluate_tables(grid)
+def evaluate_deployments(grid: Grid, wanted: Collection[str] | None = None, longest: bool = True) -> None:
+    """Put quantities of the deployments into their grid, which holds what the rows give: those `wanted` and what they
+    depend on, by default all; without the longest context that fits where that is not read."""
+    longest = longest and (wanted is None or LONGEST in wanted)
+    fewest = wanted is None or any(name in wanted for name in FEWEST)
+    if wanted is not None:
+        wanted = {*wanted, *(_longest_reads() if longest else ()), *(_fewest_reads() if fewest else ())}
+    evaluate_tables(grid, wanted)
     if longest:
         _put_longest_context(grid)
-    _put_fewest_gpus(grid)
+    if fewest:
+        _put_fewest_gpus(grid)
 
 
-def evaluate_tables(grid: Grid, last: str = "") -> None:
-    """The same without what is searched for, the longest context and the fewest GPUs, which takes most of the time; up
-    to the table `last` where it is given."""
-    names = [table.name for table in DEPLOYMENT.tables]
-    n_tables = names.index(last) + 1 if last else len(names)
-    grid.work_out(*DEPLOYMENT.tables[:n_tables], program=DEPLOYMENT)
+def evaluate_tables(grid: Grid, wanted: Collection[str] | None = None) -> None:
+    """The same without what is searched for, the longest context and the fewest GPUs, which takes most of the time."""
+    tables = DEPLOYMENT.tables if wanted is None else DEPLOYMENT.needed(wanted)[0]
+    grid.work_out(*tables, program=DEPLOYMENT)
 
 
 def requests_at_rate(grid: Grid) -> Column:
@@ -224,15 +229,26 @@ def requests_at_rate(grid: Grid) -> Column:
     return numpy.where(in_flight(high) <= high, high, numpy.maximum(1, full))
 
 
+_OF_LONGEST = ("kv_budget_bytes_per_gpu", "max_context_tokens", "output_tokens")
+_TRIED_CONTEXT = ("context_tokens", "max_model_len", "input_tokens")
+
+
+def _charge_of_context() -> list[Table]:
+    """The tables that tell what the requests take at a context."""
+    return [DEPLOYMENT[name] for name in ("tokens", "charge", "needed")]
+
+
+def _longest_reads() -> set[str]:
+    """The quantities on which the longest context that fits depends."""
+    return DEPLOYMENT.needed(("kv_needed_bytes_per_gpu",), *_charge_of_context())[1].union(_OF_LONGEST)
+
+
 def _put_longest_context(grid: Grid) -> None:
     """Put in the longest context at which all requests still fit, found by searching the charge itself: for few rows
     several contexts at a time, as these take little longer than one."""
-    names = ("kv_budget_bytes_per_gpu", "max_context_tokens", "output_tokens")
-    tables = [DEPLOYMENT[name] for name in ("tokens", "charge", "needed")]
-    reads = {name for table in tables for formula in table.named().values() for name in formula.inputs}
-    made = {name for table in tables for name in table.named()} | {"context_tokens", "max_model_len", "input_tokens"}
-    axes = grid.fewest_axes({*names, *(reads - made)}, ROW)
-    budget, high, answer = (grid.spread(name, axes) for name in names)
+    tables = _charge_of_context()
+    axes = grid.fewest_axes(_longest_reads().difference(_TRIED_CONTEXT), ROW)
+    budget, high, answer = (grid.spread(name, axes) for name in _OF_LONGEST)
     low = numpy.zeros_like(high)
     n_tried = max(1, min(MOST_TRIED, TRIED_AT_ONCE // max(1, low.size)))
     shares = (numpy.arange(1, n_tried + 1) / (n_tried + 1)).reshape(-1, *[1] * low.ndim)
@@ -241,7 +257,7 @@ def _put_longest_context(grid: Grid) -> None:
         tried = low + numpy.ceil((high - low) * shares)
         trial = several.again({})
         prompt = numpy.maximum(tried - answer, 0)
-        trial.put(("tried", *axes), {"context_tokens": tried, "max_model_len": tried, "input_tokens": prompt})
+        trial.put(("tried", *axes), dict(zip(_TRIED_CONTEXT, (tried, tried, prompt), strict=True)))
         trial.work_out(*(table.along({"row": TRIED}) for table in tables))
         fits = trial.spread("kv_needed_bytes_per_gpu", ("tried", *axes)) <= budget
         n_held = numpy.logical_and.accumulate(fits).sum(axis=0)[None]
@@ -249,7 +265,22 @@ def _put_longest_context(grid: Grid) -> None:
             numpy.take_along_axis(numpy.concatenate(ends), n_held, 0)[0]
             for ends in ((low[None], tried), (numpy.maximum(tried - 1, low), high[None]))
         )
-    grid.put(axes, {"max_context_tokens_that_fit": low})
+    grid.put(axes, {LONGEST: low})
+
+
+def _fewest_reads() -> set[str]:
+    """The quantities on which the fewest GPUs depend."""
+    own = (*MEASURED_POOL, "tensor_parallel_size", "pipeline_parallel_size")
+    return DEPLOYMENT.needed(("gpus_of_replica",), *_replica_of_any_size())[1].union(own)
+
+
+def _replica_of_any_size() -> list[Table]:
+    """The tables that tell how many GPUs a replica takes at a tensor-parallel size."""
+    tables = (_row("without_stages", memory.non_torch_bytes_per_tp), *(DEPLOYMENT[name] for name in _OF_FEWEST))
+    return [table.along({"row": TRIED}) for table in (*tables, _row("fewest", *FEWEST_GPUS))]
+
+
+_OF_FEWEST = ("with_draft", "shard", "charge", "pool")
 
 
 def _put_fewest_gpus(grid: Grid) -> None:
@@ -265,16 +296,12 @@ def _put_fewest_gpus(grid: Grid) -> None:
     # One rank of each size without stages; pipeline_stages then says how many stages it takes.
     trial.put((), {"pipeline_parallel_size": 1, "max_pipeline_parallel_size": MOST_STAGES, "within_limit": 1})
     trial.put(("tried",), {"tensor_parallel_size": sizes})
-    trial.evaluate((memory.non_torch_bytes_per_tp,), TRIED)
-    trial.work_out(*(DEPLOYMENT[name].along({"row": TRIED}) for name in ("with_draft", "shard", "charge", "pool")))
-    trial.evaluate(FEWEST_GPUS, TRIED)
+    trial.work_out(*_replica_of_any_size())
     axes = tuple(axis for axis in trial.fewest_axes(("gpus_of_replica",), TRIED) if axis != "tried")
     gpus = trial.spread("gpus_of_replica", ("tried", *axes))
     best = numpy.fmin.reduce(gpus)
     best_size = numpy.where(gpus == best, sizes.reshape(-1, *[1] * best.ndim), 0).max(axis=0)
-    grid.put(
-        axes, {"min_gpus": best, "min_gpus_tensor_parallel_size": numpy.where(best_size > 0, best_size, numpy.nan)}
-    )
+    grid.put(axes, dict(zip(FEWEST, (best, numpy.where(best_size > 0, best_size, numpy.nan)), strict=True)))
 
 
 FEWEST_GPUS: tuple[Named, ...] = (
@@ -289,7 +316,8 @@ FEWEST_GPUS: tuple[Named, ...] = (
 
 
 # Whether a deployment fits, and what the sentence that says so reads. `runs_here`: whether the GPU runs its precisions.
-VERDICT: tuple[Named, ...] = (
+VERDICT = _row(
+    "verdict",
     verdicts.gpus_per_replica,
     verdicts.fits,
     verdicts.chance,

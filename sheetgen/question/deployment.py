@@ -96,7 +96,13 @@ def number_column(name: str, given: Column, errors: Column) -> Column:
     """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
     is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
     values = numpy.asarray(given, float) if is_numeric else list(given)
-    column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
+    if is_numeric:
+        column = numpy.array(values, float)
+    elif all(type(value) is str for value in values):  # as in a file: each text is read once
+        code, texts = factorized(given)
+        column = numpy.array([_number(name, text) for text in texts], float)[code]
+    else:
+        column = numpy.array([_number(name, value) for value in values], float)
     hint = " Write a number of tokens, such as 16k or 16384." if _KINDS[name].what == "tokens" else ""
     for row in numpy.flatnonzero(numpy.isinf(column)):
         cure = parse.plainly(values[row]) if _KINDS[name].is_whole else ""

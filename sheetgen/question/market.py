@@ -1,4 +1,4 @@
-"""Which instances may be rented, and why others may not; what it costs to buy and power each GPU of a sheet instead."""
+"""The instances that may be rented, why others may not, and the price and power of a sheet's GPUs if bought instead."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy
 
-from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine, release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
@@ -35,12 +34,11 @@ from sheetgen.measured.measured_point import (
     Unusable,
 )
 from sheetgen.program.grid import Column, Columns, Grid
-from sheetgen.program.row_program import OF_MEMORY, ROW, evaluate_tables
+from sheetgen.program.row_program import ROW, evaluate_tables
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import Options, Raw
-from sheetgen.startup.log_inputs import contradictions
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
 REQUEST_FACTORS = (0.7, 1.4)  # beyond it, a few runs say more noise than news
@@ -209,21 +207,21 @@ def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
     """The deployment that was measured, in the catalogs' names. Raises ScenarioError for a name or size that nothing
     states."""
     stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
-    known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
-    missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
+    completed = {name: asked.get(name) if value is None else value for name, value in stated.items()}
+    missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if completed[name] is None]
     if missing:
         keys = ",".join(f"{SPELLED.get(name, name)}=..." for name in missing)
         names = " and ".join(name.replace("_", " ") for name in missing)
         raise ScenarioError(f"does not say its {names}. Add it after the file: FILE,{keys}.")
-    model, named_dtype = resolve_model(str(known["model"]), catalog)
-    weight = known["weight_dtype"] if stated["weight_dtype"] or not stated["model"] else None
+    model, named_dtype = resolve_model(str(completed["model"]), catalog)
+    weight = completed["weight_dtype"] if stated["weight_dtype"] or not stated["model"] else None
     weight = parse.dtype(weight or PUBLISHED, "weight_dtype")
     return Served(
         model.id,
-        catalog.gpu(str(known["gpu"])).id,
-        str(known["engine"]).lower(),
+        catalog.gpu(str(completed["gpu"])).id,
+        str(completed["engine"]).lower(),
         (named_dtype or model.weight_dtype) if weight not in DTYPES else weight,
-        *(int(known[name] or 1) for name in SIZES),
+        *(int(completed[name] or 1) for name in SIZES),
     )
 
 
@@ -278,6 +276,8 @@ def _with_starts(
     asked = load_engine(catalog, measured.served.engine, settings.get("engine_version")).default_version
     releases = {_minor(version) for version in (asked, *(start.pool.engine_version for start in starts))}
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
+    from sheetgen.catalog import guidance
+
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
     differences = [start.more_bytes for start in starts]
     error = max(error, (max(differences) - min(differences)) / 2)  # several logs that differ are no surer than that
@@ -302,7 +302,7 @@ def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalo
     rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
     if refused := rows.errors[0]:
         raise ScenarioError(*refused.splitlines())
-    evaluate_tables(rows.grid, OF_MEMORY)
+    evaluate_tables(rows.grid, OF_START)
     predicted = {name: float(rows.grid.spread(name, ROW)[0]) for name in OF_START}
     printed = pool.kv_pool_bytes_per_gpu
     if pool.kv_tokens and predicted["kv_tokens"]:  # finer than GiB to two places
@@ -312,6 +312,8 @@ def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalo
         raise ScenarioError("it says its tokens alone, and none are predicted to fit. Add kv_pool_gib=... to it.")
     start = Start(pool, printed, predicted["kv_budget_bytes_per_gpu"])
     seen = {name: value for name in OF_START if (value := getattr(pool, name, None))}
+    from sheetgen.startup.log_inputs import contradictions
+
     if wrong := list(contradictions(served.model, served.gpu, {**seen, "kv_pool_bytes_per_gpu": printed}, predicted)):
         raise ScenarioError(*wrong)
     most = predicted["memory_budget_bytes"] - predicted["loaded_weights_bytes_per_gpu"]

@@ -19,7 +19,6 @@ from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.measured.read_measured import read_measured, written_out
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import (
@@ -605,7 +604,11 @@ def _measured(question: Question, catalog: Catalog) -> Question:
 
     Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
     """
-    readings = read_measured(question.options.get(MEASURED), catalog)
+    if question.options.get(MEASURED) is None:
+        return question
+    from sheetgen.measured.read_measured import read_measured, written_out
+
+    readings = read_measured(question.options[MEASURED], catalog)
     if not readings:
         return question
     refuse_factors(question.options, readings)

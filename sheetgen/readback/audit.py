@@ -20,6 +20,7 @@ import numpy.typing
 
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Row, Sheet, column_name, column_number, plain
 from sheetgen.book.sheets import Cell as BookCell
+from sheetgen.question import parse
 from sheetgen.question.parse import Raw
 from sheetgen.readback.file_cells import Cell, is_number
 from sheetgen.readback.package import Place
@@ -151,6 +152,10 @@ class Overwritten:
     label: str
     was: str
     now: Raw  # a value, None where the cell is empty; text that begins with = where another formula stands there
+
+    def data(self) -> dict[str, Raw]:
+        """The formula as JSON has it."""
+        return {"place": str(self.place), "label": self.label, "was": f"={self.was}", "now": parse.plain(self.now)}
 
 
 @dataclass(frozen=True)

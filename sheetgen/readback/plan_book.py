@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from sheetgen.question import parse
 from sheetgen.question.parse import Raw
 from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_named
 from sheetgen.readback.package import Area, Outline, Place, WorkbookError, listed, naming, outline, read_file
-from sheetgen.readback.read_book import value_of
+from sheetgen.readback.read_book import still_holds, value_of
 from sheetgen.readback.read_record import LOST, read_parts
 
 SCHEMA_NAME = "meta_plan_schema"
@@ -131,7 +130,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
             except (WorkbookError, ScenarioError) as error:
                 problems += (f"{typed.place}: {label}: {_without_subject(problem)}" for problem in error.problems)
                 continue
-            if not _same(cell.value, values[-1]):
+            if not still_holds(cell.value, values[-1]):
                 edits.append(Edit(row, cell, label, typed.place, values[-1]))
         if row.is_band and len(values) == len(QUANTILES) and values != sorted(values):
             problems.append(
@@ -162,10 +161,3 @@ def _read(typed: Typed, row: Yellow, from_1904: bool) -> Raw:
     if row.kind.words:
         return parse.one_of(value, VALUE, row.kind.words)
     return row.kind.read(value, VALUE)
-
-
-def _same(old: Raw, new: Raw) -> bool:
-    """True where two values are the same; programs keep 15 digits of a number."""
-    if isinstance(old, int | float) and isinstance(new, int | float):
-        return math.isclose(old, new, rel_tol=1e-12)
-    return bool(old == new)

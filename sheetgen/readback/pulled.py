@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +36,7 @@ from sheetgen.readback.read_book import (
     Table,
     read_every_cell,
     read_workbook,
+    still_holds,
     target_that_follows,
     unlike,
 )
@@ -153,7 +152,7 @@ def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
     """Every difference, in the order of the sheets, those of fixed figures included."""
     inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_uncounted_statements(snapshot))
     for name, old in built.inputs.items():
-        if name in inputs and name not in passed_over and not _same(old, inputs[name]):
+        if name in inputs and name not in passed_over and not still_holds(old, inputs[name]):
             cell, new = snapshot.cells[f"in_{name}"], _whole(inputs[name])
             yield Change(
                 "inputs",
@@ -190,7 +189,7 @@ def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str
     sheets = {sheet.name: sheet for sheet in after.book.sheets}
     for name, value in snapshot.inputs.items():
         ref = after.book.names.get(f"in_{name}")
-        if not isinstance(ref, Ref) or _same(before.inputs.get(name), value):
+        if not isinstance(ref, Ref) or still_holds(before.inputs.get(name), value):
             continue
         check = sheets[ref.sheet].cells[ref.row, ref.column].validation
         listed = after.book.names.get(check.source or "") if check is not None else None
@@ -265,7 +264,7 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
     """Changes of the cells of one row; a reader's own row is one change."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
     pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
-    differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
+    differ = {column: pair for column, pair in pairs.items() if not still_holds(*pair)}
     title = table.names.get(here) or here
     if row.key is None and differ:
         place = table.place(here, next(iter(differ)))
@@ -295,17 +294,6 @@ def _canonical(built: Built, table: str, column: str, value: Raw) -> Raw:
     if column == "instance_gpu":
         return next((g.id for g in built.question.gpus if g.id.lower() == value.lower()), value)
     return value
-
-
-def _same(old: Raw, new: Raw) -> bool:
-    """True where a cell still holds what it was built with; programs keep 15 digits of a number."""
-    if isinstance(old, float) and math.isnan(old):
-        old = None
-    if is_number(old) and is_number(new):
-        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
-    if isinstance(old, datetime.datetime):
-        old = old.date()
-    return bool(old == new) or (old in (None, "") and new in (None, ""))
 
 
 def _whole(value: Raw) -> Raw:
@@ -429,7 +417,7 @@ def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
         if cell is None or not cell.is_formula:
             continue
         held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
-        if any(_same(value, inputs[name]) for value in held):
+        if any(still_holds(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)
 
@@ -650,7 +638,7 @@ def _asked_apart(after: Built, overrides: Mapping[str, Raw], snapshot: Snapshot)
     if chosen["workload"] != AS_TYPED:
         unused |= {ASKS, "context_tokens", "answer_tokens"}
     for name, value in chosen.items():
-        if f"{OF_DECISION}{name}" in typed and name not in unused and not _same(usual[name], value):
+        if f"{OF_DECISION}{name}" in typed and name not in unused and not still_holds(usual[name], value):
             cell = snapshot.cells[f"in_{OF_DECISION}{name}"]
             yield f"{cell.place}, {cell.label} {number_text(value) if is_number(value) else shown(value, 80)}"
 

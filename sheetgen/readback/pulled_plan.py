@@ -195,10 +195,7 @@ def data(pulled: PulledPlan) -> dict[str, Raw]:
             }
             for edit in pulled.edits
         ],
-        "overwritten": [
-            {"place": str(cell.place), "label": cell.label, "was": f"={cell.was}", "now": plain(cell.now)}
-            for cell in pulled.overwritten
-        ],
+        "overwritten": [cell.data() for cell in pulled.overwritten],
         "notes": list(pulled.notes),
     }
 

@@ -107,10 +107,7 @@ def data(pulled: Pulled) -> dict[str, Raw]:
         "recalculation": audited.verdict if audited else "not compared",
         "n_formulas": audited.n_formulas if audited else None,
         "n_wrong": len(audited.wrong) if audited else None,
-        "overwritten": [
-            {"place": str(cell.place), "label": cell.label, "was": f"={cell.was}", "now": plain(cell.now)}
-            for cell in (audited.overwritten if audited else ())
-        ],
+        "overwritten": [cell.data() for cell in (audited.overwritten if audited else ())],
         "other_results": [
             {"name": f"rec_{name}", "workbook": plain(was), "python": plain(now)}
             for name, was, now in pulled.other_results

@@ -256,8 +256,8 @@ def _check_names(places: Mapping[str, Area], record: Carried) -> None:
     required = required_names((workload.id for workload in inputs.workloads), len(inputs.tiers))
     missing = [name for name in required if name not in places]
     if missing:
-        s, them = ("", "it") if len(missing) == 1 else ("s", "them")
-        how = f"Define {them} again (Formulas, Name Manager), or start from a fresh build."
+        s, pronoun = ("", "it") if len(missing) == 1 else ("s", "them")
+        how = f"Define {pronoun} again (Formulas, Name Manager), or start from a fresh build."
         raise WorkbookError(f"lacks the defined name{s} {listed(missing)}. {how}")
 
 
@@ -276,7 +276,7 @@ def target_that_follows(name: str, inputs: Mapping[str, Raw], parts: Mapping[str
     """The default target for an input's name, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
     workload or those on Decision.
 
-    parts: what the names of a workload's inputs end with, by its name.
+    parts: the ends of the names of each workload's inputs, by its name.
     """
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
@@ -345,9 +345,9 @@ class _Reading:
         return NamedCell(value, area.place(), label, unit, form, cell.formula is not None)
 
     def parts_of(self, area: Area | None, record: Carried) -> Mapping[str, str]:
-        """What the names of a workload's inputs end with, by its name."""
+        """The ends of the names of each workload's inputs, by its name."""
         ids = (workload.id for workload in record.answer.inputs.workloads)
-        return {str(self._at(area, i).value): name_part(one) for i, one in enumerate(ids)} if area else {}
+        return {str(self._at(area, i).value): name_part(workload) for i, workload in enumerate(ids)} if area else {}
 
     def follow(self, cells: dict[str, NamedCell], parts: Mapping[str, str]) -> None:
         """Fill in the targets whose formulas no program calculated, from their workload's lengths."""
@@ -466,6 +466,17 @@ def _by_format(number_format: str) -> str:
     if number_format in ("General", "@"):
         return "text" if number_format == "@" else "any"
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
+
+
+def still_holds(old: Raw, new: Raw) -> bool:
+    """True where a cell still holds what it was built with; programs keep 15 digits of a number."""
+    if isinstance(old, float) and math.isnan(old):
+        old = None
+    if is_number(old) and is_number(new):
+        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
+    if isinstance(old, datetime.datetime):
+        old = old.date()
+    return bool(old == new) or (old in (None, "") and new in (None, ""))
 
 
 def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:

@@ -170,6 +170,7 @@ _PUBLISHED = template(
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
+_SURVIVES = template("a machine may fail: {month}[rented?, {rent}], {sure}", rented=is_text(q.rent))
 THE_SAME = "the same"
 _MEASURE = template(
     "[worth?yes|no]: {rent} for a day, {usd}[bound? ({sold_as})]: "
@@ -321,6 +322,8 @@ class Shown(NamedTuple):
     has_near_tie: bool = True  # cheaper hardware within the near tie
     has_doubt: bool = True  # the limit that the answer is least sure of
     has_run: bool = True  # the answer's own machines, where they are measured
+    has_survivor: bool = True  # the cost of surviving the loss of a machine
+    has_survivor_rent: bool = True  # what is rented for it
     has_target: bool = True  # the target that sets the price
     has_ways_in_full: bool = True  # ways in more than their short form
     has_as_sure: bool = True  # beside a way that is less sure than the answer one that is as sure
@@ -350,7 +353,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
         ("published", _published(question, cell, shown.has_gains)),
-        ("if", _other_loads(question, cell, shown.has_known)),
+        ("if", _otherwise(question, cell, shown)),
         ("measure", _measure(question, cell, shown.has_run)),
         ("hosted", _hosted(question, cell, shown.has_host_facts) if cell.hosted or shown.has_no_host else ()),
     ):
@@ -695,7 +698,8 @@ def _published(question: Question, cell: CellRecord, has_gains: bool) -> Iterato
         yield str(sentence)
 
 
-def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Iterator[str]:
+def _otherwise(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
+    """The month where people ask otherwise, and of machines of which one may fail."""
     by_month: dict[str, list[str]] = {}
     for asking in cell.by_requests_per_day:
         by_month.setdefault(_month_of(question, cell, asking), []).append(f"{asking.requests_per_user_per_day:g}")
@@ -707,9 +711,13 @@ def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Itera
     if every and every.concurrent_requests > 1:
         month = _month_of(question, cell, every)
         loads.append(str(_ALL_AT_ONCE.fill(people=f"{every.concurrent_requests:,}", month=month)))
+    is_default = bool(loads) and question.options.get(ASKS) is None and cell.is_rate
+    if shown.has_survivor and (survivor := cell.survives_machine):
+        month, chance = amounts_of(question.settings)(survivor.monthly_usd), str(wording.sure(survivor.chance))
+        rent = rented(survivor) if shown.has_survivor_rent else ""
+        loads.append(str(_SURVIVES.fill(month=month, rent=rent, sure=chance)))
     if loads:
-        is_default = question.options.get(ASKS) is None and cell.is_rate
-        basis = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
+        basis = f" {sentences.known_asks.fill()}" if is_default and shown.has_known else ""
         yield f"{'; '.join(loads)}.{basis}"
 
 

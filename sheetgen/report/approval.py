@@ -9,11 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
+from sheetgen.answer.answer_record import (
+    AtConfidence,
+    CellRecord,
+    ChosenRecord,
+    MoveRecord,
+    PayLess,
+    Record,
+    SureRental,
+)
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
-from sheetgen.formula import is_text, same_money
+from sheetgen.formula import either, is_text, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import even_answer, hour_of, load_asked, way_row
@@ -32,7 +40,7 @@ from sheetgen.report.page import (
     joined,
     words,
 )
-from sheetgen.report.pay_less_words import MONTHS_IN_A_YEAR, TERMS, plain_words
+from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import (
     MARGIN,
@@ -82,25 +90,26 @@ _WHY = template(
     even=q.is_even == 1,
 )
 _BESIDE = template(
-    "[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little][other?; next {place}, {costs}].",
+    "[measured?|[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little]]"
+    "[other?[measured?Next|; next] {place}, {costs}][told?.]",
+    measured=q.is_measured == 1,
+    told=either(q.is_measured == 0, is_text(q.costs)),
     lower=is_text(q.usd),
     other=is_text(q.costs),
 )
 _SMALLER = template(
-    "[cheaper?Quality is not compared: {models}|Quality of smaller models is not compared].",
+    "[cheaper?Quality not compared: {models}|Quality of smaller models is not compared].",
     cheaper=is_text(q.models),
 )
 _COSTS = template("{model} serves it for {usd}")
-_LESS_ONLY = template("Cheaper, if you allow it: {conditions}.")
+_LESS_ONLY = template("Cheaper if allowed: {conditions}.")
 _ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}]|{month} is enough; "
-    "if not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper}|{month}] is enough.]",
     falls=is_text(q.cheaper),
-    rises=q.rises == 1,
     settled=q.settled == 1,
 )
 _SPAN = template(
@@ -123,10 +132,7 @@ _TOGETHER = template(
     served=q.served == 1,
     carried=q.carried == 1,
 )
-_ASKING = template(
-    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak, {at_once} at "
-    "once."
-)
+_ASKING = template("Each asks {times} times a day: {per_hour} an hour at the peak, {at_once} at once.")
 _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
@@ -138,9 +144,9 @@ _SPEED = template(
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; with one more: {usd}[less?, below the margin].",
+    "all]]|The machine fails: nothing is served]; surviving that: {usd}, {rent}, [alike?as sure|{sure}].",
+    alike=q.is_alike == 1,
     several=q.n_instances > 1,
-    less=q.is_less == 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
@@ -167,10 +173,9 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe}|"
-    ": no such price].][exchanged? {exchange}.]",
+    "Prices, {prices}: {lists}[committed?; terms from {terms}].[sold? In Europe ({region}): {europe}.]"
+    "[exchanged? {exchange}.]",
     committed=is_text(q.terms),
-    told=q.is_told == 1,
     sold=is_text(q.region),
     exchanged=is_text(q.exchange),
 )
@@ -219,7 +224,11 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
         together=_moved_together(cell) if movers else NONE,
-        ways=tuple(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
+        ways=(
+            *(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
+            *_classes(question, cell),
+        ),
+        failure=_failure(question, cell),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
         excluded=listed(record.not_in_price),
@@ -378,11 +387,14 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
     """The price of what was not taken: less certainty, another GPU or supplier, and the cheaper models of the sheet,
     the cheapest and the next below."""
     lower = next((way for way in cell.pay_less if way.kind == "less_sure"), None)
-    other = cell.runner_up
+    other, is_measured = cell.runner_up, lower is not None and _is_measured(cell, lower)
     yield _BESIDE.fill(
         usd=_shown(question, lower.monthly_usd) if lower else NONE,
         sure=str(sure(lower.chance if lower and lower.chance is not None else EVEN)),
         lower=lower is not None,
+        is_measured=int(is_measured),
+        measured=is_measured,
+        told=not is_measured or other is not None,
         place=_place(other.n_instances, other.instance) if other else NONE,
         costs=_shown(question, other.monthly_usd) if other else NONE,
         other=other is not None,
@@ -434,10 +446,8 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
             month=_shown(question, answer.monthly_usd),
-            higher=_shown(question, margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             falls=cheaper is not None,
-            rises=margin is not None and not _is_sure(cell, margin),
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
         rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
@@ -494,14 +504,18 @@ def _rental(
         tested=is_tested,
     )
     price = _approved(question, usd)
-    is_same = rental is not cell.answer and rental.instance == cell.answer.instance
-    n_instances = rental.n_instances
-    rented = words("{} of the same", n_instances) if is_same else _place(n_instances, rental.instance)
-    return Option(name, reply, price, "a month", (year, *alone, certainty), rented)
+    return Option(name, reply, price, "a month", (year, *alone, certainty), _place_beside(cell, rental))
 
 
 def _place(n_instances: int, instance: str) -> Cell:
     return words("{}, {}", rent(n_instances, instance), provider_of(instance))
+
+
+def _place_beside(cell: CellRecord, rental: ChosenRecord | AtConfidence | SureRental) -> Cell:
+    """What is rented and where; of the answer's own machines how many."""
+    is_same = rental is not cell.answer and rental.instance == cell.answer.instance
+    n_instances = rental.n_instances
+    return words("{} of the same", n_instances) if is_same else _place(n_instances, rental.instance)
 
 
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
@@ -519,9 +533,7 @@ def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved
         name = f"{_requests(question, cell).capitalize()} a second"
         return _moved(name, rate_number, (move.low, move.high), "{} a second")
     people_per_rate = people / cell.requests_per_second
-    return _moved(
-        "People who ask", wording.whole, (people_per_rate * move.low, people_per_rate * move.high), "{} people"
-    )
+    return _moved("People", wording.whole, (people_per_rate * move.low, people_per_rate * move.high), "{} people")
 
 
 def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -626,8 +638,17 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
         rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
-    is_best = way in cell.pay_less
-    return replace(row, change=change, rent=rented, loses=loses, needs=needs, is_best=is_best)
+    return replace(row, change=change, rent=rented, loses=loses, needs=needs)
+
+
+def _classes(question: Question, cell: CellRecord) -> Iterator[WayRow]:
+    """The same machines in a class without a term, where they cost enough less there."""
+    most = (1 - question.reference.assumption("least_saving_fraction")) * cell.answer.monthly_usd
+    for paid in cell.purchase_classes:
+        if paid.purchase in CLASSES and paid.purchase != cell.answer.purchase and (paid.monthly_usd or most) < most:
+            change, loses = CLASSES[paid.purchase]
+            monthly = full_money(paid.monthly_usd)
+            yield WayRow(capital(change), "as sized", monthly, "nothing", loses, kind=paid.purchase)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -666,20 +687,8 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         more = full_money(more_than(surer.monthly_usd, usd))
         is_short = int(wording.is_short(answer))
         yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
-    if question.settings.survive:
-        yield _SURVIVED.fill(lost=wording.lost(question))
-    else:
-        left, with_spare = _served_without_one(cell), usd / answer.n_instances * (answer.n_instances + 1)
-        asked = cell.requests_per_second if cell.is_rate else cell.requests
-        yield _FAILS.fill(
-            usd=full_money(with_spare),
-            left=wording.whole(math.floor(left)),
-            asked=wording.whole(cell.requests),
-            several=answer.n_instances > 1,
-            counted=not cell.is_rate and left < asked,
-            short=left < asked,
-            less=_is_below_margin(question, cell, with_spare),
-        )
+    if failure := _failure(question, cell):
+        yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         last = cell.waits.same_moment.last_ttft_seconds if cell.waits and cell.waits.same_moment else None
         yield _AT_THE_SAME_MOMENT.fill(
@@ -702,10 +711,25 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
 
 
-def _is_below_margin(question: Question, cell: CellRecord, usd: float) -> bool:
-    """True where a month costs less than the surer answer, where that is offered."""
-    margin = _next_step(question, cell)
-    return margin is not None and usd < margin.monthly_usd
+def _failure(question: Question, cell: CellRecord) -> Cell:
+    """What is served when a machine fails, and what survives that; NONE where nothing does."""
+    answer, survivor = cell.answer, cell.survives_machine
+    if question.settings.survive:
+        return _SURVIVED.fill(lost=wording.lost(question))
+    if survivor is None:
+        return NONE
+    left, asked = _served_without_one(cell), cell.requests_per_second if cell.is_rate else cell.requests
+    return _FAILS.fill(
+        usd=full_money(survivor.monthly_usd),
+        rent=_place_beside(cell, survivor),
+        sure=str(sure(survivor.chance)),
+        alike=str(sure(survivor.chance)) == str(sure(answer.chance)),
+        left=wording.whole(math.floor(left)),
+        asked=wording.whole(cell.requests),
+        several=answer.n_instances > 1,
+        counted=not cell.is_rate and left < asked,
+        short=left < asked,
+    )
 
 
 def _served_without_one(cell: CellRecord) -> float:
@@ -756,8 +780,8 @@ def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool)
     priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
     is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
     if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):
-        return {"is_told": 0, "sold": False, "europe": NONE, "region": ""}
+        return {"sold": False, "europe": NONE, "region": ""}
     months = [europe.monthly_usd for europe in priced if europe.monthly_usd is not None]
     places = dict.fromkeys(europe.region or "" for europe in priced)
     whole = _approved(question, math.fsum(months)) if len(months) == len(cells) else NONE
-    return {"is_told": 1, "sold": bool(whole), "europe": whole, "region": ", ".join(places)}
+    return {"sold": bool(whole), "europe": whole, "region": ", ".join(places)}

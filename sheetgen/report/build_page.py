@@ -179,7 +179,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         is_short=wording.is_short(chosen),
         reserved=cell.needs_reservation,
         spare=_spare(cell),
-        spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),
+        survivor=money(cell.survives_machine.monthly_usd) if cell.survives_machine else "",
         unmeasured="" if candidate.gpu.memory.basis == "measured" else candidate.gpu.short_name,
         row=headline_table.headline_row(question, cell),
         ways=headline_table.way_rows(question, cell),

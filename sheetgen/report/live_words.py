@@ -11,6 +11,7 @@ from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
+from sheetgen.units import SPOT
 
 NEAR = f"[near?{MEANT.format('{near}')}]"
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
@@ -149,8 +150,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
         other=is_text(q.sure),
         less=q.is_less == 1,
     ),
-    "way_spot": template("spot machines"),
-    "gives_up_spot": template("keeping them: they may be taken away at any time"),
+    "way_spot": template(pay_less_words.CLASSES[SPOT][0]),
+    "gives_up_spot": template(pay_less_words.CLASSES[SPOT][1]),
     "type_first": template("Type a model first."),
     "compared_twice": template("{model} in {weights} is in the comparison."),
     "compared_full": template("At most {most} are compared: remove one first."),
@@ -221,7 +222,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         more=is_text(q.next),
     ),
     "next_step": template(
-        "The next step is {rent}, {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
+        "The next step, {rent}, is {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
         "load, and less sure with more."
     ),
     "area": template("{area}[default?, any region]", default=q.is_default == 1),
@@ -392,7 +393,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template(f"{{label}} is {{value}}. Write {{kind}}.{NEAR}", near=is_text(q.near)),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
-    "unanswered": template("Not answered: mend the address, or ask in the form."),
+    "unanswered": template("Not answered: correct the address, or ask in the form."),
     "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template(

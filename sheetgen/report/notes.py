@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.sheet_facts import gpu_columns
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.prices.rows import list_of
 from sheetgen.errors import shown
 from sheetgen.question.market import Candidate
 from sheetgen.question.overrides import BY_READER
@@ -203,6 +202,8 @@ def _answered(record: Record, question: Question) -> Iterator[Candidate]:
 
 def own_list(candidate: Candidate) -> str:
     """The list that a price of the user's own was read from, or the source that its row names."""
+    from sheetgen.catalog.prices.rows import list_of
+
     return list_of(candidate.source, candidate.purchase) or _price_origin(candidate.source, candidate.purchase)
 
 

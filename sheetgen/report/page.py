@@ -175,7 +175,6 @@ class WayRow:
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
-    is_best: bool = True  # of its kind
 
     @property
     def gives_up(self) -> str:
@@ -203,7 +202,7 @@ class Card(Rented):
     why: Text = ""  # why nothing fits
     is_short: bool = False  # whether it is least sure of memory
     spare: Text = ""  # "33, asked 32": serves hardly more than the load
-    spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
+    survivor: Text = ""  # "$40,179": a month of what survives the loss of a machine, where none is survived yet
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     reserved: bool = False  # more machines than one may expect to find free
     row: HeadlineRow = NO_ROW
@@ -354,7 +353,7 @@ class Option(NamedTuple):
 class Mover(NamedTuple):
     """An input that moves the month: its two ends, and the month at both; NONE where nothing serves an end."""
 
-    name: str  # "People who ask"
+    name: str  # "People"
     span: Text  # "235 to 940, not 470"
     low: Cell
     high: Cell
@@ -381,6 +380,7 @@ class Request:
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()
     risks: tuple[Text, ...] = ()
+    failure: Text = NONE  # among the risks, what a failed machine does, and what survives that
     excluded: Text = ""  # "tax, storage, network, staff and a spare machine": costs that are not in the price
     basis: Text = ""  # of which days the prices are
 
@@ -567,9 +567,9 @@ class Page:
         lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
             lines.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
-        machines = [words("{} {}", c.model, c.spare_machine) for c in self.cards if c.spare_machine]
+        machines = [words("{} {}", c.model, c.survivor) for c in self.cards if c.survivor]
         if 0 < len(machines) <= MOST_SPARES:
-            failed = "No spare machine if one fails; one more a month: {}."
+            failed = "No spare machine if one fails; surviving that, a month: {}."
             lines.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             lines.append(f"GPU memory not measured: {', '.join(unmeasured)}.")

@@ -220,9 +220,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[falls?|[worth?it buys certainty, not money: ]][moved?if it passes, "
-    "[falls?{less} less a month|the month stays]; if not, [rises?up to {more} more|[nothing?nothing is {level}|"
-    "no more]]|no money hangs on it]",
+    "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
+    "failing [rises?costs up to {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),
@@ -515,6 +514,15 @@ in_published = template(
     served=SERVED,
     rent=rent_of_type,
 ).formula("in_published", "As published")
+where_one_fails = template(
+    "a machine may fail: [spared?its spare is in the price|[served?{monthly_usd:usd} on {rent}, {sure}|measure first]]",
+    when=answerable,
+    otherwise=None,
+    spared=q.survive > 0,
+    served=SERVED,
+    rent=rent_of_type,
+    sure=sure,
+).formula("where_one_fails", "Where a machine may fail")
 first_word = template(
     f"first word{BEYOND} in {{ttft_seconds:tenths}} s[aimed? (target {{target:tenths}} s)]",
     when=SERVED,

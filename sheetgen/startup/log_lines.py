@@ -77,12 +77,7 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
 
     Lines that container runtimes cut at 16 KiB, and command lines continued after a backslash, are rejoined.
     """
-    index = _index_of(frozenset(words))
-
-    def holds(raw: bytes) -> bool:
-        return not words or bool(index.words_in(raw))
-
-    passes, work = ByShape(bytes, holds), _Work()
+    passes, work = ByShape(bytes, _search_of(frozenset(words)).finds), _Work()
     number = 1
     held: dict[str, tuple[int, str, int]] = {}  # incomplete lines by stream: first line's number, text, pieces
     for block in _whole_lines(_in_utf_8(blocks)):
@@ -121,41 +116,37 @@ class _Work:
             )
 
 
-class Grams(Generic[AnyStr]):
-    """Finds which of many words are in a line, by the rarest four letters of each word first."""
+class Search:
+    """Tells if one of many words is in a line, by the rarest four letters of each word first; every line for none."""
 
-    def __init__(self, words: Iterable[AnyStr]) -> None:
-        self._words: tuple[AnyStr, ...] = tuple(dict.fromkeys(words))
-        self._always: list[AnyStr] = [word for word in self._words if len(word) < _GRAM]
-        self._by_gram: dict[AnyStr, list[AnyStr]] = {}
-        for word in self._words:
+    def __init__(self, words: Collection[bytes]) -> None:
+        self._words = words
+        self._short = [word for word in words if len(word) < _GRAM]
+        self._by_gram: dict[bytes, list[bytes]] = {}
+        for word in words:
             if len(word) >= _GRAM:
                 self._by_gram.setdefault(_rarest_gram(word), []).append(word)
 
-    def words_in(self, text: AnyStr) -> list[AnyStr]:
-        if len(text) > _LONG:
-            return [word for word in self._words if word in text]
-        candidates = list(self._always)
-        for gram in self._by_gram.keys() & {text[i : i + _GRAM] for i in range(len(text) - _GRAM + 1)}:
-            candidates += self._by_gram[gram]
-        return [word for word in candidates if word in text]
+    def finds(self, line: bytes) -> bool:
+        if not self._words or len(line) > _LONG:
+            return not self._words or any(word in line for word in self._words)
+        grams = self._by_gram.keys() & {line[i : i + _GRAM] for i in range(len(line) - _GRAM + 1)}
+        return any(word in line for word in (*self._short, *(w for gram in grams for w in self._by_gram[gram])))
 
 
 @lru_cache(maxsize=8)  # every log is read for the same words
-def _index_of(words: frozenset[str]) -> Grams[bytes]:
-    """The searcher of the words in lines, without digits and without words that contain another."""
+def _search_of(words: frozenset[str]) -> Search:
+    """The search for the words without digits, and without those that contain another."""
     plain = {without_digits(word).encode() for word in words}
-    return Grams(w for w in plain if not any(other != w and other in w for other in plain))
+    return Search([w for w in plain if not any(other != w and other in w for other in plain)])
 
 
-_COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by their frequency in logs; all others are rarer
+_COMMON = b" etaoinsrlhdcumfpgybwvkxzjq"  # letters by their frequency in logs; all others are rarer
 
 
-@lru_cache(4096)  # the catalogs' words, for each log anew
-def _rarest_gram(word: AnyStr) -> AnyStr:
+def _rarest_gram(word: bytes) -> bytes:
     """The rarest consecutive letters of a word."""
-    text = word if isinstance(word, str) else word.decode("latin-1")
-    rank = [frequency if (frequency := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
+    rank = [frequency if (frequency := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in word]
     begin = max(range(len(rank) - _GRAM + 1), key=lambda begin: sum(rank[begin : begin + _GRAM]))
     return word[begin : begin + _GRAM]
 

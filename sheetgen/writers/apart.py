@@ -11,11 +11,14 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from sheetgen.brand import Brand
 from sheetgen.errors import SheetgenError
-from sheetgen.report.page import Page
 from sheetgen.writers.formats import Archive, Options
+
+if TYPE_CHECKING:
+    from sheetgen.brand import Brand
+    from sheetgen.report.page import Page
 
 _COMMAND = "from sheetgen.writers.apart import serve; serve()"
 

@@ -1,5 +1,5 @@
 """CSV: the loads of a sheet, one per line, with the names, units and values of the JSON's `cells` (docs/formats.md
-explains the columns); and sized rows, also as plain records."""
+explains the columns)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from sheetgen.answer.answer_record import ChosenRecord, Record, as_json, keys_of
 from sheetgen.catalog.base import RawMapping, RawRecord
-from sheetgen.question.deployment import DEFAULTS
 from sheetgen.writers.formats import Options
-
-if TYPE_CHECKING:
-    import pandas
 
 ASKED = (
     "model", "workload", "tier", "context_tokens", "users", "requests_per_second", "requests_per_hour",
@@ -73,49 +68,3 @@ def field(value: object) -> object:
         return f"{Decimal(f'{value:.{_DIGITS}g}'):f}"
     is_run = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_run else value
-
-
-_INT64 = 2.0**63
-
-
-def write_csv(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> bytes:
-    """`sized` as UTF-8 CSV: whole numbers without a decimal point, missing values empty.
-
-    A row with an error keeps its inputs as typed (`overrides`). The user's own columns are kept; texts that a
-    spreadsheet would run are escaped.
-    """
-    given = _as_given(sized, overrides)
-    for name in given.select_dtypes(object):
-        given[name] = given[name].map(field)
-    text = given.rename(columns=field).to_csv(index=False, lineterminator="\n")
-    return text.encode(errors="backslashreplace")
-
-
-def records(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> list[RawRecord]:
-    """One mapping per row, with None for missing values; inputs of a row with an error as typed (`overrides`)."""
-    out = _as_given(sized, overrides).astype(object)
-    return [{str(k): v for k, v in row.items()} for row in out.where(out.notna(), None).to_dict("records")]
-
-
-def _as_given(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.DataFrame:
-    """The rows with whole numbers as nullable integers, and failed rows' inputs as typed, with blanks as None."""
-    out = sized.copy()
-    failed = sized["error"].notna()
-    for name in out.columns:
-        echo = name in DEFAULTS and name in overrides and bool(failed.any())
-        column = out[name].mask(failed) if echo else out[name]
-        if column.dtype == float and failed.any():
-            column = column.mask(failed & (column.abs() >= _INT64))  # results of absurd inputs
-        if column.dtype == float and (column.dropna() % 1 == 0).all():
-            if (column.dropna().abs() < _INT64).all():
-                column = column.astype("Int64")
-            else:
-                column = column.map(lambda v: None if v != v else int(v)).astype(object)
-        elif name == "concurrent_requests":  # not whole if it follows from a rate
-            whole, column = column % 1 == 0, column.astype(object)
-            column[whole] = [int(v) for v in column[whole]]
-        if echo:
-            column = column.astype(object)
-            column[failed] = overrides.loc[failed, name].replace("", None)
-        out[name] = column
-    return out

@@ -18,14 +18,17 @@ from docx.enum.style import WD_STYLE_TYPE
 from docx.enum.text import WD_ALIGN_PARAGRAPH
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
+from docx.section import Section as Paper
+from docx.shape import InlineShape
 from docx.shared import Pt, RGBColor
+from docx.text.paragraph import Paragraph
 
-from sheetgen.brand import Brand, page_colors
+from sheetgen.brand import Brand
 from sheetgen.plan.pages import PlanPage, Section
 from sheetgen.report.page import Table, Text, joined
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
-from sheetgen.writers.layout import FONTS, width_em
+from sheetgen.writers.layout import FONTS, page_colors, width_em
 from sheetgen.writers.plan_page import draw_picture
 
 TEXT, SMALL = 9.0, 8.0  # points
@@ -99,7 +102,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     brand = options.brand
     if brand is not None:
         _put_brand(section, brand)
-    heading = RGBColor.from_string(page_colors(brand.colors if brand else None)["heading"].lstrip("#"))
+    heading = RGBColor.from_string(page_colors(brand)["heading"].lstrip("#"))
     sizes = {"Normal": TEXT, "Title": 18.0, "Heading 1": 12.0, "Heading 2": 10.0, "List Bullet": TEXT}
     for name, size in sizes.items():
         style: Any = document.styles[name]
@@ -139,7 +142,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     return width - MARGIN - MARGIN
 
 
-def _put_brand(section: Any, brand: Brand) -> None:
+def _put_brand(section: Paper, brand: Brand) -> None:
     """Put the brand's name and logo into the header of every page."""
     section.header_distance = Pt(_HEADER)
     line = section.header.paragraphs[0]
@@ -150,7 +153,7 @@ def _put_brand(section: Any, brand: Brand) -> None:
         _describe(line.add_run().add_picture(io.BytesIO(brand.logo.png), Pt(wide), Pt(high)), _plain(brand.name))
 
 
-def _put_field(paragraph: Any, name: str) -> None:
+def _put_field(paragraph: Paragraph, name: str) -> None:
     """A field that Word works out: the page's number."""
     field = OxmlElement("w:fldSimple")
     field.set(qn("w:instr"), name)
@@ -212,7 +215,7 @@ def _put_picture(document: Document, svg: str, width: float, font: Path) -> None
     _describe(shape, title)
 
 
-def _describe(shape: Any, words: str) -> None:
+def _describe(shape: InlineShape, words: str) -> None:
     """Set the alternative text of a picture, and align it with the text."""
     shape._inline.docPr.set("descr", words)
     for side in ("distT", "distB", "distL", "distR"):

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
 from sheetgen.report.page import Cell, Page, Text, capital
 from sheetgen.writers import layout, pictures
-from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, width_em
+from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, page_colors, width_em
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from sheetgen.brand import Brand
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 30.0, 18.0  # points
@@ -58,7 +59,7 @@ def render_html(
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
-    colors = page_colors(brand.colors if brand else None)
+    colors = page_colors(brand)
     return (
         print_environment(templates)
         .get_template("one_page.html.j2")
@@ -96,7 +97,7 @@ def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: B
         "faces": [(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
         "family": Markup(layout.FAMILY),
         "letterhead": layout.letterhead(brand, title, content, templates / "fonts") if brand else None,
-        "colors": page_colors(brand.colors if brand else None),
+        "colors": page_colors(brand),
         "s": spacing,
         "text": layout.TEXT,
         "small": layout.SMALL,

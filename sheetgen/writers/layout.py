@@ -9,11 +9,14 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sheetgen.brand import Brand
 from sheetgen.report.page import Text
 
+if TYPE_CHECKING:  # which loads the catalogs' schemas, and most sheets have no brand
+    from sheetgen.brand import Brand
+
+PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the page's colours, where a brand names none
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an installed Inter is never used instead
 
@@ -90,8 +93,8 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
 # By number of models, what most pages end with, as each further layout takes time: the index in STEPS of the sizing
 # sheet, and that in SPACINGS of the page for engineers.
 _TRIED_FIRST = {
-    "a4": ((2, 0), (3, 1), (3, 3), (4, 1), (5, 3), (1, 3), (1, 3), (1, 4)),
-    "letter": ((3, 0), (4, 2), (4, 4), (5, 2), (6, 4), (1, 4), (1, 4), (1, 4)),
+    "a4": ((0, 0), (3, 1), (2, 3), (4, 1), (4, 3), (1, 3), (1, 3), (1, 4)),
+    "letter": ((1, 0), (4, 2), (3, 4), (5, 2), (6, 4), (1, 4), (1, 4), (1, 4)),
 }
 
 
@@ -110,6 +113,11 @@ TITLE_SIZE = 17.0  # of h1, in one_page.css
 GAP = 6.0  # points between name and logo
 _FAR = 14.0  # points between the title and the name
 _KERNED = 1.02  # factor for kerning and rounding
+
+
+def page_colors(brand: Brand | None) -> dict[str, str]:
+    """The page's colours by name, with those of a brand in place of its own."""
+    return PAGE | (brand.colors.model_dump(exclude_none=True) if brand else {})
 
 
 def letterhead(brand: Brand, title: str, content: float, fonts: Path) -> dict[str, object]:

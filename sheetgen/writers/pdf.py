@@ -12,9 +12,8 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
@@ -30,6 +29,9 @@ from sheetgen.writers.layout import (
     tried_first,
 )
 from sheetgen.writers.weasyprint_boxes import WeasyObject, finish, imported, overflows, part_of, put_metadata
+
+if TYPE_CHECKING:
+    from sheetgen.brand import Brand
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
 _USUAL, _OF_A_MODEL = 10_000, 4_500  # rough numbers of characters of a page, and of each of its models

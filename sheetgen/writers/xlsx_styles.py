@@ -72,7 +72,7 @@ _ROLES: dict[str, Look] = {
     "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "quiet_number": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
-    "beside_number": {"font_color": GREY, "font_size": 9, **_BOTTOM},
+    "beside_number": {"font_color": GREY, "font_size": 9, "shrink": True, **_BOTTOM},
     "small_value": {"font_color": GREY, "font_size": 9, "align": "right"},
     "band": {"bold": True, "top": 1, "top_color": INK},
     "band_quiet": {"font_color": GREY, "font_size": 9, "top": 1, "top_color": INK},
@@ -83,7 +83,7 @@ for _name in ("plain", "quiet"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
 FLUSH = (
-    *("title", "subtitle", "rule", "rule_head", "bold", "band", "band_quiet"),
+    *("title", "subtitle", "rule", "rule_head", "bold", "band", "band_quiet", "rent"),
     *("plain", "plain_last", "quiet", "quiet_last"),
 )
 ASKED = {"font_color": "#1D4ED8"}

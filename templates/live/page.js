@@ -341,7 +341,7 @@ function refused({ problems }) {
     say(shown ? "stale" : "unanswered", {}),
     ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
     ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join("; ") }) : "",
-  ].filter(Boolean).join(" ");
+  ].filter(Boolean).join("\n");
   for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);
   if (!shown) show({});

@@ -8,7 +8,7 @@ from sheetgen.catalog.stacks import LeverFile
 
 
 def found() -> list:  # type: ignore[type-arg]
-    return [one for levers in every(THREE, tpot_ms="off") for one in levers if one.offload]
+    return [lever for levers in every(THREE, tpot_ms="off") for lever in levers if lever.offload]
 
 
 def test_it_has_no_price_and_is_among_no_savings() -> None:

@@ -79,9 +79,9 @@ def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) ->
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
 def test_asking_for_less_never_costs_more(models: str) -> None:
     less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")
-    found = [one for levers in every(models) for one in levers if one.id in less and one.after is not None]
-    assert len(found) > 100
-    assert not [(one.words, one.saved_usd) for one in found if (one.saved_usd or 0) < 0]
+    kept = [lever for levers in every(models) for lever in levers if lever.id in less and lever.after is not None]
+    assert len(kept) > 100
+    assert not [(lever.words, lever.saved_usd) for lever in kept if (lever.saved_usd or 0) < 0]
 
 
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
@@ -99,7 +99,7 @@ def test_an_fp8_cache_never_needs_more_hardware_than_16_bits(models: str) -> Non
     held = (stages == fewer) & (before > 0)
     assert held.sum() > 1000 and (after[held] <= before[held]).all()
     for levers in every(models):
-        assert all((one.saved_usd or 0) >= 0 for one in levers if one.id == "fp8-kv-cache")
+        assert all((lever.saved_usd or 0) >= 0 for lever in levers if lever.id == "fp8-kv-cache")
 
 
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
@@ -108,14 +108,14 @@ def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
     checked = 0
     for row, levers in enumerate(every(models)):
         cell = solved.question.loads[row]
-        for one in levers:
-            if one.id == "users-for-less" and one.after is not None and one.before:
-                number = int(one.words.split()[0].replace(",", ""))
+        for lever in levers:
+            if lever.id == "users-for-less" and lever.after is not None and lever.before:
+                number = int(lever.words.split()[0].replace(",", ""))
                 more, same_month = asking.Loads(solved).ask(
                     [asking.Change(row, requests=number + 1), asking.Change(row, requests=number)]
                 )
-                assert same_month == one.after and one.saved_usd and more is not None
-                assert saved_usd(one.before, more) == 0
+                assert same_month == lever.after and lever.saved_usd and more is not None
+                assert saved_usd(lever.before, more) == 0
                 assert number < cell.concurrent_requests
                 checked += 1
     assert checked > 10
@@ -123,12 +123,12 @@ def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
 
 def test_every_lever_of_the_catalog_stands_for_each_load_once_but_for_further_steps() -> None:
     facts = catalog().read_document("levers.yaml").data
-    ids = [one["id"] for one in facts["levers"]]
+    ids = [lever["id"] for lever in facts["levers"]]
     for levers in every(THREE):
-        assert [one.id for one in levers if not one.further] == ids
-        assert {one.id for one in levers if one.further} <= {"slower-tokens"}
-        assert all(bool(one.why_not) != (one.after is not None or one.offload is not None) for one in levers)
-        assert all(one.words and (one.why_not or (one.note and one.cost)) for one in levers)
+        assert [lever.id for lever in levers if not lever.further] == ids
+        assert {lever.id for lever in levers if lever.further} <= {"slower-tokens"}
+        assert all(bool(lever.why_not) != (lever.after is not None or lever.offload is not None) for lever in levers)
+        assert all(lever.words and (lever.why_not or (lever.note and lever.cost)) for lever in levers)
 
 
 def test_savings_say_what_they_are() -> None:
@@ -181,8 +181,8 @@ def test_why_a_lever_does_not_apply(options: dict[str, Any], lever: str, why: st
 def test_what_makes_a_load_fit_is_said_to() -> None:
     levers = of_load("70b", "4k", 1, instances="aws/p5.4xlarge")  # one H100, which its weights in FP8 leave room on
     assert levers["fp8-weights"].before is None and levers["fp8-weights"].now_fits
-    found = [one for one in levers.values() if one.now_fits]
-    assert found and all(saving(one) == "now fits" and one.saved_usd is None for one in found)
+    fitting = [lever for lever in levers.values() if lever.now_fits]
+    assert fitting and all(saving(lever) == "now fits" and lever.saved_usd is None for lever in fitting)
 
 
 def test_a_load_over_the_models_limit_has_no_levers() -> None:
@@ -234,7 +234,7 @@ def test_the_best_are_one_of_each_family_and_load_and_never_another_model() -> N
     for row, levers in by_row.items():
         saved = [round(one.saved_usd or 0, 6) for at, one in shown if at == row]
         assert saved == sorted(saved, reverse=True) and min(saved) >= 0
-        open_ones = [one for one in levers if one.after is not None and not one.further]
+        open_ones = [lever for lever in levers if lever.after is not None and not lever.further]
         for one in (one for at, one in shown if at == row):
             assert one.saved_usd == max(other.saved_usd or 0 for other in open_ones if other.family == one.family)
 

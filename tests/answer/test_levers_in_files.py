@@ -9,6 +9,7 @@ import pytest
 from answers import book_for, document
 from asked import AS_OF, THREE, answered, catalog, every, load, of_load
 from click.testing import CliRunner
+from command_lines import LOAD
 from recalculation import edit, poison, recalculate_with_formualizer
 from workbook_cells import cells
 
@@ -35,14 +36,14 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
     for cell in answer["cells"]:
         saved = [one["saved_usd"] for one in cell["levers"]]
         assert len(saved) >= 4 and saved == sorted(saved, reverse=True)
-        for one in cell["levers"]:
-            less = cell["monthly_usd"] - one["monthly_usd"]
-            if one["saved_usd"] == 0:
+        for lever in cell["levers"]:
+            less = cell["monthly_usd"] - lever["monthly_usd"]
+            if lever["saved_usd"] == 0:
                 assert abs(less) <= 0.05 * cell["monthly_usd"]  # what the choice within the near tie may differ by
             else:
-                assert one["saved_usd"] == pytest.approx(less, abs=1e-6)
-            assert one["saved_fraction"] == pytest.approx(one["saved_usd"] / cell["monthly_usd"])
-            assert one["n_gpus"] >= 1 and one["note"] and one["words"] and one["cost"]
+                assert lever["saved_usd"] == pytest.approx(less, abs=1e-6)
+            assert lever["saved_fraction"] == pytest.approx(lever["saved_usd"] / cell["monthly_usd"])
+            assert lever["n_gpus"] >= 1 and lever["note"] and lever["words"] and lever["cost"]
         assert "host-memory" not in {one["lever"] for one in cell["levers"]}
         if cell["host_memory"]:
             assert isinstance(cell["host_memory"]["bytes_per_gpu"], int)
@@ -54,18 +55,13 @@ def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
     solved = load("70b", "4k", 1, instances="aws/p5.4xlarge")
     (cell,) = document(solved, levers_of_sheet(solved))["cells"]
     assert cell["monthly_usd"] is None and cell["levers"]
-    assert all(one["saved_usd"] is None and one["monthly_usd"] > 0 for one in cell["levers"])
+    assert all(lever["saved_usd"] is None and lever["monthly_usd"] > 0 for lever in cell["levers"])
 
 
 def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     arguments = [
         "recommend",
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
+        *LOAD,
         "--weight-dtype",
         "published",
         "--confidence",
@@ -84,10 +80,12 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     costs = ("8 bits lose little", "what is beyond it is not seen", "needs prompts that begin alike")
     assert all(line.endswith(one) for line, one in zip(block[:3], costs, strict=True))
     answer = json.loads(CliRunner(env={"COLUMNS": "1000"}).invoke(main, [*arguments, "--json"]).output)
-    most = next(one for one in answer["levers"] if one["lever"] != "leaner-model")
+    most = next(lever for lever in answer["levers"] if lever["lever"] != "leaner-model")
     assert most["words"] in block[0] and f"saves ${most['saved_usd']:,.0f} (" in block[0]
     assert f"{most['n_instances']:,}x {most['instance']}" in block[0]
-    assert all(levers[one["lever"]].saved_usd == one["saved_usd"] for one in answer["levers"] if not one["further"])
+    assert all(
+        levers[lever["lever"]].saved_usd == lever["saved_usd"] for lever in answer["levers"] if not lever["further"]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list
 @pytest.mark.parametrize("model,context,users,options", LOADS)
 def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: dict[str, Any]) -> None:
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
-    priced = [one for one in steps(model, context, users, options) if one.after is not None]
+    priced = [step for step in steps(model, context, users, options) if step.after is not None]
     assert priced
     for one in priced:
         asked = {"model": model, "context": tokens, "concurrent_requests": users, **options, **targets_of(one)}
@@ -61,9 +61,9 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
     solved = load(model, context, users, **options)
     now = solved.question.workloads[0].tpot_target_ms or 0
     told = {
-        targets_of(one)["tpot_ms"]: one.after
-        for one in steps(model, context, users, options)
-        if one.id == "slower-tokens" and one.after is not None
+        targets_of(step)["tpot_ms"]: step.after
+        for step in steps(model, context, users, options)
+        if step.id == "slower-tokens" and step.after is not None
     }
     usual = least = Rented.of(solved, 0)
     found: dict[float, Rented] = {}
@@ -93,9 +93,9 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
 def test_the_known_steps_of_405b() -> None:
     """RAG at 32 at once without a target of the first token: 50 ms costs $332,684."""
     found = {
-        targets_of(one)["tpot_ms"]: round(one.after.monthly_usd)
-        for one in steps("405b", "16k", 32, {"ttft_ms": "off"})
-        if one.after
+        targets_of(step)["tpot_ms"]: round(step.after.monthly_usd)
+        for step in steps("405b", "16k", 32, {"ttft_ms": "off"})
+        if step.after
     }
     assert found == {60: 184_824, 61: 166_342, 71: 138_618, 88: 92_412, 97: 83_171}
     of_both = of_load("405b", ttft_ms=5000)  # where the first token has its 5 s, it soon sets the size instead
@@ -106,7 +106,7 @@ def test_the_known_steps_of_405b() -> None:
 @pytest.mark.long
 def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
     for model, context, users, options in LOADS:
-        alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.after]
+        alone_ = [step for step in steps(model, context, users, options) if step.id == "slower-tokens" and step.after]
         if not alone_ or alone_[0].now_fits:
             continue
         now = load(model, context, users, **options).question.workloads[0].tpot_target_ms or 0
@@ -133,7 +133,7 @@ def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
 
 
 def test_a_near_tie_is_no_saving_and_no_loss() -> None:
-    """Where the very cheapest stays, or moves the other way, a lever that tips the choice within the tie has saved
+    """A lever that tips the choice within the tie while the very cheapest stays, or moves the other way, has saved
     nothing and costs no more."""
     usual = Rented.of(answered(), 0)
     assert usual is not None
@@ -145,4 +145,4 @@ def test_a_near_tie_is_no_saving_and_no_loss() -> None:
     assert saved_usd(at(100, 100), at(101, 98)) == 0  # cheaper to have, dearer as chosen
     assert saved_usd(at(104, 100), at(98, 98)) == 6 and saved_usd(at(98, 98), at(104, 100)) == -6
     ties = [one for of in every() for one in of if one.is_near_tie]
-    assert ties and all(one.saved_usd == 0 for one in ties)
+    assert ties and all(tie.saved_usd == 0 for tie in ties)

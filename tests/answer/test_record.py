@@ -38,8 +38,8 @@ def record(**more: str) -> Record:
 
 def leaves(part: Any) -> Iterator[Any]:
     if is_dataclass(part):
-        for one in fields(part):
-            yield from leaves(getattr(part, one.name))
+        for field in fields(part):
+            yield from leaves(getattr(part, field.name))
     elif isinstance(part, Mapping):
         yield from (*part, *(leaf for value in part.values() for leaf in leaves(value)))
     elif isinstance(part, (list, tuple)):
@@ -64,7 +64,9 @@ def test_its_json_is_read_as_it_was_written(more: dict[str, str]) -> None:
 def test_what_is_not_printed_has_no_key() -> None:
     fits, *_ = record().cells
     printed = set(as_json(fits))
-    hidden = {one.name for part in (CellRecord, ChosenRecord) for one in fields(part) if "printed" in one.metadata}
+    hidden = {
+        field.name for part in (CellRecord, ChosenRecord) for field in fields(part) if "printed" in field.metadata
+    }
     assert hidden and not printed & hidden and not printed & {"chosen", "units", "launch"}
     assert printed >= {*keys_of(ChosenRecord), "annual_usd"}
 
@@ -74,7 +76,7 @@ def test_a_load_that_nothing_holds_has_every_key_and_no_answer() -> None:
     keys, fits = [list(cell) for cell in cells], [cell["verdict"] == "fits" for cell in cells]
     assert keys[0] == keys[-1] and fits == [True, False]
     assert {cells[-1][key] for key in keys_of(ChosenRecord)} == {None}
-    assert set(keys[0]) >= set(COLUMNS) - {one for one in COLUMNS if one.startswith(("runner_up_", "budget_"))}
+    assert set(keys[0]) >= set(COLUMNS) - {column for column in COLUMNS if column.startswith(("runner_up_", "budget_"))}
 
 
 def test_nobody_but_who_makes_it_reads_a_solution() -> None:
@@ -86,6 +88,6 @@ def test_nobody_but_who_makes_it_reads_a_solution() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("sheetgen.answer"):
                 continue
-            if names := {one.name for one in node.names} & OF_A_SOLUTION:
+            if names := {name.name for name in node.names} & OF_A_SOLUTION:
                 outside.setdefault(place, set()).update(names)
     assert outside == {}

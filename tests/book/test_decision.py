@@ -26,7 +26,7 @@ from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 N_CHOICES = amount(3, 40)
 DTYPES = ("recommended", "published", "bf16", "fp8", "int8", "int4")
-PROVIDERS = ("any", "any", "any", *sorted({one.partition("/")[0] for one in books.INSTANCES.split(",")}))
+PROVIDERS = ("any", "any", "any", *sorted({word.partition("/")[0] for word in books.INSTANCES.split(",")}))
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +87,9 @@ def asked(picked: Mapping[str, Any]) -> Question:
         loads=(Load(0, 0, 0, context, context - answer, requests, over, rate, picked["users"]),),
         headline=(0, 0),
         candidates=tuple(
-            replace(one, tries_ranks=one.tries_ranks and has_ranks)
-            for one in question.candidates
-            if picked["provider"] in ("any", one.provider)
+            replace(candidate, tries_ranks=candidate.tries_ranks and has_ranks)
+            for candidate in question.candidates
+            if picked["provider"] in ("any", candidate.provider)
         ),
     )
 
@@ -99,18 +99,35 @@ def test_random_choices_give_what_solve_gives(book: Path, seed: int) -> None:
     picked = picks(random.Random(seed))
     question = asked(picked)
     cell = record_of(solve(question)).cells[0] if question.candidates else None
-    found = values_after(book, {f"in_decision_{name}": value for name, value in picked.items()})
+    by_place = values_after(book, {f"in_decision_{name}": value for name, value in picked.items()})
     if cell is None or cell.chosen is None:
-        assert (found["rec_decision_n_instances"], found["rec_decision_monthly_usd"]) == ("-", "-"), picked
+        assert (by_place["rec_decision_n_instances"], by_place["rec_decision_monthly_usd"]) == ("-", "-"), picked
         return
     answer = cell.answer
-    assert (found["rec_decision_instance"], found["rec_decision_n_instances"]) == (answer.instance, answer.n_instances)
-    assert found["rec_decision_monthly_usd"] == pytest.approx(answer.monthly_usd, rel=1e-9), picked
-    assert found["rec_decision_chance"] == pytest.approx(answer.chance, abs=1e-9), picked
-    shown = {key[1]: value for key, value in found.items() if key[0] == "Decision"}
+    assert (by_place["rec_decision_instance"], by_place["rec_decision_n_instances"]) == (
+        answer.instance,
+        answer.n_instances,
+    )
+    assert by_place["rec_decision_monthly_usd"] == pytest.approx(answer.monthly_usd, rel=1e-9), picked
+    assert by_place["rec_decision_chance"] == pytest.approx(answer.chance, abs=1e-9), picked
+    shown = {key[1]: value for key, value in by_place.items() if key[0] == "Decision"}
     for line, level in (("D10", 0.9), ("D11", 0.5)):
         at_level = cell.at_level(level)
         assert (f"${at_level.monthly_usd:,.0f} on {at_level.n_instances} × " if at_level else "n") in str(shown[line])
+    survivor, usd = cell.survives_machine, by_place["rec_decision_survivor_monthly_usd"]
+    assert survivor is not None
+    if "impossible" in cell.measure_first:  # nothing is as sure as was asked
+        assert usd == "-" and "measure first" in str(shown["D13"])
+    else:
+        assert usd == pytest.approx(survivor.monthly_usd, rel=1e-9), picked
+        words = f"${survivor.monthly_usd:,.0f} on {survivor.n_instances} × "
+        assert words in str(shown["D13"]) and str(sure(survivor.chance)) in str(shown["D13"]), picked
+
+
+def test_what_survives_a_loss_already_says_so(book: Path) -> None:
+    built, spared = values_after(book, {}), values_after(book, {"in_survive": 2})
+    assert spared["rec_decision_monthly_usd"] == built["rec_decision_survivor_monthly_usd"]
+    assert "in the price" in str(spared["Decision", "D13"]) and "$" in str(built["Decision", "D13"])
 
 
 def test_what_is_built_is_what_the_record_says(default_book: Path) -> None:
@@ -167,8 +184,8 @@ def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: M
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
     move = next(one for one in cell.moves if one.input == "context_tokens")
-    found = values(built)
-    ends = [found[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
+    by_place = values(built)
+    ends = [by_place[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
     assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)
 
 
@@ -177,15 +194,15 @@ def test_it_opens_with_the_load_of_the_headline_beside_which_people_count_first(
     assert (built["in_decision_users"], built["in_decision_concurrent_requests"]) == (None, 32)
     cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
     assert built["rec_decision_monthly_usd"] == pytest.approx(cell.answer.monthly_usd, rel=1e-9)
-    assert f"{cell.users:,.0f} people" in str(built["Decision", "D15"])
-    found = values_after(book, {"in_decision_users": 460})
+    assert f"{cell.users:,.0f} people" in str(built["Decision", "D16"])
+    by_place = values_after(book, {"in_decision_users": 460})
     answer = [name for name in built if str(name).startswith(("rec_decision", "rec_case"))]
     for change in ({"concurrent_requests": None}, {"concurrent_requests": 200}):
         beside = values_after(book, {"in_decision_users": 460, **{f"in_decision_{n}": v for n, v in change.items()}})
-        assert {name: beside[name] for name in answer} == {name: found[name] for name in answer}, change
+        assert {name: beside[name] for name in answer} == {name: by_place[name] for name in answer}, change
     asks_not = values_after(book, {"in_decision_requests_per_user_per_day": None})
     assert {name: asks_not[name] for name in answer} == {name: built[name] for name in answer}
-    labels = (str(shown["Decision", "A9"]) for shown in (found, built))
+    labels = (str(shown["Decision", "A9"]) for shown in (by_place, built))
     assert ["not used" in label for label in labels] == [True, False], "beside people the requests do not count"
 
 
@@ -195,20 +212,20 @@ def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, c
     $61,145 of requests that take as long as their targets allow."""
     cell = recommend(model="70b", context=context_tokens, users=users, instances=books.INSTANCES, as_of=books.AS_OF)
     question = {"model": "Llama 3.1 70B", "users": users, "context_tokens": context_tokens}
-    found = values_after(book, {f"in_decision_{name}": value for name, value in question.items()})
-    assert (found["rec_decision_instance"], found["rec_decision_n_instances"]) == (
+    by_place = values_after(book, {f"in_decision_{name}": value for name, value in question.items()})
+    assert (by_place["rec_decision_instance"], by_place["rec_decision_n_instances"]) == (
         cell["instance"],
         cell["n_instances"],
     )
-    assert found["rec_decision_monthly_usd"] == pytest.approx(cell["monthly_usd"], rel=1e-9)
-    assert found["rec_decision_chance"] == pytest.approx(cell["chance"], abs=1e-9)
+    assert by_place["rec_decision_monthly_usd"] == pytest.approx(cell["monthly_usd"], rel=1e-9)
+    assert by_place["rec_decision_chance"] == pytest.approx(cell["chance"], abs=1e-9)
     load, context = (
-        [found[f"rec_case_{name}_{end}_monthly_usd"] for end in ("low", "high")] for name in ("users", "context")
+        [by_place[f"rec_case_{name}_{end}_monthly_usd"] for end in ("low", "high")] for name in ("users", "context")
     )
     by_input = {move["input"]: [move["low_usd"], move["high_usd"]] for move in cell["moves"]}
     assert load == pytest.approx(by_input["requests_per_second"], rel=1e-9)
     assert context == pytest.approx(by_input["context_tokens"], rel=1e-9)
-    terms = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"E{r}")) for r in range(40, 80)}
+    terms = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"E{r}")) for r in range(40, 80)}
     for purchase, label in zip(COMMITTED, ("One-year term", "Three-year term"), strict=True):
         term = cell["by_purchase"][purchase]
         if term is not None and term["monthly_usd"] < 0.98 * cell["monthly_usd"]:
@@ -219,13 +236,13 @@ def test_of_a_sheet_of_people_it_opens_with_them_and_has_the_first_sheets_cost(t
     """The checks see that it asks the same: in every pair, people and how often they ask among them."""
     given = {**OPTIONS, "models": "70b", "tiers": None, "users": 460}
     built, _ = books.build(tmp_path, "people", given)
-    found = values(built)
-    assert found["in_decision_users"] == 460 and found["rec_decision_monthly_usd"] > 0
-    assert found["rec_decision_monthly_usd"] == found["rec_llama_3_1_70b_headline_monthly_usd"]
-    rows = {str(value): int(place[1][1:]) for place, value in found.items() if place[0] == "Sources and checks"}
+    by_place = values(built)
+    assert by_place["in_decision_users"] == 460 and by_place["rec_decision_monthly_usd"] > 0
+    assert by_place["rec_decision_monthly_usd"] == by_place["rec_llama_3_1_70b_headline_monthly_usd"]
+    rows = {str(value): int(place[1][1:]) for place, value in by_place.items() if place[0] == "Sources and checks"}
     asked = range(rows["Decision asks"] + 1, rows["Decision answers"] - 1)
     assert len(asked) == 13
-    assert [found["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
+    assert [by_place["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
 
 
 def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:
@@ -233,8 +250,8 @@ def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Pat
     cell = recommend(model="8b", context="32k", users=460, instances=books.INSTANCES, as_of=books.AS_OF)
     term = next(way for way in cell["pay_less"] if way["kind"] == "term")
     assert sure(term["chance"]) != sure(cell["chance"])
-    found = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
-    gives_up = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"G{r}")) for r in range(40, 80)}
+    by_place = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
+    gives_up = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"G{r}")) for r in range(40, 80)}
     assert str(gives_up["Three-year term"]).endswith(f"; {sure(term['chance'])}")
 
 
@@ -250,8 +267,8 @@ def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_pat
         shown = str(values_after(built, changes)["Decision", line])
         assert f"${at_level.monthly_usd:,.0f} on {at_level.n_instances} × " in shown
     surest = record_of(solve(ask(books.catalog(), {**given, "confidence": "0.9"}))).cells[0].answer
-    found = values_after(built, {"in_decision_confidence": 0.9})
-    assert found["rec_decision_monthly_usd"] == pytest.approx(surest.monthly_usd, rel=1e-9)
+    by_place = values_after(built, {"in_decision_confidence": 0.9})
+    assert by_place["rec_decision_monthly_usd"] == pytest.approx(surest.monthly_usd, rel=1e-9)
     assert surest.monthly_usd > cell.at_level(0.9).monthly_usd  # type: ignore[union-attr]
 
 
@@ -282,5 +299,5 @@ def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
 
 def test_every_cell_is_worked_out(book: Path, tmp_path: Path) -> None:
     poison(book, tmp_path / "poisoned.xlsx")
-    found = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "recalculated.xlsx"))
-    assert not found.mismatches and found.n_compared > 10_000, found.mismatches[:5]
+    comparison = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "recalculated.xlsx"))
+    assert not comparison.mismatches and comparison.n_compared > 10_000, comparison.mismatches[:5]

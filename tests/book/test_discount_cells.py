@@ -31,12 +31,12 @@ def test_an_edit_gives_what_the_option_gives(
     typed: dict[str, Any], option: str, lean_book: tuple[Path, Question]
 ) -> None:
     path, _ = lean_book
-    found = values_after(path, typed)
+    by_place = values_after(path, typed)
     options = {**books.SMALL, "discount_fraction": option, "purchase": typed.get("in_purchase")}
     solved = solve(ask(books.catalog(), options))
-    n, wrong = differences(found, Sheets(path), solved)
+    n, wrong = differences(by_place, Sheets(path), solved)
     assert n > 100 and not wrong, wrong[:5]
-    assert not [place for place, value in found.items() if isinstance(value, ErrorValue)]
+    assert not [place for place, value in by_place.items() if isinstance(value, ErrorValue)]
     assert books.expected(solved) != books.expected(solve(ask(books.catalog(), {**options, "discount_fraction": "0"})))
 
 
@@ -47,9 +47,9 @@ def test_what_is_in_force_is_what_python_says(tmp_path: Path) -> None:
     options = {**books.SMALL, "tiers": "32", "discount_fraction": option}
     path, question = books.build(tmp_path, "less", options, with_decision=False)
     sheets = Sheets(path)
-    found = values_after(path, {sheets.at(PRICES_SHEET, sheets.spare(), "Provider"): "acme"})
+    by_place = values_after(path, {sheets.at(PRICES_SHEET, sheets.spare(), "Provider"): "acme"})
     rows = ["-", *dict.fromkeys(row.provider for row in question.rows)]
     for purchase in PURCHASES:
         area = areas(path)[f"tbl_discounts_{purchase.replace('-', '_')}"]
-        assert [found[place] for place in area] == [question.discount(provider, purchase) for provider in rows]
-    assert found[sheets.at(PRICES_SHEET, sheets.spare(), "Discount in use")] == 0.05
+        assert [by_place[place] for place in area] == [question.discount(provider, purchase) for provider in rows]
+    assert by_place[sheets.at(PRICES_SHEET, sheets.spare(), "Discount in use")] == 0.05

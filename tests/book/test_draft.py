@@ -11,6 +11,7 @@ import pytest
 from amounts import IN_LONG, amount
 from answers import document, page_for
 from click.testing import CliRunner
+from command_lines import LOAD
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
 
@@ -51,11 +52,11 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
 @pytest.mark.long
 def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
-    reads = {path: [one for one in formulas(path) if "draft" in one.formula] for path in (book, plain)}
+    reads = {path: [formula for formula in formulas(path) if "draft" in formula.formula] for path in (book, plain)}
     assert len(reads[book]) > amount(30, 100) and not reads[plain]
     assert len(formulas(book)) == len(formulas(plain)) + 2  # its label and its name on the first sheet
-    said = [cell.value for cell in cells(book) if cell.place[0] == "Inputs"]
-    assert "Llama 3.2 1B" in said
+    values = [cell.value for cell in cells(book) if cell.place[0] == "Inputs"]
+    assert "Llama 3.2 1B" in values
 
 
 def test_the_page_says_which_draft_and_what_it_adds() -> None:
@@ -84,8 +85,8 @@ def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path:
 @pytest.mark.long
 def test_diff_names_the_draft_and_what_it_costs(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
-    said = CliRunner().invoke(main, ["diff", str(plain), str(book)])
-    assert said.exit_code == 0 and f": default -> {DRAFT}" in said.output.replace("→", "->")
+    result = CliRunner().invoke(main, ["diff", str(plain), str(book)])
+    assert result.exit_code == 0 and f": default -> {DRAFT}" in result.output.replace("→", "->")
 
 
 def test_the_answer_says_that_no_draft_was_measured() -> None:
@@ -93,18 +94,7 @@ def test_the_answer_says_that_no_draft_was_measured() -> None:
     assert answer["inputs"]["draft_model"] == DRAFT and answer["measured"] is False
     plain = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32, gpus="h100")
     assert plain["inputs"]["draft_model"] is None and plain["measured"] is True
-    asked = [
-        "recommend",
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
-        "--draft-model",
-        DRAFT,
-        "--details",
-    ]
+    asked = ["recommend", *LOAD, "--draft-model", DRAFT, "--details"]
     said = CliRunner().invoke(main, asked).output
     words = " ".join(said.split())
     assert ": Llama 3.2 1B as a draft" in words
@@ -131,6 +121,6 @@ def test_a_draft_that_cannot_serve_is_refused_alike(models: str, draft: str, why
 def test_each_model_that_it_cannot_serve_is_named() -> None:
     with pytest.raises(ScenarioError) as refused:
         ask(Catalog(), {"models": "70b,8b,qwen3-8b", "draft_model": "8b"})
-    assert [one.split(":")[0] for one in refused.value.problems] == [
+    assert [problem.split(":")[0] for problem in refused.value.problems] == [
         f"draft_model llama-3.1-8b cannot serve {name}" for name in ("llama-3.1-8b", "qwen3-8b")
     ]

@@ -467,7 +467,7 @@ def errors(found: Mapping[Any, Any]) -> list[Any]:
 
 
 def answers(solved: Solution) -> list[tuple[Any, ...]]:
-    """What a reader acts on, for each load."""
+    """The answers a reader acts on, for each load."""
     found = books.expected(solved)
     return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in found]
 

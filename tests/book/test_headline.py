@@ -35,7 +35,7 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(options: dict[str, Any]) -> dict[str, Any]:
-    """What solve says of the headline, under the names of the workbook."""
+    """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
     found = {}
     for row in headline_rows(solved):
@@ -75,23 +75,23 @@ def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
     ],
 )
 def test_any_number_is_answered(book: Path, workload: str, number: int, headline: str) -> None:
-    found = values_after(book, {"in_headline_workload": workload, "in_headline_tier": number})
-    agree(found, answers({**SMALL, "headline": headline}))
-    assert str(found[TITLE]).startswith(f"{number:,} ") and found["chk_all"] == "OK"
+    by_place = values_after(book, {"in_headline_workload": workload, "in_headline_tier": number})
+    agree(by_place, answers({**SMALL, "headline": headline}))
+    assert str(by_place[TITLE]).startswith(f"{number:,} ") and by_place["chk_all"] == "OK"
 
 
 def test_a_tier_changed_on_inputs_leaves_the_answer_with_its_number(book: Path) -> None:
-    found = values_after(book, {"in_tier_2": 200})
-    agree(found, answers(SMALL))
-    assert str(found[TITLE]).startswith("32 chats at once: $") and found["in_headline_tier"] == 32
-    assert found["chk_all"] == "OK"
+    by_place = values_after(book, {"in_tier_2": 200})
+    agree(by_place, answers(SMALL))
+    assert str(by_place[TITLE]).startswith("32 chats at once: $") and by_place["in_headline_tier"] == 32
+    assert by_place["chk_all"] == "OK"
 
 
 @pytest.mark.parametrize("tiers", [{}, {"in_tier_1": 300, "in_tier_3": 20}])
 def test_the_grid_has_every_tier_in_order_at_the_price_of_the_headline(book: Path, tiers: dict[str, int]) -> None:
-    found = values_after(book, tiers)
-    numbers = sorted(found[f"in_tier_{n}"] for n in (1, 2, 3))
-    cells = grid(found)
+    by_place = values_after(book, tiers)
+    numbers = sorted(by_place[f"in_tier_{n}"] for n in (1, 2, 3))
+    cells = grid(by_place)
     assert [(w, load) for w, load, _ in cells] == [
         (workload, f"{n:,.0f} at once") for workload in ("Chat", "Long document") for n in numbers
     ]
@@ -103,10 +103,10 @@ def test_the_grid_has_every_tier_in_order_at_the_price_of_the_headline(book: Pat
 @pytest.mark.some(1)
 @pytest.mark.parametrize("typed", ["many", 0, -5, 2.5, None])
 def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
-    found = values_after(book, {"in_headline_tier": typed})
-    agree(found, answers(SMALL))
-    assert str(found[TITLE]).startswith("32 chats at once; ") and " is no whole number from 1: $" in found[TITLE]
-    assert found["chk_all"] == "CHECK"
+    by_place = values_after(book, {"in_headline_tier": typed})
+    agree(by_place, answers(SMALL))
+    assert str(by_place[TITLE]).startswith("32 chats at once; ") and " is no whole number from 1: $" in by_place[TITLE]
+    assert by_place["chk_all"] == "CHECK"
 
 
 @pytest.mark.long
@@ -114,15 +114,15 @@ def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, type
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
 def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:
     workload = {"chat": "Chat", "long-doc": "Long document"}[headline.partition(":")[0]]
-    found = values_after(rate, {"in_headline_workload": workload, "in_headline_tier": typed})
-    agree(found, answers({**RATE, "headline": headline}))
+    by_place = values_after(rate, {"in_headline_workload": workload, "in_headline_tier": typed})
+    agree(by_place, answers({**RATE, "headline": headline}))
 
 
 @pytest.mark.long
 def test_a_number_of_no_tier_is_built(tmp_path: Path) -> None:
     path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_decision=False)
-    found = values(path)
+    by_place = values(path)
     assert question.typed == 200 and question.numbers[question.headline[1]] == 200
-    agree(found, answers({**SMALL, "headline": "chat:200"}))
-    assert found["in_headline_tier"] == 200 and str(found[TITLE]).startswith("200 chats at once")
+    agree(by_place, answers({**SMALL, "headline": "chat:200"}))
+    assert by_place["in_headline_tier"] == 200 and str(by_place[TITLE]).startswith("200 chats at once")
     assert len(question.loads) == N_MODELS * (2 * 3 + 1)

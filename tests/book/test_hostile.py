@@ -96,8 +96,8 @@ def assert_harmless(path: Path) -> None:
             xml = package.read(name).decode()
             written = re.findall(r"<(?:f|formula[12]?|oddFooter|oddHeader)\b[^>]*>([^<]*)<", xml)
             assert not [t for t in written if any(m in t for m in MARKS)], f"{name} calculates a catalog's string"
-    for one in formulas(path):
-        assert not re.search(r"DDE|HYPERLINK|WEBSERVICE|INDIRECT|\[\d+\]", re.sub(r'"[^"]*"', "", one.formula))
+    for formula in formulas(path):
+        assert not re.search(r"DDE|HYPERLINK|WEBSERVICE|INDIRECT|\[\d+\]", re.sub(r'"[^"]*"', "", formula.formula))
 
 
 def catalog_with(folder: Path, rows: Sequence[dict[str, str]]) -> Catalog:
@@ -215,8 +215,15 @@ def test_a_control_character_is_a_clear_error(text: str) -> None:
         books.book_bytes(solve(dataclasses.replace(question, models=models)))
 
 
-def test_links_go_to_the_web_or_to_the_workbooks_own_sheets(default_book: Path) -> None:
-    book = books.opened(default_book)
+@pytest.fixture(scope="module")
+def one_model_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all workloads and tiers, as small as their names allow."""
+    options = {"models": "8b", "instances": "aws/p5.4xlarge", "as_of": books.AS_OF}
+    return books.build(tmp_path_factory.mktemp("one-model"), "one-model", options)[0]
+
+
+def test_links_go_to_the_web_or_to_the_workbooks_own_sheets(one_model_book: Path) -> None:
+    book = books.opened(one_model_book)
     links = [c.hyperlink for sheet in book for row in sheet.iter_rows() for c in row if c.hyperlink]
     away, own = [x.target for x in links if x.target], [x.location for x in links if not x.target]
     assert away and all(target.startswith("https://") for target in away)
@@ -245,14 +252,20 @@ INPUTS = (
 OF_DECISION = ("rec_decision_", "rec_case_")
 
 
-@pytest.mark.parametrize("which", ("default_book", pytest.param("families_book", marks=pytest.mark.long)))
-def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("which", "models"),
+    [
+        ("one_model_book", "8b"),
+        pytest.param("default_book", books.DEFAULT, marks=pytest.mark.long),
+        pytest.param("families_book", books.FAMILIES, marks=pytest.mark.long),
+    ],
+)
+def test_the_contract_of_sheets_and_names(which: str, models: str, request: pytest.FixtureRequest) -> None:
     book = books.opened(request.getfixturevalue(which))
     kept = [name for name in book.sheetnames if name in SHEETS]
     assert tuple(kept) == SHEETS and book.sheetnames[0] == "Sizing sheet"
     names = set(book.defined_names)
     assert set(INPUTS) <= names
-    models = books.DEFAULT if which == "default_book" else books.FAMILIES
     question = ask(books.catalog(), {"models": models, "as_of": books.AS_OF})
     above = {f"rec_{name_part(model.model.id)}_headline" for model in question.models}  # the load typed there
     results = {f"{stem}_{end}" for stem in (*books.stems(question), *above) for end in books.RESULTS}
@@ -269,8 +282,8 @@ def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureReq
         assert book[sheet][cell.replace("$", "")].protection.locked is False, f"{name} cannot be typed into"
 
 
-def test_the_file_says_what_it_was_made_of(default_book: Path) -> None:
-    book = books.opened(default_book)
+def test_the_file_says_what_it_was_made_of(one_model_book: Path) -> None:
+    book = books.opened(one_model_book)
     said = {p.name: p.value for p in book.custom_doc_props.props}
     assert (
         said["sheetgen.catalog_sha256"] == Catalog().catalog_sha256()

@@ -52,7 +52,7 @@ def test_every_input_has_its_words_and_no_word_is_of_another() -> None:
 
 
 def test_every_constant_that_is_shown_has_its_words() -> None:
-    shown = {one.column: one for one in CONSTANTS if one.is_shown}
+    shown = {constant.column: constant for constant in CONSTANTS if constant.is_shown}
     assert words_in(engines.WORDS).keys() == shown.keys()
     assert all(one.label for one in shown.values())
     assert all(words.keys() <= {"label", "unit", "note"} for words in words_in(engines.WORDS).values())
@@ -116,10 +116,12 @@ def test_a_price_is_two_clicks_from_the_first_sheet(path: Path) -> None:
 def test_together_and_the_model_of_money_are_pulled(path: Path, tmp_path: Path) -> None:
     last = [m.model.name for m in ask(books.catalog(), SMALL).models][-1]
     typed = {"in_together": "yes", "in_money_model": last}
-    found = values_after(path, typed)
-    rec = [v for k, v in found.items() if str(k).startswith("rec_") and str(k).endswith("headline_monthly_usd")]
-    row = next(cell[1:] for (sheet, cell), v in found.items() if (sheet, v) == ("Sizing sheet", "All models together"))
-    assert found["Sizing sheet", f"D{row}"] == pytest.approx(sum(rec)) and found["Money", "A4"] == last
+    by_place = values_after(path, typed)
+    rec = [v for k, v in by_place.items() if str(k).startswith("rec_") and str(k).endswith("headline_monthly_usd")]
+    row = next(
+        cell[1:] for (sheet, cell), v in by_place.items() if (sheet, v) == ("Sizing sheet", "All models together")
+    )
+    assert by_place["Sizing sheet", f"D{row}"] == pytest.approx(sum(rec)) and by_place["Money", "A4"] == last
     pulled = pull(edit(path, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.options["together"] == "yes"
     assert pulled.overrides["inputs"] == {"money_model": last}
@@ -133,23 +135,23 @@ def test_the_discount_links_to_its_table(path: Path) -> None:
 
 
 def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
-    found = values_after(path, {})
-    top = next(int(cell[1:]) for (sheet, cell), v in found.items() if (sheet, v) == ("Money", "Up front"))
-    ahead, each, month = ([found.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
-    assert "-" in each and [one == "-" for one in ahead] == [one == "-" for one in each]
+    by_place = values_after(path, {})
+    top = next(int(cell[1:]) for (sheet, cell), v in by_place.items() if (sheet, v) == ("Money", "Up front"))
+    ahead, per_month, month = ([by_place.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
+    assert "-" in per_month and [one == "-" for one in ahead] == [one == "-" for one in per_month]
     assert isinstance(month[0], int | float)
-    for monthly, paid in zip(each[:-1], month, strict=False):
+    for monthly, paid in zip(per_month[:-1], month, strict=False):
         if "-" in (monthly, paid):
             assert paid == "-"
         else:
-            to_date = [(monthly - each[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
+            to_date = [(monthly - per_month[-1]) * n - ahead[-1] for n in (paid - 1, paid)]
             assert to_date[0] < 0 <= to_date[1]
 
 
 def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
     labels = [c.value for c in books.opened(path)["Change log"]["A"] if c.value]
     assert "Discount, aws, spot" in labels and "Discount, all other providers, reserved-1yr" in labels
-    assert not [one for one in labels if re.search(r"\(\w+_\w+\)", str(one))]
+    assert not [label for label in labels if re.search(r"\(\w+_\w+\)", str(label))]
 
 
 def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) -> None:

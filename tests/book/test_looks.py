@@ -1,4 +1,4 @@
-"""What people see of the workbook: six tabs, of which four are printed, with nothing too wide for its column."""
+"""The workbook as people see it: six tabs, of which four are printed, with nothing too wide for its column."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def shown_text(page: pdfplumber.page.Page) -> str:
     """The text that a page shows: LibreOffice draws the hidden columns too, and cuts them off at the last rule."""
     right = max(edge["x1"] for edge in page.edges)
     return str(page.filter(lambda drawn: drawn["object_type"] != "char" or drawn["x0"] < right).extract_text())
+
+
+def test_no_way_to_pay_less_is_cut_off_on_decision(tmp_path: Path) -> None:
+    """What is rented and what one gives up stand beside cells that are filled: they shrink where they are long."""
+    book, _ = books.build(tmp_path, "ways", {**books.SMALL, "models": "8b", "instances": FEW})
+    sheet = openpyxl.load_workbook(book)["Decision"]
+    (top,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Ways to pay less")
+    beside = [sheet[f"{column}{row}"] for row in range(top + 1, top + 6) for column in "DG"]
+    assert all(cell.value and cell.alignment.shrink_to_fit for cell in beside)
 
 
 FOUR = "8b,70b,405b,gemma-3-27b"

@@ -221,9 +221,9 @@ def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
 def test_formualizer_and_python_agree_after_each_edit(book: tuple[Path, Question]) -> None:
     sheets, first, n = Sheets(book[0]), None, 0
     for one in EDITS[:: amount(3, 1)]:
-        found = values_after(book[0], typed(one, sheets))
-        n += held(one, found, sheets)
-        shown = {key: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+        by_place = values_after(book[0], typed(one, sheets))
+        n += held(one, by_place, sheets)
+        shown = {key: value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Money"}
         assert shown != first, f"{one.name} changes nothing on Money: it tests nothing"
         first = first or shown
     print(f"{len(EDITS)} edits: {n} cells against Python")
@@ -267,10 +267,10 @@ def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     """A committed class, nothing that fits, providers by the GPU, spot, a model that nobody hosts beside one with
     cached prices, prompts that most hosts do not take: cached and recalculated values agree."""
     path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_decision=False)
-    found = values_after(path, {})
-    n, wrong = money_cells.differences(found, Sheets(path), solve(question))
+    by_place = values_after(path, {})
+    n, wrong = money_cells.differences(by_place, Sheets(path), solve(question))
     assert not wrong, wrong[:8]
-    assert not [k for k, v in found.items() if isinstance(v, ErrorValue)] and n > 20
+    assert not [k for k, v in by_place.items() if isinstance(v, ErrorValue)] and n > 20
 
 
 NAMES = (
@@ -283,11 +283,11 @@ NAMES = (
 
 @pytest.mark.long
 def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
-    found = books.opened(default_book)
-    sheet = found["Inputs"]
+    workbook = books.opened(default_book)
+    sheet = workbook["Inputs"]
     checked = {str(v.sqref) for v in sheet.data_validations.dataValidation}
     for name in NAMES:
-        ((where, cell),) = found.defined_names[name].destinations
+        ((where, cell),) = workbook.defined_names[name].destinations
         place = cell.replace("$", "")
         assert where == "Inputs" and sheet[place].protection.locked is False, name
         assert place in checked or name in ("in_currency", "in_fx_date"), f"{name} takes anything"
@@ -314,28 +314,28 @@ def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> 
     """By rank, also where two hosts take the same (70B)."""
     solved = solve(book[1])
     for model in ("Llama 3.1 8B", "Llama 3.1 70B"):
-        found = values_after(book[0], {"in_money_model": model})
-        assert found["chk_all"] == "OK", model
-        cells = money_cells.block(found)
+        by_place = values_after(book[0], {"in_money_model": model})
+        assert by_place["chk_all"] == "OK", model
+        cells = money_cells.block(by_place)
         ranked = {of["O"]: label for label, of in cells.items() if of.get("O") in (1, 2, 3) and "P" in of}
-        hosts = hosts_of(solved, money_cells.chosen(found, solved))
+        hosts = hosts_of(solved, money_cells.chosen(by_place, solved))
         assert [ranked[k].rpartition(", ")[0] for k in (1, 2, 3)] == [
-            solved.question.reference.hosted.host_name(one.host) for one in hosts
+            solved.question.reference.hosted.host_name(host.host) for host in hosts
         ]
 
 
 @pytest.mark.long
 def test_formulas_for_hosts_are_few(default_book: Path) -> None:
-    found = books.opened(default_book)
-    n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)
+    workbook = books.opened(default_book)
+    n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in workbook["Hosts"] for cell in row)
     assert 0 < n <= 3 * 120, f"{n} formulas on Hosts for three models"
 
 
 def test_a_million_tokens_of_the_people_is_priced_beside_the_one_at_the_utilization(tmp_path: Path) -> None:
     """RAG for 460 people: 20 questions of 16,384 tokens a day each, 730 / 24 days a month."""
     book, _ = books.build(tmp_path, "one", OPTIONS)
-    found = values(book)
-    shown = {key[1]: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+    by_place = values(book)
+    shown = {key[1]: value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Money"}
     head = next(int(place[1:]) for place, value in shown.items() if place[0] == "A" and value == "Unit costs")
     row = {str(shown[f"{column}{head}"]): shown[f"{column}{head + 1}"] for column in "BCDEFGHIJ"}
     people = row["People: as stated, or at least so many by the targets"]

@@ -59,12 +59,12 @@ def test_the_rows_are_the_candidates_of_every_class() -> None:
     """Whichever class is in use; and of a provider's instances with the same GPUs one is a candidate in a class."""
     engine = load_engine(books.catalog(), "vllm", None)
     found = {p: select(books.catalog(), engine, Filters(purchase=p)) for p in PURCHASES}
-    rows = [[one.instance for one in of.rows] for of in found.values()]
-    assert all(one == rows[0] for one in rows)
-    assert set(rows[0]) == {one.instance for of in found.values() for one in of.candidates}
+    rows = [[row.instance for row in asked.rows] for asked in found.values()]
+    assert all(row == rows[0] for row in rows)
+    assert set(rows[0]) == {candidate.instance for asked in found.values() for candidate in asked.candidates}
     for purchase, of in found.items():
         taking_part = [r.instance for r in of.rows if r.class_price(purchase) and purchase not in r.passed_over]
-        assert taking_part == [one.instance for one in of.candidates]
+        assert taking_part == [candidate.instance for candidate in of.candidates]
 
 
 @pytest.mark.some(1)
@@ -89,14 +89,14 @@ def test_libreoffice_says_so_too(book: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_workbook_built_of_another_class_switches_back(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "spot", {**LEAN, "purchase": "spot"})
-    found = values_after(path, {"in_purchase": "on-demand"})
-    assert not unlike(found, solve(ask(books.catalog(), LEAN)))
+    by_place = values_after(path, {"in_purchase": "on-demand"})
+    assert not unlike(by_place, solve(ask(books.catalog(), LEAN)))
 
 
 def test_no_class_is_no_price_and_a_check_says_so(book: Path) -> None:
-    found = values_after(book, {"in_purchase": "barter"})
-    assert not [k for k, v in found.items() if str(k).endswith("_monthly_usd") and isinstance(v, float)]
-    assert found["chk_all"] == "CHECK" and not [k for k, v in found.items() if isinstance(v, ErrorValue)]
+    by_place = values_after(book, {"in_purchase": "barter"})
+    assert not [k for k, v in by_place.items() if str(k).endswith("_monthly_usd") and isinstance(v, float)]
+    assert by_place["chk_all"] == "CHECK" and not [k for k, v in by_place.items() if isinstance(v, ErrorValue)]
 
 
 @pytest.mark.long

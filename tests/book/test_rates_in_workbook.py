@@ -59,7 +59,7 @@ def asked(at: int) -> Solution:
 
 
 def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> list[str]:
-    """What Workings holds of each load otherwise than Python."""
+    """The cells of Workings that differ from Python's, of each load."""
     wrong = []
     question = solved.question
     for row, (load, choice) in enumerate(zip(question.loads, solved.choices, strict=True), 5):
@@ -115,14 +115,14 @@ def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, 
 @pytest.mark.parametrize("at", range(len(EDITS)))
 def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
     solved = asked(at)
-    found = values_after(book, {f"in_{name}": value for name, value in EDITS[at][0].items()})
-    assert unlike(solved, found, heads_of(book)) == []
+    by_place = values_after(book, {f"in_{name}": value for name, value in EDITS[at][0].items()})
+    assert unlike(solved, by_place, heads_of(book)) == []
     for load, choice in zip(solved.question.loads, solved.choices, strict=True):
         model, workload = solved.question.models[load.model].model.id, solved.question.workloads[load.workload].id
         stem = f"rec_{name_part(model)}_{name_part(workload)}_{load.tier + 1}"
         if choice.offer is not None:
-            assert found[f"{stem}_instance"] == solved.candidate(choice.offer).instance
-            assert found[f"{stem}_monthly_usd"] == pytest.approx(choice.monthly_usd, rel=1e-9)
+            assert by_place[f"{stem}_instance"] == solved.candidate(choice.offer).instance
+            assert by_place[f"{stem}_monthly_usd"] == pytest.approx(choice.monthly_usd, rel=1e-9)
 
 
 def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:

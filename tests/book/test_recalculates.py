@@ -101,9 +101,9 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
     """Layouts of data-parallel ranks, and replicas that span machines."""
     book, question = experts_book
     solved = books.solve(question)
-    assert any(one.pipeline_parallel_size > 1 for one in solved.choices)
-    layouts = [solved.layout(one.offer) for one in solved.choices if one.offer is not None]
-    assert any(one.data_parallel_size > 1 for one in layouts)
+    assert any(choice.pipeline_parallel_size > 1 for choice in solved.choices)
+    layouts = [solved.layout(choice.offer) for choice in solved.choices if choice.offer is not None]
+    assert any(layout.data_parallel_size > 1 for layout in layouts)
     assert_both_recalculate(book, tmp_path)
 
 
@@ -182,7 +182,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     book, question = books.build(tmp_path, "in-order", options, with_decision=IN_LONG)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
-    staged = [one.pipeline_parallel_size for one in solved.choices[8:] if one.offer is not None]
+    staged = [choice.pipeline_parallel_size for choice in solved.choices[8:] if choice.offer is not None]
     assert staged and min(staged) > 1
     assert_both_recalculate(book, tmp_path)
 
@@ -202,10 +202,10 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     }
     book, question = books.build(tmp_path, "racks", options)
     solved = books.solve(question)
-    layouts = {solved.layout(one.offer) for one in solved.choices if one.offer is not None}
-    assert len([one for one in layouts if one.n_gpus == 8]) > 1
+    layouts = {solved.layout(choice.offer) for choice in solved.choices if choice.offer is not None}
+    assert len([layout for layout in layouts if layout.n_gpus == 8]) > 1
     assert_both_recalculate(book, tmp_path)
-    found = values_after(
+    by_place = values_after(
         book,
         {
             "in_decision_model": "Llama 3.1 405B",
@@ -214,7 +214,7 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
             "in_decision_ttft_ms": None,
         },
     )
-    assert found["Decision", "D7"] == "4 × ND128isr NDR GB200 v6"
+    assert by_place["Decision", "D7"] == "4 × ND128isr NDR GB200 v6"
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""What a workbook cannot refuse it says: no such name, facts missing, an answer longer than its context."""
+"""A workbook says what it cannot refuse: no such name, facts missing, an answer longer than its context."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _after(book: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
-    found = values_after(book, cells)
-    errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+    by_place = values_after(book, cells)
+    errors = [key for key, value in by_place.items() if isinstance(value, ErrorValue)]
     assert not errors, f"errors in {errors[:5]}"
-    return found
+    return by_place
 
 
 def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
@@ -43,15 +43,15 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
 
 
 def _numbers_beside_choices(found: dict[Any, Any]) -> list[float]:
-    """What stands as a number in the columns of Decision that hold answers alone: its cases and ways to pay less."""
+    """The numbers in the columns of Decision that hold answers alone: its cases and ways to pay less."""
     cells = [found.get(("Decision", f"{column}{row}")) for column in "EFG" for row in range(1, 100)]
     return [value for value in cells if isinstance(value, (int, float))]
 
 
 def test_as_built_all_checks_hold(book: Path) -> None:
-    found = _after(book, {})
-    assert len(_numbers_beside_choices(found)) > 15
-    assert found["chk_all"] == "OK" and found["chk_decision"] == found["chk_answers_fit"] == "OK"
+    by_place = _after(book, {})
+    assert len(_numbers_beside_choices(by_place)) > 15
+    assert by_place["chk_all"] == "OK" and by_place["chk_decision"] == by_place["chk_answers_fit"] == "OK"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_as_built_all_checks_hold(book: Path) -> None:
     ],
 )
 def test_what_pull_refuses_the_checks_say(book: Path, typed: dict[str, Any], check: str, tmp_path: Path) -> None:
-    found = _after(book, typed)
-    assert (found["chk_all"], found[check]) == ("CHECK", "CHECK")
+    by_place = _after(book, typed)
+    assert (by_place["chk_all"], by_place[check]) == ("CHECK", "CHECK")
     with pytest.raises(SheetgenError):
         pull(str(edit(book, tmp_path / "edited.xlsx", typed)), books.catalog())
 
@@ -110,25 +110,25 @@ def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, t
         "requests_per_user_per_day": {"in_decision_users": 460},
     }
     blank = beside.get(choice, {})
-    found = _after(book, {f"in_decision_{choice}": typed, **blank})
-    assert found[TO_RENT] == said and str(found["Decision", "A1"]).endswith(said)
-    assert (found["chk_decision_choices"], found["chk_all"]) == ("CHECK", "CHECK")
-    names = [name for name in found if isinstance(name, str) and name.startswith(("rec_decision", "rec_case"))]
-    shown = {found[name] for name in names if name != "rec_decision_instance"}
-    assert shown == {"-"} and not _numbers_beside_choices(found), f"{choice} {typed}: {shown}"
+    by_place = _after(book, {f"in_decision_{choice}": typed, **blank})
+    assert by_place[TO_RENT] == said and str(by_place["Decision", "A1"]).endswith(said)
+    assert (by_place["chk_decision_choices"], by_place["chk_all"]) == ("CHECK", "CHECK")
+    names = [name for name in by_place if isinstance(name, str) and name.startswith(("rec_decision", "rec_case"))]
+    shown = {by_place[name] for name in names if name != "rec_decision_instance"}
+    assert shown == {"-"} and not _numbers_beside_choices(by_place), f"{choice} {typed}: {shown}"
 
 
 def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path) -> None:
-    found = _after(book, {**_begun(book, BEGUN), "in_decision_model": "Ours"})
-    assert found[TO_RENT].startswith("Ours: ") and "hidden size · vocabulary" in found[TO_RENT]
-    assert "layers of some kind" in found[TO_RENT] and "query heads" not in found[TO_RENT]
-    assert (found["chk_own_models"], found["chk_decision_choices"], found["chk_all"]) == ("CHECK",) * 3
-    assert found["rec_decision_monthly_usd"] == "-"
+    by_place = _after(book, {**_begun(book, BEGUN), "in_decision_model": "Ours"})
+    assert by_place[TO_RENT].startswith("Ours: ") and "hidden size · vocabulary" in by_place[TO_RENT]
+    assert "layers of some kind" in by_place[TO_RENT] and "query heads" not in by_place[TO_RENT]
+    assert (by_place["chk_own_models"], by_place["chk_decision_choices"], by_place["chk_all"]) == ("CHECK",) * 3
+    assert by_place["rec_decision_monthly_usd"] == "-"
 
 
 def test_a_row_without_a_name_is_unfinished(book: Path) -> None:
-    found = _after(book, _begun(book, {"n_layers": 40}))
-    assert found["chk_own_models"] == "CHECK" and "a name is missing" in found.values()
+    by_place = _after(book, _begun(book, {"n_layers": 40}))
+    assert by_place["chk_own_models"] == "CHECK" and "a name is missing" in by_place.values()
 
 
 def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path) -> None:
@@ -170,9 +170,11 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
 def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
-    found = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
-    assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
-    assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Sources and checks"}
+    by_place = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
+    assert by_place["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
+    assert said in {
+        value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Sources and checks"
+    }
 
 
 @pytest.mark.some(1)

@@ -10,8 +10,9 @@ from brands import EXAMPLE, TEMPLATES, picture, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheetgen.brand import LEAST_CONTRAST, PAGE, TINT, WHITE, Colors, contrast, read_brand
+from sheetgen.brand import LEAST_CONTRAST, TINT, WHITE, Colors, contrast, read_brand
 from sheetgen.errors import CatalogError
+from sheetgen.writers.layout import PAGE
 
 
 def problems(path: Path) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ QWEN3_14B = 2 * 40 * 8 * 128  # elements of a token
 
 
 def bytes_per_token(model: str, engine: str, version: str | None, **asked: str) -> float:
-    found = sheetgen.size(model=model, gpu="b200", context=8192, engine=engine, engine_version=version, **asked)
-    return float(found["kv_bytes_per_token"])
+    sized = sheetgen.size(model=model, gpu="b200", context=8192, engine=engine, engine_version=version, **asked)
+    return float(sized["kv_bytes_per_token"])
 
 
 @pytest.mark.parametrize(

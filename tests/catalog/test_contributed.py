@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_tests(folder: Path, *options: str) -> str:
-    """What pytest prints of a run on the catalogs in `folder`; blank where nothing failed."""
+    """The output of pytest on the catalogs in `folder`; blank where nothing failed."""
     plain = ["-q", "-x", "-p", "no:cacheprovider", "--tb=short"]
     command = [sys.executable, contributed.__file__, str(folder), *plain, *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent), *sys.path])}
@@ -52,6 +52,7 @@ def test_check_finds_nothing(folder: Path) -> None:
     assert {*contributed.MODELS} <= {*catalog.ids("models")} and catalog.gpu("ACME X1").id == "acme-x1-48gb"
 
 
+@pytest.mark.long  # which runs the tests themselves once more, in a process of their own
 def test_what_was_counted_is_read_from_the_catalogs(folder: Path) -> None:
     names = " or ".join(f"({names})" for names in ONCE_COUNTED.values())
     assert run_tests(folder, *(str(TESTS / file) for file in ONCE_COUNTED), "-k", names) == ""

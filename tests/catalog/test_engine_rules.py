@@ -19,7 +19,7 @@ PLANNING = "def groups():\n    if max_num_layers < min_num_layers * {stretch}:\n
 
 
 def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -> list[str]:
-    """What the script prints of a wheel with these values; those of the catalog's 0.33 where not given."""
+    """The script's output for a wheel with these values; those of the catalog's 0.33 where not given."""
     known = {"share": 0.92, "on": 1, "graphs": "_estimate(self)", "stretch": 1.5} | values
     name = "vllm-0.99.0-cp38-abi3-any.whl" if packed else "vllm-0.99.0"
     files = {
@@ -38,9 +38,9 @@ def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -
             (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name / file).write_text(text, encoding="utf-8")
     command = [sys.executable, str(SCRIPT), str(tmp_path / name), "--known", "0.33.0", *options]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 1 and not found.stderr  # other files of the wheel are missing, and said to be
-    return found.stdout.splitlines()
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1 and not result.stderr  # other files of the wheel are missing, and said to be
+    return result.stdout.splitlines()
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -72,5 +72,5 @@ def test_a_rule_that_changed_or_went_is_named(tmp_path: Path) -> None:
 def test_what_is_no_wheel_is_told_in_a_line(tmp_path: Path) -> None:
     for name, why in (("none.whl", "no such wheel or folder"), (".", "says no engine and version")):
         command = [sys.executable, str(SCRIPT), str(tmp_path / name)]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert found.returncode == 1 and why in found.stderr and "Traceback" not in found.stderr
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 1 and why in result.stderr and "Traceback" not in result.stderr

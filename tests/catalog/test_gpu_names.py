@@ -18,7 +18,7 @@ with (Path(__file__).parents[1] / "data" / "gpu_names.csv").open(encoding="utf-8
 
 
 def skip_if_entered(catalog: Catalog, name: str) -> None:
-    """What is refused may be entered some day, and is then a row of data/gpu_names.csv with its id."""
+    """A refused name may be entered some day, and is then a row of data/gpu_names.csv with its id."""
     if gpu_names.words(name).core in gpu_names.by_core(catalog.gpus()):
         pytest.skip(f"{name} has been entered")
 

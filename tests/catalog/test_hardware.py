@@ -77,15 +77,17 @@ def test_mi325x_has_the_memory_that_vllm_prints(catalog: Catalog) -> None:
 )
 def test_check_holds_how_a_memory_was_come_by(catalog: Catalog, changes: dict[str, object], words: str) -> None:
     gpu = catalog.gpu("h100")
-    found = [what for _, what in gpu.model_copy(update={"memory": gpu.memory.model_copy(update=changes)}).problems()]
-    assert len(found) == bool(words) and words in "".join(found)
+    problems = [
+        problem for _, problem in gpu.model_copy(update={"memory": gpu.memory.model_copy(update=changes)}).problems()
+    ]
+    assert len(problems) == bool(words) and words in "".join(problems)
 
 
 @pytest.mark.parametrize("alias", ["vr200", "mi455x"])
 def test_what_is_announced_is_listed_and_rented_nowhere(catalog: Catalog, alias: str) -> None:
     gpu = catalog.gpu(alias)
     assert gpu.memory.basis == "assumed" and gpu.confidence == "low"
-    assert not [one for one in catalog.instances() if one.gpu == gpu.id]
+    assert not [instance for instance in catalog.instances() if instance.gpu == gpu.id]
     with pytest.raises(ScenarioError, match="--providers, --vendors"):
         ask(catalog, {"models": "8b", "gpus": alias, "vendors": "all", "providers": "all"})
 
@@ -106,10 +108,10 @@ def test_gh200_are_machines_of_one_gpu_beside_a_fast_host(catalog: Catalog) -> N
 
 
 def test_trays_of_a_rack_are_joined_by_nvlink_and_no_others(catalog: Catalog) -> None:
-    racks = [one for one in catalog.instances() if one.nvlink_domain_gpus]
+    racks = [instance for instance in catalog.instances() if instance.nvlink_domain_gpus]
     superchips = ("nvidia-gb200-192gb", "nvidia-gb300-288gb")
-    trays = [one for one in catalog.instances() if one.gpu_count == 4 and one.gpu in superchips]
-    assert racks == trays and {one.nvlink_domain_gpus for one in racks} == {72}
+    trays = [instance for instance in catalog.instances() if instance.gpu_count == 4 and instance.gpu in superchips]
+    assert racks == trays and {rack.nvlink_domain_gpus for rack in racks} == {72}
 
 
 def test_precisions(catalog: Catalog) -> None:

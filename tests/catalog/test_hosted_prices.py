@@ -39,11 +39,11 @@ def test_the_shipped_file_is_what_the_list_gives() -> None:
     """Of the models that the file has: one that is entered since may be in the list, too."""
     found, shipped = refreshed(LIST), Catalog().file(HostedFile)
     entered = {model for model, _ in found.added}
-    assert not entered & {one.model for one in shipped.models}
+    assert not entered & {model.model for model in shipped.models}
     same = {
         "origin": shipped.origin,
         "license": shipped.license,
-        "models": tuple(one for one in found.file.models if one.model not in entered),
+        "models": tuple(model for model in found.file.models if model.model not in entered),
         "hosts": tuple(host for host in found.file.hosts if host in shipped.hosts),
     }
     assert found.file.model_copy(update=same) == shipped
@@ -157,12 +157,12 @@ DATED = f"{HEAD},deprecation_date,source_date"
 def test_lines_past_their_deprecation_date_and_of_hosts_that_closed_are_left_out(tmp_path: Path) -> None:
     lines = [retiring("2026-11-28"), retiring("2026-11-29", "nscale/meta-llama/Llama-3.1-8B-Instruct")]
     closed = "lambda_ai/llama3.1-70b-instruct-fp8,lambda_ai,1e-7,1e-7,,,,https://lambda.ai/inference,,"
-    found = refreshed(a_list(tmp_path, *lines, closed, head=DATED))
-    assert {reason: len(names) for reason, names in found.left_out.items()} == {
+    refresh_result = refreshed(a_list(tmp_path, *lines, closed, head=DATED))
+    assert {reason: len(names) for reason, names in refresh_result.left_out.items()} == {
         "past their deprecation date": 1,
         "of hosts that closed": 1,
     }
-    ((model,),) = [[price.deprecation_date for price in one.prices] for one in found.file.models]
+    ((model,),) = [[price.deprecation_date for price in entry.prices] for entry in refresh_result.file.models]
     assert model == "2026-11-29"
     with pytest.raises(CatalogError, match=r"hosted\.csv:2: .*is no date"):
         refreshed(a_list(tmp_path, retiring("next year"), head=DATED))
@@ -179,7 +179,7 @@ def test_a_lines_own_day_says_more_than_as_of(tmp_path: Path) -> None:
         hosted, _ = read_hosted([str(path)])
         assert hosted
         file = refresh_hosted(Catalog(), hosted, as_of).file
-        days = {file.day_of(price) for one in file.models for price in one.prices}
+        days = {file.day_of(price) for model in file.models for price in model.prices}
         assert (file.read_on, days) == (expected, {"2026-10-01", "2026-11-20"})
         live = [model for model in ("llama-3.1-70b", "llama-3.1-8b") if file.live(model, datetime.date(2027, 1, 1), 90)]
         assert live == ["llama-3.1-8b"]  # the other was read 92 days before
@@ -193,8 +193,8 @@ def test_a_dead_price_never_crowds_out_a_live_one_of_its_host(tmp_path: Path) ->
         retiring(day, name, usd=usd)
         for day, name, usd in zip(("2026-12-24", "", "2026-12-24"), names[1:], ("2e-7", "3e-7", "4e-7"), strict=True)
     ]
-    found = refreshed(a_list(tmp_path, unsourced, *ends, head=DATED))
-    assert [price.name[0] for _, price in found.added] == ["a", "b", "c"]
+    refresh_result = refreshed(a_list(tmp_path, unsourced, *ends, head=DATED))
+    assert [price.name[0] for _, price in refresh_result.added] == ["a", "b", "c"]
 
 
 def test_a_price_under_another_model_than_its_name_means_is_a_fault_of_check(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_length_that_no_number_is_is_none(tmp_path: Path) -> None:
 
 
 def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> None:
-    found = refreshed(
+    refresh_result = refreshed(
         a_list(
             tmp_path,
             "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,8192,https://nebius.com/prices",
@@ -225,17 +225,18 @@ def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> N
         )
     )
     assert [
-        (m, b.input_usd_per_million, n.input_usd_per_million, n.cached_usd_per_million) for m, b, n in found.changed
+        (m, b.input_usd_per_million, n.input_usd_per_million, n.cached_usd_per_million)
+        for m, b, n in refresh_result.changed
     ] == [("llama-3.1-70b", 0.13, 0.2, 0.1)]
-    assert [(model, price.host, price.input_usd_per_million) for model, price in found.added] == [
+    assert [(model, price.host, price.input_usd_per_million) for model, price in refresh_result.added] == [
         ("llama-3.1-70b", "new-host", 0.3)
     ]
-    assert len(found.gone) == sum(len(one.prices) for one in Catalog().file(HostedFile).models) - 1
-    assert {reason: len(names) for reason, names in found.left_out.items()} == {
+    assert len(refresh_result.gone) == sum(len(model.prices) for model in Catalog().file(HostedFile).models) - 1
+    assert {reason: len(names) for reason, names in refresh_result.left_out.items()} == {
         "without a price, or free": 2,
         "of models that are not in the catalogs": 1,
     }
-    for path, text in hosted_text(found.file, tmp_path).items():
+    for path, text in hosted_text(refresh_result.file, tmp_path).items():
         path.write_text(text)
     catalog = Catalog(tmp_path)
     assert faults_of(catalog) == []
@@ -263,8 +264,10 @@ def test_a_broken_line_is_reported_and_can_be_skipped(tmp_path: Path, line: str,
     with pytest.raises(CatalogError, match=r"hosted\.csv:3: ") as caught:
         refreshed(path)
     assert words in str(caught.value)
-    found = refreshed(path, skip_broken=True)
-    assert len(found.skipped) == 1 and [one.model for one in found.file.models] == ["llama-3.1-70b"]
+    refresh_result = refreshed(path, skip_broken=True)
+    assert len(refresh_result.skipped) == 1 and [model.model for model in refresh_result.file.models] == [
+        "llama-3.1-70b"
+    ]
 
 
 def test_a_list_without_a_column_or_a_day_is_refused(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def test_as_written(catalog: Catalog, row: dict[str, str]) -> None:
 
 def derivatives(catalog: Catalog) -> list[tuple[Model, str]]:
     """Every entry with other weights of its architecture, whose name is not only spelled otherwise."""
-    return [(one, name) for one in catalog.models() for name in one.same_architecture if one.weights_named(name)]
+    return [
+        (model, name) for model in catalog.models() for name in model.same_architecture if model.weights_named(name)
+    ]
 
 
 def test_every_derivative_has_a_name_of_its_own_that_leads_back_to_it(catalog: Catalog) -> None:
@@ -50,7 +52,7 @@ def test_every_derivative_has_a_name_of_its_own_that_leads_back_to_it(catalog: C
         context = {"max_context_tokens": model.max_context_tokens}  # which may be its own
         assert (model.sized_as, model.is_listed, model.shape()) == (entry.id, True, entry.shape() | context)
         assert catalog.model(model.id).id == model.id and catalog.model(model.id).sized_as == entry.id
-        assert all(one.of == name for one in model.own_checkpoints)
+        assert all(checkpoint.of == name for checkpoint in model.own_checkpoints)
 
 
 def test_only_a_name_of_training_or_of_a_day_is_taken_for_the_shape(catalog: Catalog) -> None:
@@ -71,7 +73,7 @@ def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
     (model,), (cell, *_) = record["models"], record["cells"]
     assert (model["id"], model["name"]) == ("qwen2.5-coder-32b", "Qwen2.5-Coder-32B-Instruct")
     assert model["sized_as"] == "qwen2.5-32b"
-    assert cell["hosted"] and {one["model"] for one in cell["hosted"]} <= hosted["qwen2.5-coder-32b"]
+    assert cell["hosted"] and {host["model"] for host in cell["hosted"]} <= hosted["qwen2.5-coder-32b"]
     sized = [sheetgen.size(model=name, gpu="h100") for name in ("qwen2.5-coder-32b", "qwen2.5-32b")]
     same = [{key: value for key, value in one.items() if key not in ("model", "model_id", "sized_as")} for one in sized]
     assert same[0] == same[1] and [one["sized_as"] for one in sized] == ["qwen2.5-32b", None]

@@ -45,8 +45,8 @@ def a_list(folder: Path, *lines: str, name: str = "aws.csv", head: str = AWS_HEA
 
 
 def counts(found: Refresh) -> dict[str, int]:
-    whats = [one.what for one in found.changes]
-    return {what: whats.count(what) for what in dict.fromkeys(whats)}
+    whats = [change.what for change in found.changes]
+    return {fromkey: whats.count(fromkey) for fromkey in dict.fromkeys(whats)}
 
 
 def assert_only_unchanged(found: Refresh, least: int) -> None:
@@ -66,48 +66,48 @@ def laid_over(catalog: Catalog, folder: Path, found: Refresh, add_new: bool = Fa
 
 
 def test_aws_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
-    found = read(catalog, AWS, as_of="2026-07-20")
-    assert_only_unchanged(found, 58)
-    assert found.lists[0].n_without_price == 2  # p5e and trn2 are sold otherwise
+    price_list = read(catalog, AWS, as_of="2026-07-20")
+    assert_only_unchanged(price_list, 58)
+    assert price_list.lists[0].n_without_price == 2  # p5e and trn2 are sold otherwise
     read_there = "aws/karpenter-provider-aws@1d927085 zz_generated.pricing_aws"
     rows = [r for r in catalog.instances() if r.provider == "aws" and r.source.startswith(read_there)]
-    assert {one.instance for one in found.changes} == {r.id for r in rows if r.price("on-demand")}
+    assert {change.instance for change in price_list.changes} == {r.id for r in rows if r.price("on-demand")}
 
 
 def test_azure_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
-    found = read(catalog, AZURE, as_of="2026-06-18")
-    assert_only_unchanged(found, 22)
+    price_list = read(catalog, AZURE, as_of="2026-06-18")
+    assert_only_unchanged(price_list, 22)
     # the list calls it Standard_ND96asr_A100_v4: another name is another type
-    assert "azure/Standard_ND96asr_v4" in found.not_in_lists
+    assert "azure/Standard_ND96asr_v4" in price_list.not_in_lists
 
 
 def test_gcp_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
-    found = read(catalog, GCP, as_of="2026-07-30")
-    assert_only_unchanged(found, 96)
-    by_purchase = [one.purchase for one in found.changes]
+    price_list = read(catalog, GCP, as_of="2026-07-30")
+    assert_only_unchanged(price_list, 96)
+    by_purchase = [change.purchase for change in price_list.changes]
     least = {"on-demand": 26, "spot": 26, "reserved-1yr": 22, "reserved-3yr": 22}
     assert set(by_purchase) == least.keys() and all(by_purchase.count(name) >= n for name, n in least.items())
 
 
 def test_neocloud_list_reproduces_the_shipped_prices(catalog: Catalog) -> None:
-    found = read(catalog, NEOCLOUD)
-    count = counts(found)
+    price_list = read(catalog, NEOCLOUD)
+    count = counts(price_list)
     assert count.keys() <= {"older", "added", "unchanged"} and count["unchanged"] >= 63 and count["older"] >= 14
     cited = {r.id for r in catalog.instances() if "offerings.json" in r.source}
-    other = {one.instance for one in found.changes if one.what != "unchanged"}
+    other = {change.instance for change in price_list.changes if change.what != "unchanged"}
     assert other & cited == {"thunder-compute/A100 80GB"}  # the list calls it spot, the catalog does not
-    same = {one.instance for one in found.changes if one.what == "unchanged"}
+    same = {change.instance for change in price_list.changes if change.what == "unchanged"}
     assert cited - same == {"thunder-compute/A100 80GB", "packet.ai/B200"}  # the list's B200 NVL is no SXM
 
 
 def test_gcp_at_a_later_date_is_confirmed(catalog: Catalog, tmp_path: Path) -> None:
-    found = read(catalog, GCP, as_of="2026-11-20")
-    assert counts(found).keys() == {"confirmed"} and len(found.changes) >= 96
-    row = laid_over(catalog, tmp_path, found).instance("gcp/a3-highgpu-8g")
+    price_list = read(catalog, GCP, as_of="2026-11-20")
+    assert counts(price_list).keys() == {"confirmed"} and len(price_list.changes) >= 96
+    row = laid_over(catalog, tmp_path, price_list).instance("gcp/a3-highgpu-8g")
     price = row.price("reserved-3yr")
     assert price is not None and (price.usd_per_hour, price.as_of, price.history) == (38.8644, "2026-11-20", ())
     assert price.kind == "resource CUD (month/730)"
-    equivalent = laid_over(catalog, tmp_path, found).instance("gcp/a3-highgpu-1g").price("on-demand")
+    equivalent = laid_over(catalog, tmp_path, price_list).instance("gcp/a3-highgpu-1g").price("on-demand")
     assert equivalent is not None and equivalent.kind == "list equivalent; sold as Spot or Flex-start only"
 
 
@@ -115,9 +115,9 @@ def test_gcp_at_a_later_date_is_confirmed(catalog: Catalog, tmp_path: Path) -> N
 
 
 def test_the_replaced_price_is_history(catalog: Catalog, tmp_path: Path) -> None:
-    found = read(catalog, a_list(tmp_path, "us-east-1,p5.48xlarge,60,8,h100"), as_of="2026-11-20")
-    assert counts(found) == {"changed": 1}
-    over = laid_over(catalog, tmp_path / "o", found)
+    price_list = read(catalog, a_list(tmp_path, "us-east-1,p5.48xlarge,60,8,h100"), as_of="2026-11-20")
+    assert counts(price_list) == {"changed": 1}
+    over = laid_over(catalog, tmp_path / "o", price_list)
     assert faults_of(over) == []
     row = over.instance("aws/p5.48xlarge")
     price = row.price("on-demand")
@@ -148,11 +148,11 @@ def test_an_older_price_does_not_win(catalog: Catalog, tmp_path: Path, first: st
     dated = {"2026-11-20": new, "2026-01-05": old}
     second = next(day for day in dated if day != first)
     over = laid_over(catalog, tmp_path / "o", read(catalog, dated[first], as_of=first))
-    found = read(over, dated[second], as_of=second)
-    price = laid_over(over, tmp_path / "o", found).instance("aws/p5.48xlarge").price("on-demand")
+    price_list = read(over, dated[second], as_of=second)
+    price = laid_over(over, tmp_path / "o", price_list).instance("aws/p5.48xlarge").price("on-demand")
     assert price is not None and (price.usd_per_hour, price.as_of) == (60, "2026-11-20")
     assert [(p.usd_per_hour, p.as_of) for p in price.history] == [(55.04, "2026-07-20"), (98.32, "2026-01-05")]
-    assert counts(found) == ({"older": 1} if first == "2026-11-20" else {"changed": 1})
+    assert counts(price_list) == ({"older": 1} if first == "2026-11-20" else {"changed": 1})
 
 
 def test_lists_with_days_of_their_own_come_in_any_order(catalog: Catalog, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_lists_with_days_of_their_own_come_in_any_order(catalog: Catalog, tmp_pa
 
 
 def test_a_date_that_says_only_the_year_is_its_first_day(catalog: Catalog, tmp_path: Path) -> None:
-    row = next(one for one in catalog.instances() if [price.as_of for price in one.prices] == ["2026"])
+    row = next(instance for instance in catalog.instances() if [price.as_of for price in instance.prices] == ["2026"])
     head = "provider,instance_type,region,purchase,usd_per_hour,kind"
     place = a_list(tmp_path, f"{row.provider},{row.type},{row.region},on-demand,80,", head=head)
     assert counts(read(catalog, place, as_of="2025-12-31")) == {"older": 1}
@@ -208,20 +208,22 @@ def test_history_is_checked(tmp_path: Path) -> None:
 
 def test_rows_are_priced_in_their_own_region(catalog: Catalog, tmp_path: Path) -> None:
     place = a_list(tmp_path, "us-west-2,p5.48xlarge,70,8,h100", "US-EAST-1,P5.48XLARGE,71,8,h100")
-    found = read(catalog, place, as_of="2026-11-20")
-    assert [(one.instance, one.new_usd) for one in found.changes] == [("aws/p5.48xlarge", 71)]
-    assert [(one.new_region, one.new_usd) for one in found.of_regions] == [("us-west-2", 70)]
+    price_list = read(catalog, place, as_of="2026-11-20")
+    assert [(change.instance, change.new_usd) for change in price_list.changes] == [("aws/p5.48xlarge", 71)]
+    assert [(row.new_region, row.new_usd) for row in price_list.of_regions] == [("us-west-2", 70)]
 
 
 def test_another_region_takes_the_row_with_it(catalog: Catalog, tmp_path: Path) -> None:
-    found = read(catalog, AWS, as_of="2026-07-20", region="US-Gov-West-1")
-    assert {one.what for one in found.changes} == {"moved"} and "aws/p5.48xlarge reserved-3yr" in found.dropped
-    over = laid_over(catalog, tmp_path, found)
+    price_list = read(catalog, AWS, as_of="2026-07-20", region="US-Gov-West-1")
+    assert {change.what for change in price_list.changes} == {
+        "moved"
+    } and "aws/p5.48xlarge reserved-3yr" in price_list.dropped
+    over = laid_over(catalog, tmp_path, price_list)
     row = over.instance("aws/p5.48xlarge")
     assert row.region == "us-gov-west-1"
     assert [(p.purchase, p.usd_per_hour, p.history) for p in row.prices] == [("on-demand", 66.048, ())]
     assert over.instance("aws/p4de.24xlarge").region == "us-east-1"  # not sold there
-    assert counts(read(over, AWS, as_of="2026-07-20", region="us-gov-west-1")) == {"unchanged": len(found.changes)}
+    assert counts(read(over, AWS, as_of="2026-07-20", region="us-gov-west-1")) == {"unchanged": len(price_list.changes)}
     with pytest.raises(CatalogError, match=r"region is 'us-gov-wst-1'"):
         read(catalog, AWS, as_of="2026-07-20", region="us-gov-wst-1")
     with pytest.raises(CatalogError, match="none of the lists names regions"):
@@ -249,18 +251,18 @@ def test_another_region_takes_the_row_with_it(catalog: Catalog, tmp_path: Path) 
     ],
 )
 def test_offers_by_the_gpu(catalog: Catalog, tmp_path: Path, line: str, row: str | None) -> None:
-    found = read(catalog, a_list(tmp_path, line + ",2026-11-20", head=NEO_HEAD))
-    assert [one.instance for one in found.changes] == ([row] if row else [])
-    assert len(found.left) + len(found.new) == (0 if row else 1)
+    price_list = read(catalog, a_list(tmp_path, line + ",2026-11-20", head=NEO_HEAD))
+    assert [change.instance for change in price_list.changes] == ([row] if row else [])
+    assert len(price_list.left) + len(price_list.new) == (0 if row else 1)
 
 
 def test_an_offer_of_the_rows_own_size_is_meant(catalog: Catalog, tmp_path: Path) -> None:
     line = "vultr,NVIDIA L40S,48,PCIe,on-demand,False,{},{},2026-11-20"
     lines = (line.format(1, ","), line.format(2, "16,180"))
     found = read(catalog, a_list(tmp_path, *lines, head=NEO_HEAD))
-    assert [(one.instance, one.new_usd) for one in found.changes] == [("vultr/L40S", 2)]
+    assert [(change.instance, change.new_usd) for change in found.changes] == [("vultr/L40S", 2)]
     found = read(catalog, a_list(tmp_path, *(line.replace("16,180", "8,90") for line in lines), head=NEO_HEAD))
-    assert found.changes == () and {one.why for one in found.left} == {
+    assert found.changes == () and {row_left.why for row_left in found.left} == {
         "could be vultr/L40S, which has 2 prices here: 1 and 2"
     }
 
@@ -296,14 +298,14 @@ def test_new_types(catalog: Catalog, tmp_path: Path) -> None:
     """The list's own line of a p3dn, under a name that nobody enters."""
     head, *lines = AWS.read_text().splitlines()
     lines += [line.replace("p3dn.", "p3dn9.") for line in lines if line.startswith("us-east-1,p3dn.")]
-    found = read(catalog, a_list(tmp_path, *lines, head=head, name=AWS.name), as_of="2026-07-20")
-    assert "aws/p3dn9.24xlarge" in [row.id for row in found.new]
-    assert {one.why for one in found.left} == {
+    price_list = read(catalog, a_list(tmp_path, *lines, head=head, name=AWS.name), as_of="2026-07-20")
+    assert "aws/p3dn9.24xlarge" in [row.id for row in price_list.new]
+    assert {row_left.why for row_left in price_list.left} == {
         "new, with a GPU that is in no catalog",
         "new, with 0 GPUs by the list, which is no whole number from 1",
         "new, but the list does not say its GPU and how many",
     }
-    over = laid_over(catalog, tmp_path / "over", found, add_new=True)
+    over = laid_over(catalog, tmp_path / "over", price_list, add_new=True)
     assert faults_of(over) == []
     row = over.instance("aws/p3dn9.24xlarge")
     assert (row.gpu, row.gpu_count, row.vcpu, row.ram_gib) == ("nvidia-v100-sxm2-32gb", 8, 96, 768)
@@ -320,10 +322,10 @@ def test_new_rows_by_the_gpu(tmp_path: Path) -> None:
     rows = text.split("  - type: ")
     akash.write_text(rows[0] + "".join(f"  - type: {row}" for row in rows[1:] if row.startswith("B200\n")))
     catalog = Catalog(base=tmp_path / "catalogs")
-    found = read(catalog, NEOCLOUD)
-    over = laid_over(catalog, tmp_path / "over", found, add_new=True)
-    assert faults_of(over) == [] and len(over.instances()) == len(catalog.instances()) + len(found.new)
-    assert len(found.new) > 10 and not {row.id for row in found.new} & {row.id for row in catalog.instances()}
+    price_list = read(catalog, NEOCLOUD)
+    over = laid_over(catalog, tmp_path / "over", price_list, add_new=True)
+    assert faults_of(over) == [] and len(over.instances()) == len(catalog.instances()) + len(price_list.new)
+    assert len(price_list.new) > 10 and not {row.id for row in price_list.new} & {row.id for row in catalog.instances()}
     row = over.instance("verda/A100 40GB SXM")  # named by the catalog's name of the GPU, not by the list's
     assert [(p.purchase, p.usd_per_hour) for p in row.prices] == [("on-demand", 0.72), ("spot", 0.25)]
     assert (row.unit, row.gpu_count, row.region, row.offer) == ("per_gpu", 1, "mixed", "list")
@@ -340,7 +342,7 @@ def test_a_new_type_that_is_not_whole(catalog: Catalog, tmp_path: Path) -> None:
         "us-east-1,x4.large,5,9999,l4",
     )
     found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20")
-    assert found.new == () and [one.why.split(",")[1] for one in found.left] == [
+    assert found.new == () and [row_left.why.split(",")[1] for row_left in found.left] == [
         " with 2.5 GPUs by the list",
         " but its GPU could be nvidia-a100-pcie-40gb or nvidia-a100-pcie-80gb or "
         "nvidia-a100-sxm4-40gb or nvidia-a100-sxm4-80gb",
@@ -456,11 +458,11 @@ FORMS = {
 @pytest.mark.parametrize("text", FORMS, ids=("reserved", "blocks", "commitments"))
 def test_prices_for_a_term(catalog: Catalog, tmp_path: Path, text: str) -> None:
     (tmp_path / "a.csv").write_text(text)
-    found = read(catalog, tmp_path / "a.csv", as_of="2026-12-01")
-    rows = {row.id: row for row in found.changed}
+    price_list = read(catalog, tmp_path / "a.csv", as_of="2026-12-01")
+    rows = {row.id: row for row in price_list.changed}
     for instance, purchase, usd, day, kind in FORMS[text]:
         price = rows[instance].price(purchase)
         assert price is not None and (price.usd_per_hour, price.as_of, price.kind) == (usd, day, kind)
-    assert not found.skipped and len(found.changes) >= len(FORMS[text])
-    named = {(one.instance, one.purchase) for one in found.changes if one.purchase != "on-demand"}
+    assert not price_list.skipped and len(price_list.changes) >= len(FORMS[text])
+    named = {(change.instance, change.purchase) for change in price_list.changes if change.purchase != "on-demand"}
     assert named == {(instance, purchase) for instance, purchase, *_ in FORMS[text]}

@@ -20,7 +20,7 @@ GOOD = "us-east-1,p5.48xlarge,60,8,h100"
 
 
 def problems(place: Path, catalog: Catalog, as_of: str | None = "2026-11-20") -> list[str]:
-    """What is said of the list at `place`, without its folder."""
+    """The problems of the list at `place`, without its folder."""
     with pytest.raises(CatalogError) as caught:
         refresh(catalog, read_lists([str(place)]), as_of)
     told = [problem.replace(f"{place.parent}/", "") for problem in caught.value.problems]
@@ -79,10 +79,10 @@ def test_a_line_is_refused_by_its_number(catalog: Catalog, tmp_path: Path, head:
         NEO_HEAD: "verda,L40S,48,PCIe,a,no,1,2026-11-20",
     }
     place = written(tmp_path, f"{head}\n{good[head]}\n\n{line}\n")
-    found = problems(place, catalog)
-    assert len(found) == 1 and found[0].startswith("a.csv:4: ") and told in found[0], found
+    faults = problems(place, catalog)
+    assert len(faults) == 1 and faults[0].startswith("a.csv:4: ") and told in faults[0], faults
     kept = refresh(catalog, read_lists([str(place)]), "2026-11-20", skip_broken=True)
-    assert [fault.line for fault in kept.skipped] == [4] and {one.at for one in kept.changes} == {f"{place}:2"}
+    assert [fault.line for fault in kept.skipped] == [4] and {change.at for change in kept.changes} == {f"{place}:2"}
 
 
 def test_every_problem_in_one_run(catalog: Catalog, tmp_path: Path) -> None:
@@ -109,7 +109,10 @@ def test_one_thing_at_two_prices(catalog: Catalog, tmp_path: Path) -> None:
         "a.csv:3: P5.48xlarge in US-EAST-1 is priced twice: 60 on line 2, 61 here. Keep one."
     ]
     kept = refresh(catalog, read_lists([str(place)]), "2026-11-20", skip_broken=True)
-    assert {one.instance for one in kept.changes} == {"aws/p5.48xlarge", "aws/g6.xlarge"}  # line 5 says it once more
+    assert {change.instance for change in kept.changes} == {
+        "aws/p5.48xlarge",
+        "aws/g6.xlarge",
+    }  # line 5 says it once more
     offer = "verda,H100 SXM5,80,SXM,a,False,{},2026-11-20\n"
     place = written(tmp_path, f"{NEO_HEAD}\n{offer.format(2)}{offer.format(3)}")
     assert "a.csv:3: H100 SXM5 of verda" in problems(place, catalog)[0]
@@ -122,7 +125,7 @@ def test_two_lists_that_disagree(catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=r"2\.csv:2: .* 61 here and 60 in .*1\.csv:2"):
         refresh(catalog, lists, "2026-11-20")
     kept = refresh(catalog, lists, "2026-11-20", skip_broken=True)
-    assert [one.instance for one in kept.changes] == ["aws/g6.xlarge"]
+    assert [change.instance for change in kept.changes] == ["aws/g6.xlarge"]
 
 
 def test_two_lists_that_disagree_where_one_has_a_day_of_its_own(catalog: Catalog, tmp_path: Path) -> None:
@@ -177,8 +180,8 @@ KNOWN = "Known: AWS on demand, Azure on demand, GCP accelerators, neocloud offer
     ],
 )
 def test_headers(catalog: Catalog, tmp_path: Path, head: str, told: str) -> None:
-    found = problems(written(tmp_path, f"{head}\n1,2,3\n"), catalog)
-    assert len(found) == 1 and found[0].startswith("a.csv:1: ") and told in found[0], found
+    faults = problems(written(tmp_path, f"{head}\n1,2,3\n"), catalog)
+    assert len(faults) == 1 and faults[0].startswith("a.csv:1: ") and told in faults[0], faults
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_headers(catalog: Catalog, tmp_path: Path, head: str, told: str) -> None
 )
 def test_headers_that_are_as_good(catalog: Catalog, tmp_path: Path, head: str) -> None:
     found = refresh(catalog, read_lists([str(written(tmp_path, f"{head}\r\n{GOOD}\r\n"))]), "2026-11-20")
-    assert [one.new_usd for one in found.changes] == [60]
+    assert [change.new_usd for change in found.changes] == [60]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +223,8 @@ def test_headers_that_are_as_good(catalog: Catalog, tmp_path: Path, head: str) -
     ],
 )
 def test_files_that_are_no_price_list(catalog: Catalog, tmp_path: Path, data: bytes, told: str) -> None:
-    found = problems(written(tmp_path, data), catalog)
-    assert len(found) == 1 and found[0].startswith(told), found
+    faults = problems(written(tmp_path, data), catalog)
+    assert len(faults) == 1 and faults[0].startswith(told), faults
 
 
 def test_an_aws_type_in_an_azure_list(catalog: Catalog, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def read(catalog: Catalog, *places: Path, **how: object) -> Refresh:
 
 
 def shown(found: Refresh) -> list[tuple[object, ...]]:
-    return [(one.instance, one.new_region, one.purchase, one.what, one.new_usd) for one in found.of_regions]
+    return [(row.instance, row.new_region, row.purchase, row.what, row.new_usd) for row in found.of_regions]
 
 
 def prices_of(file: RegionFile) -> dict[tuple[str, str, str], tuple[object, ...]]:
@@ -73,9 +73,9 @@ def test_the_shipped_files_come_of_a_list_of_their_prices(catalog: Catalog, tmp_
         csv.writer(out).writerows([TERMS.split(","), *reversed(lines)])
     bare = Catalog(base=tmp_path / "catalogs")
     assert len(lines) > 3000 and not any(file.prices for file in bare.folders[0].entries("regions", RegionFile))
-    found = read(bare, tmp_path / "all.csv")
-    assert not found.changes and not found.left and all(one.what == "added" for one in found.of_regions)
-    written = region_files(bare, tmp_path / "catalogs", found.of_regions)
+    price_list = read(bare, tmp_path / "all.csv")
+    assert not price_list.changes and not price_list.left and all(row.what == "added" for row in price_list.of_regions)
+    written = region_files(bare, tmp_path / "catalogs", price_list.of_regions)
     for provider in PROVIDERS:
         path = tmp_path / "catalogs" / "regions" / f"{provider}.yaml"
         path.write_text(written[path], encoding="utf-8")
@@ -86,10 +86,10 @@ def test_the_shipped_files_come_of_a_list_of_their_prices(catalog: Catalog, tmp_
 
 def test_a_price_of_a_region_is_the_one_that_recommend_uses(catalog: Catalog, tmp_path: Path) -> None:
     place = a_list(tmp_path, AWS, "eu-north-1,p5.48xlarge,50,8,h100,,our contract,2026-10-02")
-    found = read(catalog, place)
-    assert shown(found) == [("aws/p5.48xlarge", "eu-north-1", "on-demand", "changed", 50)]
+    price_list = read(catalog, place)
+    assert shown(price_list) == [("aws/p5.48xlarge", "eu-north-1", "on-demand", "changed", 50)]
     (tmp_path / "own").mkdir()
-    over = laid_over(catalog, tmp_path / "own", found)
+    over = laid_over(catalog, tmp_path / "own", price_list)
     assert faults_of(over) == []
     asked = {"model": "70b", "users": 10, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
     (cell,) = sheetgen.recommend(**asked, region="eu", catalogs=tmp_path / "own")["cells"]
@@ -111,9 +111,9 @@ def test_a_price_of_a_region_is_the_one_that_recommend_uses(catalog: Catalog, tm
     ],
 )
 def test_the_newest_price_holds(catalog: Catalog, tmp_path: Path, day: str, usd: float, what: str) -> None:
-    found = read(catalog, a_list(tmp_path, AWS, f"eu-north-1,p5.48xlarge,{usd},8,h100,,s,{day}"))
-    assert [one.what for one in found.of_regions] == [what]
-    written = region_files(catalog, tmp_path, found.of_regions)
+    price_list = read(catalog, a_list(tmp_path, AWS, f"eu-north-1,p5.48xlarge,{usd},8,h100,,s,{day}"))
+    assert [row.what for row in price_list.of_regions] == [what]
+    written = region_files(catalog, tmp_path, price_list.of_regions)
     assert bool(written) is (what == "confirmed")
 
 
@@ -142,11 +142,11 @@ def test_what_the_catalogs_do_not_have_is_told(catalog: Catalog, tmp_path: Path)
         "europe-mars1,a3-highgpu-8g,97,,,,s,2026-11-01",
         name="gcp.csv",
     )
-    found = read(catalog, gcp)
-    new = {(one.instance, one.new_region) for one in found.of_regions if one.is_new_pair}
+    price_list = read(catalog, gcp)
+    new = {(row.instance, row.new_region) for row in price_list.of_regions if row.is_new_pair}
     assert new == {("gcp/a3-highgpu-8g", "europe-west8")}
-    assert ("gcp/a3-highgpu-8g", "europe-west1", "on-demand", "changed", 97) in shown(found)
-    left = {one.offer.region: one.why for one in found.left}
+    assert ("gcp/a3-highgpu-8g", "europe-west1", "on-demand", "changed", 97) in shown(price_list)
+    left = {row_left.offer.region: row_left.why for row_left in price_list.left}
     assert left == {
         "europe-mars1": "in regions that regions/gcp.yaml does not list: add their ids, countries and areas there",
         "europe-west1": "priced in classes in which it is not sold",
@@ -155,9 +155,9 @@ def test_what_the_catalogs_do_not_have_is_told(catalog: Catalog, tmp_path: Path)
 
 def test_one_region_asked_for_moves_rows_and_writes_no_file_of_regions(catalog: Catalog, tmp_path: Path) -> None:
     lines = [f"{region},p5.48xlarge,50,8,h100,,s,2026-10-02" for region in ("eu-north-1", "eu-west-2")]
-    found = read(catalog, a_list(tmp_path, AWS, *lines), region="eu-north-1")
-    assert [(one.instance, one.what) for one in found.changes] == [("aws/p5.48xlarge", "moved")]
-    assert not found.of_regions and found.n_other_regions == 1
+    price_list = read(catalog, a_list(tmp_path, AWS, *lines), region="eu-north-1")
+    assert [(change.instance, change.what) for change in price_list.changes] == [("aws/p5.48xlarge", "moved")]
+    assert not price_list.of_regions and price_list.n_other_regions == 1
 
 
 def test_a_row_that_moved_has_its_own_price_where_it_is_now(catalog: Catalog, tmp_path: Path) -> None:

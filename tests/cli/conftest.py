@@ -4,27 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-
-from sheetgen.cli import main
+from click.testing import Result
+from command_lines import run_command
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def run() -> Run:
-    """Run `sheetgen ARGUMENTS` in this process; a bug's traceback is raised, not swallowed.
-
-    Sentences are whole: how they are folded is in test_columns.py.
-    """
-
-    def call(*arguments: object) -> Result:
-        result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, [str(a) for a in arguments])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return call
+    """Run `sheetgen ARGUMENTS`. Sentences are whole: how they are folded is in test_columns.py."""
+    return run_command
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What `size`, `recommend`, `list`, `show` and `check` print."""
+"""The output of `size`, `recommend`, `list`, `show` and `check`."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ import re
 from pathlib import Path
 
 import pytest
+from command_lines import LOAD, POINT
 
 import sheetgen
 
 
 def test_size_bill_by_bill(run) -> None:  # type: ignore[no-untyped-def]
-    arguments = (
-        "--model",
-        "70b",
-        "--gpu",
-        "h100",
-        "--tensor-parallel-size",
-        "4",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
-    )
-    text = run("size", *arguments).output
+    text = run("size", *POINT).output
     answer = sheetgen.size(model="70b", gpu="h100", tensor_parallel_size=4, context="16k", concurrent_requests=32)
     assert answer["verdict"] in text
     for name in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_bytes", "kv_bytes_per_token", "kv_tokens"):
         assert f"{answer[name]:,}" in text, name
     assert re.search(r"KV of all requests +160\.00 +171,798,691,840", text)
-    assert json.loads(run("size", *arguments, "--json").output) == answer
+    assert json.loads(run("size", *POINT, "--json").output) == answer
 
 
 def test_size_exits_0_where_it_does_not_fit(run) -> None:  # type: ignore[no-untyped-def]
@@ -196,7 +185,9 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
         "2026-11-20",
     )
     levers = json.loads(run(*arguments, "--json").output)["levers"]
-    useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
+    useless = [
+        lever["words"] for lever in levers if lever["monthly_usd"] is not None and not (lever["saved_usd"] or 0) > 0
+    ]
     changes = run(*arguments, "--details").output.partition("WHAT ONE CHANGE BUYS")[2].partition("\n\n")[0]
     assert useless, "a lever that buys nothing"
     assert [words for words in useless if words in changes] == []
@@ -283,18 +274,7 @@ def test_nearly_all_and_nearly_nothing() -> None:
 
 @pytest.mark.parametrize("targets", [(), ("--tpot-ms", "off", "--ttft-ms", "off")])
 def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
-    arguments = (
-        "recommend",
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
-        "--gpus",
-        "h100",
-        *targets,
-    )
+    arguments = ("recommend", *LOAD, "--gpus", "h100", *targets)
     answer = json.loads(run(*arguments, "--json").output)
     served, held = answer["served_at_target"], answer["memory_holds"]
     said = " ".join(run(*arguments).output.split())

@@ -1,4 +1,4 @@
-"""What a user can mend: one clear line per problem on stderr, exit 1, nothing written. Usage errors exit 2."""
+"""Errors that a user can mend: one clear line per problem on stderr, exit 1, nothing written. Usage errors exit 2."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_a_link_in_place_of_a_target_is_followed_and_stays(here: Path) -> None:
 
 
 def test_too_little_memory_is_one_line(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    """Where libraries cannot be loaded, and where they are loaded and nothing is left."""
+    """With libraries that cannot be loaded, and with nothing left after they are."""
     import resource
 
     def too_much(*_: object) -> None:

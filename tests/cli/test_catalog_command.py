@@ -37,9 +37,9 @@ def test_yaml_on_stdout_is_a_catalog_file(run: Run, folder: Path, tmp_path: Path
 
 
 def test_json_holds_nothing_else(run: Run, folder: Path) -> None:
-    found = json.loads(run("catalog", "import", folder / "config.json", "--json").stdout)
-    assert found["params"]["total"] == 8_190_735_360
-    assert found["id"] == "my-qwen"
+    data = json.loads(run("catalog", "import", folder / "config.json", "--json").stdout)
+    assert data["params"]["total"] == 8_190_735_360
+    assert data["id"] == "my-qwen"
 
 
 def test_the_date_follows_source_date_epoch(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,8 +73,8 @@ def test_show_has_the_history(run: Run, aws: Path) -> None:
         "    before: usd_per_hour 55.04, as_of 2026-07-20",
         "  - purchase reserved-3yr, usd_per_hour 23.7773, as_of 2026-06-15, kind Standard RI, No Upfront",
     ]
-    found = json.loads(run("show", "aws/p5.48xlarge", "--catalogs", "mine", "--json").stdout)
-    assert [past["usd_per_hour"] for past in found["prices"][0]["history"]] == [60, 55.04]
+    data = json.loads(run("show", "aws/p5.48xlarge", "--catalogs", "mine", "--json").stdout)
+    assert [past["usd_per_hour"] for past in data["prices"][0]["history"]] == [60, 55.04]
 
 
 def test_an_older_price_is_said_and_left(run: Run, aws: Path) -> None:
@@ -144,18 +144,20 @@ def test_json_has_everything(run: Run, here: Path) -> None:
     neocloud = LISTS / "neocloud_offerings_2026-05-24.csv"
     to = ("--to", "mine", "--add-new", "--accept-large-changes")
     result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", *to)
-    found = json.loads(result.stdout)
-    large = {one.split(" is ")[0] for one in found["large_changes"]}
+    data = json.loads(result.stdout)
+    large = {change.split(" is ")[0] for change in data["large_changes"]}
     assert large >= {"dataoorts/A100 40GB SXM spot", "vast.ai/A10 on-demand"}
-    assert {one.rpartition(" ")[0] for one in large} <= {f"{one['provider']}/{one['type']}" for one in found["new"]}
-    assert [one["format"] for one in found["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
-    whats = [one["what"] for one in found["changes"]]
+    assert {row.rpartition(" ")[0] for row in large} <= {
+        f"{words['provider']}/{words['type']}" for words in data["new"]
+    }
+    assert [listed["format"] for listed in data["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
+    whats = [change["what"] for change in data["changes"]]
     assert set(whats) == {"confirmed", "older", "added"} and whats.count("confirmed") >= 58 + 96
-    assert found["n_unchanged"] >= 63 and len(found["new"]) > 60 and all(one["added"] for one in found["new"])
-    assert {one["reason"] for one in found["not_matched"]} >= {
+    assert data["n_unchanged"] >= 63 and len(data["new"]) > 60 and all(row["added"] for row in data["new"])
+    assert {row["reason"] for row in data["not_matched"]} >= {
         "of a provider that could be runpod-secure or runpod-community"
     }
-    assert "mine/instances/akash.yaml" in found["written"] and result.stderr == ""
+    assert "mine/instances/akash.yaml" in data["written"] and result.stderr == ""
     assert run("check", "mine").exit_code == 0
 
 

@@ -156,10 +156,10 @@ def test_what_is_cut_is_not_said_to_stand_above(depth: int) -> None:
 )
 def test_the_fewest_gpus_are_a_layout_that_can_be_asked_for(model: str, gpu: str, options: dict[str, object]) -> None:
     asked = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
-    line = next(one for one in ran(f"size --model {model} --gpu {gpu} {asked}", 80).split("\n") if "fewest" in one)
-    found = re.search(r"(\d+) \(TP (\d+)(?:, PP (\d+))?\)$", line)
-    assert found is not None, line
-    n_gpus, tensor, pipeline = (int(one or 1) for one in found.groups())
+    line = next(row for row in ran(f"size --model {model} --gpu {gpu} {asked}", 80).split("\n") if "fewest" in row)
+    match = re.search(r"(\d+) \(TP (\d+)(?:, PP (\d+))?\)$", line)
+    assert match is not None, line
+    n_gpus, tensor, pipeline = (int(group or 1) for group in match.groups())
     sized = sheetgen.size(model=model, gpu=gpu, tensor_parallel_size=tensor, pipeline_parallel_size=pipeline, **options)
     assert sized["fits"] and sized["min_gpus"] == n_gpus == tensor * pipeline
 
@@ -195,8 +195,8 @@ def test_a_long_help_stands_under_headings(command: str) -> None:
     assert headings[headings.index(wanted[0]) :] == [one for one in wanted if one != "Money" or command != "size"]
     sections = dict(re.findall(r"^([A-Z][a-z ]+):\n((?:  .*\n|\n(?!\w))+)", text, re.MULTILINE))
     placed = {name: re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", body, re.MULTILINE) for name, body in sections.items()}
-    options = [one for one in main.commands[command].params if isinstance(one, click.Option)]
-    every = ["--help", *(next(name for name in one.opts if name[:2] == "--") for one in options)]
+    options = [param for param in main.commands[command].params if isinstance(param, click.Option)]
+    every = ["--help", *(next(name for name in option.opts if name[:2] == "--") for option in options)]
     assert sorted(name for heading in wanted for name in placed.get(heading, [])) == sorted(every)
     assert {"--requests-per-second", "--active-fraction"} <= {*placed["Model and load"]}
     assert "--weight-dtype" in placed["Engine"] and "--tpot-ms" not in placed["Output"]

@@ -6,19 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from command_lines import LOAD
 
-P5 = (
-    "--model",
-    "70b",
-    "--context",
-    "16k",
-    "--concurrent-requests",
-    "32",
-    "--instances",
-    "aws/p5.48xlarge",
-    "--as-of",
-    "2026-11-20",
-)
+P5 = (*LOAD, "--instances", "aws/p5.48xlarge", "--as-of", "2026-11-20")
 OFF = ("--discount-fraction", "0.2")
 
 

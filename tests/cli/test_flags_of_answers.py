@@ -158,7 +158,8 @@ def test_the_page_has_the_replica_of_each_answer() -> None:
 
 
 def started(tmp_path: Path, page: Page) -> list[tuple[str, list[str]]]:
-    """What bash starts of a page's lines, as they are parted on paper: the devices and the words of each command."""
+    """The commands that bash starts of a page's lines, as they are parted on paper: the devices and the words of each
+    command."""
     tmp_path.joinpath("vllm").write_text('#!/bin/bash\necho "${CUDA_VISIBLE_DEVICES-all}" "$@" >> "$OUT"\n')
     tmp_path.joinpath("vllm").chmod(0o755)
     commands = print_environment(TEMPLATES).filters["commands"]

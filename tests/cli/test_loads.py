@@ -1,4 +1,4 @@
-"""What commands say of a load: people, requests at once, or a rate; and which options exclude each other."""
+"""Words of commands for a load: people, requests at once, or a rate; and which options exclude each other."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import REPLICA
 
 RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
-SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k")
+SIZE = ("size", *REPLICA)
 
 
 @pytest.mark.some(2)
@@ -168,15 +169,15 @@ def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:
 
 def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
     own = ("build", "--models", "8b", "--context", "10200", "--input-tokens", "1800", "--output-tokens", "350")
-    found = run(*own, "--tiers", "4,64", "--format", "json", "--out", str(tmp_path), "--json")
-    cells = json.loads(found.output)["cells"]
-    assert [(one["workload"], one["context_tokens"], one["tier"]) for one in cells] == [
+    result = run(*own, "--tiers", "4,64", "--format", "json", "--out", str(tmp_path), "--json")
+    cells = json.loads(result.output)["cells"]
+    assert [(cell["workload"], cell["context_tokens"], cell["tier"]) for cell in cells] == [
         ("asked", 10200, 4),
         ("asked", 10200, 64),
     ]
     assert {
-        one["tier"]
-        for one in json.loads(run(*own, "--format", "json", "--out", str(tmp_path), "--json").output)["cells"]
+        cell["tier"]
+        for cell in json.loads(run(*own, "--format", "json", "--out", str(tmp_path), "--json").output)["cells"]
     } == {1, 32, 128, 1024}
     for wrong, says in (
         (("--context", "8k", "--workloads", "rag"), "workloads is given with context_tokens"),

@@ -1,4 +1,5 @@
-"""Who took part, what was not asked for and is cheaper, and what a region, a class or so many machines leave."""
+"""The offers that took part, those that were not asked for and are cheaper, and what a region, a class or so many
+machines leave."""
 
 from __future__ import annotations
 
@@ -105,12 +106,14 @@ def test_what_was_not_asked_is_what_asking_for_it_gives(load: tuple[str, str, in
             gpu = catalog().gpu(other["gpu"])
             keys = ("instance", "n_instances", "monthly_usd", "measured")
             expected.append({"vendor": gpu.vendor, "kind": kind, **{key: other[key] for key in keys}})
-    assert [dict(sorted(one.items())) for one in mine["not_asked"]] == [dict(sorted(one.items())) for one in expected]
+    assert [dict(sorted(rental.items())) for rental in mine["not_asked"]] == [
+        dict(sorted(row.items())) for row in expected
+    ]
 
 
 def test_some_loads_have_something_cheaper_and_some_have_not() -> None:
-    found = [{one["vendor"] for one in cell(solved(*load))["not_asked"]} for load in LOADS]
-    assert set() in found and {"nvidia", "amd"} in found
+    vendors = [{rental["vendor"] for rental in cell(solved(*load))["not_asked"]} for load in LOADS]
+    assert set() in vendors and {"nvidia", "amd"} in vendors
 
 
 def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
@@ -143,7 +146,7 @@ def test_where_gpus_are_named_others_at_the_same_providers_are_sought_priced_by_
         ({"gpus": "a100", "providers": "azure"}, "vendor", "mi300x"),
     ):
         load = ("llama-4-scout-17b-16e", "64k", 200)
-        by_kind = {one["kind"]: one for one in cell(solved(*load, **named))["not_asked"]}
+        by_kind = {rental["kind"]: rental for rental in cell(solved(*load, **named))["not_asked"]}
         asked_for = cell(solved(*load, **{**named, "gpus": gpu}))
         for key in ("instance", "n_instances", "monthly_usd"):
             assert by_kind[kind][key] == asked_for[key], named
@@ -153,14 +156,14 @@ def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> No
     """In a region without the racks of GB200, which hold it."""
     found = cell(solved("kimi-k2", "4k", 1, providers="azure", region="francecentral", span_machines="never"))
     assert found["verdict"] == "nothing fits" and found["monthly_usd"] is None
-    assert [one["instance"] for one in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
+    assert [rental["instance"] for rental in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
 
 
 @pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
 def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str, str, int, dict[str, str]]) -> None:
-    found = solved(*load[:3], **load[3])
-    (way,) = (way for way in sheet_record(found).cells[0].pay_less if way.kind == "provider")
-    gpu = next(c.gpu for group in found.question.beyond for c in group if c.instance == way.instance)
+    answer = solved(*load[:3], **load[3])
+    (way,) = (way for way in sheet_record(answer).cells[0].pay_less if way.kind == "provider")
+    gpu = next(c.gpu for group in answer.question.beyond for c in group if c.instance == way.instance)
     names = [provider_of(str(way.instance)), gpu.short_name]
     assert all(name in way.what for name in names) and "another" not in way.what
     assert ("AMD" in way.what) == (gpu.vendor == "amd")
@@ -271,7 +274,10 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     listed = {f"gcp/{name}" for name in ("a4-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a3-highgpu-4g")}
     assert all(catalog().instance(name).price("on-demand") for name in listed)
     on_demand, spot = (document(solved("8b", purchase=purchase)) for purchase in ("on-demand", "spot"))
-    offered, at_spot = ({one["instance"]: one["sold_as"] for one in of["candidates"]} for of in (on_demand, spot))
+    offered, at_spot = (
+        {candidate["instance"]: candidate["sold_as"] for candidate in answer["candidates"]}
+        for answer in (on_demand, spot)
+    )
     assert not listed & set(offered) and all("on-demand" in classes for classes in offered.values())
     assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
     left_out = {one["reason"]: one["rows"] for one in on_demand["inputs"]["left_out"]}
@@ -282,10 +288,10 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
 
 def test_of_what_was_not_requested_the_other_clouds_go_first() -> None:
     """They are bought from as the answer is; what is cheaper still is told beside them."""
-    found = sheetgen.recommend(model="70b", context="16k", users=200, providers="gcp", as_of="2026-11-20")
-    by_kind = {one["kind"]: one for one in found["not_asked"]}
+    answer = sheetgen.recommend(model="70b", context="16k", users=200, providers="gcp", as_of="2026-11-20")
+    by_kind = {rental["kind"]: rental for rental in answer["not_asked"]}
     assert {"cloud", "provider"} <= set(by_kind)
-    (way,) = (one for one in found["pay_less"] if one["kind"] == "provider")
+    (way,) = (way for way in answer["pay_less"] if way["kind"] == "provider")
     assert (way["instance"], way["monthly_usd"]) == tuple(by_kind["cloud"][key] for key in ("instance", "monthly_usd"))
     assert way["instance"].partition("/")[0] in DEFAULT_PROVIDERS
     cheapest = by_kind["provider"]
@@ -352,18 +358,18 @@ def test_owning_buys_whole_boards(options: dict[str, str], board: int) -> None:
 def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> None:
     """Of DeepSeek-V2-Lite only an FP8 checkpoint of its sister for code is known."""
     entry = Catalog().model(model)
-    others = {known.hf_id for known in entry.checkpoints if known.of}
+    others = {checkpoint.hf_id for checkpoint in entry.checkpoints if checkpoint.of}
     answer = sheetgen.recommend(model=model, context="16k", concurrent_requests=48, weight_dtype="published")
     words = (word for way in answer["pay_less"] if "_" in way["kind"] for word in way["what"].split(", "))
     named = {word for word in words if "/" in word}
     assert others and not named & others
-    assert named <= {known.hf_id for known in entry.checkpoints if known.of is None}
+    assert named <= {checkpoint.hf_id for checkpoint in entry.checkpoints if checkpoint.of is None}
     assert bool(named) == (model != "deepseek-v2-lite")
 
 
 @pytest.mark.parametrize("contingency", [0.0, 0.1])
 def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
-    """What is budgeted beside it only where it differs: by the contingency."""
+    """The budget stands beside it only where it differs: by the contingency."""
     money = {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": contingency}
     told = recommend_text(recommended({"model": "70b", "context": "16k", "users": 200, **money}, Catalog()))
     [line] = re.findall(r"^\d+x \S+, .*", told, re.M)
@@ -374,7 +380,7 @@ def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
 
 
 def test_a_way_to_pay_less_is_as_sure_as_the_answer_that_takes_it() -> None:
-    """What is less sure than the answer says so: another precision, a commitment."""
+    """A way that is less sure than the answer says so: another precision, a commitment."""
     asked = {"model": "llama-3.3-70b", "context": "16k", "concurrent_requests": 64, "weight_dtype": "published"}
     answer = sheetgen.recommend(**asked)
     ways = {way["kind"]: way for way in answer["pay_less"]}

@@ -1,4 +1,4 @@
-"""What `recommend` and `build` say of money, their options and the same words in a scenario file."""
+"""Money in `recommend` and `build`, their options and the same words in a scenario file."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from command_lines import LOAD
 
-P5 = (
-    "recommend",
-    "--model",
-    "70b",
-    "--context",
-    "16k",
-    "--concurrent-requests",
-    "32",
-    "--instances",
-    "aws/p5.48xlarge",
-    "--details",
-    "--as-of",
-    "2026-11-20",
-)
+P5 = ("recommend", *LOAD, "--instances", "aws/p5.48xlarge", "--details", "--as-of", "2026-11-20")
 
 
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
@@ -90,17 +78,6 @@ def test_nothing_is_half_written(run, here: Path) -> None:  # type: ignore[no-un
 @pytest.mark.parametrize("as_of,is_old", [("2027-01-16", False), ("2027-01-17", True)])
 def test_an_old_price_is_marked(as_of: str, is_old: bool, run) -> None:  # type: ignore[no-untyped-def]
     """180 days after 2026-07-20 it is not yet."""
-    options = (
-        "--model",
-        "70b",
-        "--context",
-        "16k",
-        "--concurrent-requests",
-        "32",
-        "--gpus",
-        "h100",
-        "--providers",
-        "aws",
-    )
+    options = (*LOAD, "--gpus", "h100", "--providers", "aws")
     said = run("recommend", *options, "--as-of", as_of).stdout
     assert f", us-east-1, 2026-07-20{' (old)' if is_old else ''}.\n" in said

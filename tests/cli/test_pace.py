@@ -28,8 +28,10 @@ def speed(run: Any, *arguments: object) -> str:
 def figures(text: str, label: str) -> list[float]:
     """The figure of a line and both ends of its band, in seconds or a second."""
     line = next(one for one in text.splitlines() if one.startswith(f"  {label}  "))
-    found = [float(one.replace(",", "")) for one in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][:3]
-    return [one / 1000 for one in found] if " ms " in line else found
+    numbers = [float(match.replace(",", "")) for match in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][
+        :3
+    ]
+    return [number / 1000 for number in numbers] if " ms " in line else numbers
 
 
 def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-untyped-def]

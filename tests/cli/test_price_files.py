@@ -257,7 +257,7 @@ CASES = [
 
 
 def priced(folder: str | Path, instance: str) -> dict[str, float]:
-    return {one.purchase: one.usd_per_hour for one in Catalog(folder).instance(instance).prices}
+    return {price.purchase: price.usd_per_hour for price in Catalog(folder).instance(instance).prices}
 
 
 def decoded(raw: bytes) -> tuple[str, str]:
@@ -286,9 +286,9 @@ def test_a_file_of_other_hands(run: Run, here: Path, case: File) -> None:
             assert old in text
             text = text.replace(old, new)
         (here / case.name).write_bytes(text.encode(encoding))
-    found = run(*asked, *case.options)
-    assert found.exit_code == 0, found.output
-    assert " ".join(case.left.split()) in " ".join(found.stdout.split())
+    result = run(*asked, *case.options)
+    assert result.exit_code == 0, result.output
+    assert " ".join(case.left.split()) in " ".join(result.stdout.split())
     for instance, prices in case.prices.items():
         got = priced("mine", instance)
         assert {purchase: got[purchase] for purchase in prices} == pytest.approx(prices), instance
@@ -384,8 +384,8 @@ def test_a_workbook(run: Run, here: Path, number_format: str, code: str) -> None
         refused = run(*asked)
         assert refused.stderr == f"a.xlsx[Prices]: {rate(code, '2 lines')}\n" and not (here / "mine").exists()
     usd = 1.25 if code else 1
-    found = run(*asked, *(("--usd-per", f"{code}=1.25") if code else ()))
-    assert found.exit_code == 0, found.output
+    result = run(*asked, *(("--usd-per", f"{code}=1.25") if code else ()))
+    assert result.exit_code == 0, result.output
     row = Catalog("mine").instance("haus/DGX H100")
     assert (row.gpu, row.gpu_count, row.region) == (H100, 8, "Frankfurt, Germany")
     assert row.prices[0].usd_per_hour == pytest.approx(11_000 / 730 * usd, abs=1e-6)
@@ -621,7 +621,7 @@ def test_two_columns_of_one_price_agree_or_are_refused(
     place = tmp_path / "a.csv"
     place.write_text(f"{OWN_HEAD.removesuffix('price')}{columns}\n{OWN_LINE.removesuffix('1000')}{cells}\n")
     read = read_prices(str(place), RATED)
-    assert any(f", not of {one.lower()}." in " ".join(read.notes) for one in columns.split(";"))
+    assert any(f", not of {word.lower()}." in " ".join(read.notes) for word in columns.split(";"))
     if usd is None:
         [fault] = read.faults
         assert "differ: " in fault.problem and "Take one of the columns out." in fault.problem and not read.offers
@@ -671,10 +671,10 @@ def stuffed(member: str, before: bytes, stuffing: bytes) -> bytes:
         book.active.append(row)
     book.save(source)
     with zipfile.ZipFile(source) as package, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as stuffed_package:
-        for one in package.infolist():
-            data = package.read(one)
-            is_member = one.filename == member
-            stuffed_package.writestr(one.filename, data.replace(before, stuffing + before) if is_member else data)
+        for entry in package.infolist():
+            data = package.read(entry)
+            is_member = entry.filename == member
+            stuffed_package.writestr(entry.filename, data.replace(before, stuffing + before) if is_member else data)
         if member not in package.namelist():
             stuffed_package.writestr(member, stuffing + before)
     return out.getvalue()

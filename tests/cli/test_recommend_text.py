@@ -1,4 +1,4 @@
-"""What `recommend` says in a terminal: the answer and labelled sentences, of the JSON's figures; more by --details."""
+"""The terminal text of `recommend`: the answer and labelled sentences, of the JSON's figures; more by --details."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def text_of(index: int, details: bool = False) -> str:
 
 def lines(index: int, *, details: bool = False) -> list[str]:
     """As they are printed at 80 columns."""
-    return [one for line in text_of(index, details).split("\n") for one in folded(line).split("\n")]
+    return [part for line in text_of(index, details).split("\n") for part in folded(line).split("\n")]
 
 
 @of_each
@@ -127,7 +127,7 @@ def test_no_line_gives_way_to_another(index: int, monkeypatch: pytest.MonkeyPatc
     said, money = " ".join(text_of(index).split()), cell_money(index)
     if cell["instance"] is None:
         return
-    sure = next((at for at in cell["by_confidence"] if at and at["confidence"] == 0.9), None)
+    sure = next((level for level in cell["by_confidence"] if level and level["confidence"] == 0.9), None)
     if cell["chance"] < 0.9:
         assert money(sure["monthly_usd"]) in said if sure else re.search("[Nn]othing is (90|70)% sure", said)
     if cell["as_published"]:
@@ -158,8 +158,8 @@ def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
     known |= {one * money["fx_rate"] for one in known}  # amounts are in the currency of the budget
     figures = re.findall(r"(?:\$|€|EUR )([\d,.]*\d)([kM]?)", text)
     assert figures or solved(index).choices[0].offer is None
-    figures += [(one, "") for one in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
-    figures += [(one, "") for pair in re.findall(r"up to ([\d,.]+).*?holds ([\d,]+)", text) for one in pair]
+    figures += [(match, "") for match in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
+    figures += [(member, "") for pair in re.findall(r"up to ([\d,.]+).*?holds ([\d,]+)", text) for member in pair]
     for shown, unit in figures:
         number, places = float(shown.replace(",", "")), len(shown.partition(".")[2])
         scale = {"k": 1e3, "M": 1e6}.get(unit, 1)
@@ -186,8 +186,10 @@ def test_details_have_every_other_answer_of_the_json(index: int) -> None:
     said = " ".join(" ".join(lines(index, details=True)).split())
     others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
     others += [one for one in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if one]
-    for one in others:
-        assert f"{one['n_instances']:,}x {one['instance']}" in said and f"${one['monthly_usd']:,.0f}" in said, one
+    for other in others:
+        assert f"{other['n_instances']:,}x {other['instance']}" in said and f"${other['monthly_usd']:,.0f}" in said, (
+            other
+        )
     for host in cell["hosted"]:
         assert f"${host['monthly_usd']:,.2f}" in said or f"${host['monthly_usd']:,.0f}" in said
     if cell["n_replicas"]:
@@ -248,8 +250,8 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
     asked: dict[str, Any],
 ) -> None:
     """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
-    found = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
-    cell, text = recommend_json(found), recommend_text(found)
+    answer = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
+    cell, text = recommend_json(answer), recommend_text(answer)
     said = " ".join(text.split())
     assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in said
     measured = cell["measure"]["decider"] or cell["measure"]
@@ -261,8 +263,8 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
 
 
 def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:
-    found = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
-    cell, text = recommend_json(found), " ".join(recommend_text(found).split())
+    answer = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
+    cell, text = recommend_json(answer), " ".join(recommend_text(answer).split())
     below = [one for kind, one in cell["by_purchase"].items() if kind.startswith("reserved")]
     assert len(below) == 2 and all(one["monthly_usd"] < 0.98 * cell["monthly_usd"] for one in below)
     for one in (*below, cell["by_purchase"]["on-demand"]):
@@ -290,7 +292,7 @@ def test_a_history_that_memory_loses_before_the_person_asks_again_is_said() -> N
 
 
 def test_a_lost_history_has_what_the_load_takes_where_it_is_read_anew() -> None:
-    """What the same question is answered without a history; 2 places free at 0.17 a second are 10 s."""
+    """It is the load of the same question without a history; 2 places free at 0.17 a second are 10 s."""
     asked: dict[str, Any] = {"model": "qwen2.5-72b", "input_tokens": 12_000, "output_tokens": 50, "users": 200}
     kept, anew = (
         recommend_json(recommended({**asked, **more}, Catalog())) for more in ({"history_hit_fraction": 0.8}, {})

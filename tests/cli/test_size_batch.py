@@ -51,6 +51,38 @@ def test_flags_stand_in_for_missing_columns(run, here: Path) -> None:  # type: i
     assert [r["context_tokens"] for r in rows] == ["1024", "2048"] and {r["gpu"] for r in rows} == {"l40s"}
 
 
+def test_columns(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text(ROWS)
+    every = read(run("size", "--batch", "in.csv").stdout)
+    names = ["fits", "id", "context_tokens", "min_gpus"]
+    result = run("size", "--batch", "in.csv", "--columns", ",".join(names))
+    assert result.exit_code == 1 and result.stderr.startswith("2 of 4 rows ")
+    assert read(result.stdout) == [{name: row[name] for name in names} for row in every]
+    records = json.loads(run("size", "--batch", "in.csv", "--columns", "id,verdict", "--json").stdout)
+    assert [list(row) for row in records] == [["id", "verdict"]] * 4
+    for unknown in ("id,fitz", ""):
+        refused = run("size", "--batch", "in.csv", "--columns", unknown)
+        assert refused.exit_code == 1 and refused.stdout == ""
+    assert run("size", "--model", "8b", "--columns", "fits").exit_code == 2
+
+
+def test_parquet(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text(ROWS)
+    asked = ("size", "--batch", "in.csv", "--columns", "id,fits,queue,tpot_seconds,error", "--out", "out.parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda name: None)
+        missing = run(*asked)
+    assert missing.exit_code == 1 and "pip install pyarrow" in missing.stderr and not (here / "out.parquet").exists()
+    parquet = pytest.importorskip("pyarrow.parquet")
+    run(*asked)
+    table = parquet.read_table(here / "out.parquet")
+    types = dict(zip(table.schema.names, map(str, table.schema.types), strict=True))
+    strings = dict.fromkeys(("id", "queue", "error"), "large_string")
+    assert types == strings | {"fits": "bool", "tpot_seconds": "double"}
+    rows = json.loads(run(*asked[:-2], "--json").stdout)
+    assert table.to_pylist() == rows
+
+
 def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text(ROWS)
     rows = json.loads(run("size", "--batch", "in.csv", "--json").stdout)

@@ -8,21 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from command_lines import POINT
 
 import sheetgen
 
-POINT = (
-    "--model",
-    "70b",
-    "--gpu",
-    "h100",
-    "--tensor-parallel-size",
-    "4",
-    "--context",
-    "16k",
-    "--concurrent-requests",
-    "32",
-)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
 
 
@@ -79,8 +68,10 @@ def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here:
     done = subprocess.run(["bash", "-euc", image + stubs + script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(run("size", *POINT, "--flags", engine, "--json").output)["flags"][engine]
-    commands = [found["command"], *(one["command"] for one in found["other_commands"].values())]
-    expected = [word for one in commands for word in shlex.split(one.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))]
+    commands = [found["command"], *(command["command"] for command in found["other_commands"].values())]
+    expected = [
+        word for command in commands for word in shlex.split(command.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))
+    ]
     assert done.stdout.splitlines() == expected
     assert [p.name for p in here.iterdir()] == (["llm_api_options.yaml"] if engine == "tensorrt-llm" else [])
 

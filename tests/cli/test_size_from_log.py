@@ -67,8 +67,8 @@ def test_what_a_log_states_beats_what_is_predicted(run, tmp_path: Path) -> None:
     options = ("--gpu", "l40s", "--json")
 
     def pool(*lines: str) -> float:
-        found = json.loads(run("size", "--from-log", start(tmp_path, *lines), *options).output)
-        return float(found["predicted"]["kv_pool_bytes_per_gpu"]) / GIB
+        data = json.loads(run("size", "--from-log", start(tmp_path, *lines), *options).output)
+        return float(data["predicted"]["kv_pool_bytes_per_gpu"]) / GIB
 
     plain = json.loads(run("size", "--from-log", start(tmp_path, "Using max model len 8192"), *options).output)
     of_nothing = plain["predicted"]["kv_pool_bytes_per_gpu"] / GIB
@@ -90,9 +90,9 @@ def test_a_log_without_graphs_or_images(run, tmp_path: Path) -> None:  # type: i
     asked = {"model": "qwen3.5-9b", "gpu": "l40s", "engine_version": "0.20.0", "max_model_len": 8192, "context": 8192}
     for argument, setting in (("enforce_eager", "enforce_eager"), ("language_model_only", "skip_mm_profiling")):
         log = start(tmp_path, version="0.20.0", more=f", '{argument}': True")
-        found = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
+        data = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
         sized, whole = sheetgen.size(**asked, **{setting: 1}), sheetgen.size(**asked)
-        assert found["predicted"]["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu"]
+        assert data["predicted"]["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu"]
         assert sized["kv_pool_bytes_per_gpu"] > whole["kv_pool_bytes_per_gpu"]
     assert sheetgen.size(**asked, enforce_eager=1)["cuda_graph_bytes_per_gpu"] == 0
 
@@ -105,16 +105,16 @@ def test_a_named_model_keeps_the_precision_of_the_log(run, tmp_path: Path) -> No
     )
     assert (named["weight_dtype"], asked["weight_dtype"], other["weight_dtype"]) == ("nvfp4", "nvfp4", "bf16")
     unknown = start(tmp_path, model="somebody/their-own-9b-AWQ")
-    found = json.loads(run("size", "--from-log", unknown, "--gpu", "l40s", "--model", "qwen3.5-9b", "--json").output)
-    assert found["inputs"]["weight_dtype"] == "int4"
+    data = json.loads(run("size", "--from-log", unknown, "--gpu", "l40s", "--model", "qwen3.5-9b", "--json").output)
+    assert data["inputs"]["weight_dtype"] == "int4"
 
 
 def test_a_build_without_tags_is_the_newest(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     log = start(tmp_path, version="0.1.dev19754+g3a0914114.d20260816")
-    found = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
+    data = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
     newest = sheetgen.size(model="qwen3.5-9b", gpu="l40s", max_model_len=8192, context=8192)
-    assert found["predicted"]["kv_tokens"] == newest["kv_tokens"]
-    assert any(note.startswith("vLLM 0.1.dev19754") and "newest rules known" in note for note in found["notes"])
+    assert data["predicted"]["kv_tokens"] == newest["kv_tokens"]
+    assert any(note.startswith("vLLM 0.1.dev19754") and "newest rules known" in note for note in data["notes"])
 
 
 def test_what_cannot_be_is_remarked_on(run) -> None:  # type: ignore[no-untyped-def]
@@ -243,6 +243,6 @@ def test_the_total_capacity_of_an_error_is_the_memory_that_the_engine_saw(run, t
         "ERROR [core.py:700] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
         "capacity of 44.40 GiB of which 1.20 GiB is free.\n"
     )
-    found = json.loads(run("size", "--from-log", log, "--model", "8b", "--json").output)
-    assert found["measured"]["gpu_memory_bytes"] == round(44.40 * GIB)
-    assert found["inputs"]["gpu_id"] == "nvidia-l40s-48gb"
+    data = json.loads(run("size", "--from-log", log, "--model", "8b", "--json").output)
+    assert data["measured"]["gpu_memory_bytes"] == round(44.40 * GIB)
+    assert data["inputs"]["gpu_id"] == "nvidia-l40s-48gb"

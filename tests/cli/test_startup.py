@@ -16,9 +16,9 @@ HEAVY = ("pandas", "numpy", "openpyxl", "xlsxwriter", "weasyprint", "pydantic", 
 def loaded_after(code: str) -> list[str]:
     script = f"import sys, json\n{code}\nprint(json.dumps([m for m in {HEAVY!r} if m in sys.modules]), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    found = json.loads(done.stderr.splitlines()[-1])
-    assert isinstance(found, list)
-    return found
+    data = json.loads(done.stderr.splitlines()[-1])
+    assert isinstance(data, list)
+    return data
 
 
 def test_importing_sheetgen_loads_nothing_heavy() -> None:

@@ -1,4 +1,4 @@
-"""What outputs say of the weights: whose they are, and the answer with those that were published."""
+"""The weights in outputs: whose they are, and the answer with those that were published."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def quiet() -> dict[str, tuple[str, str]]:
 
 
 def is_alarm(verdict: Verdict) -> bool:
-    """Whether a verdict claims that a part of memory ran out."""
+    """True where a verdict claims that a part of memory ran out."""
     return verdict.cause.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) and verdict.cause.confidence >= 0.5
 
 

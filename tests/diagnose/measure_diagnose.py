@@ -42,40 +42,40 @@ UNSEEN = (
 
 
 def verdicts() -> dict[str, Verdict]:
-    return {one.file: verdict_on(one.path) for one in corpus()}
+    return {log.file: verdict_on(log.path) for log in corpus()}
 
 
 def verdicts_on_more() -> dict[str, Verdict]:
-    return {one.file: verdict_on(one.path) for one in more()}
+    return {log.file: verdict_on(log.path) for log in more()}
 
 
 def share(found: dict[str, Verdict], *decidable: str, of: tuple[Labelled, ...] | None = None) -> tuple[int, int]:
     """How many of the logs of these kinds are right, and how many there are."""
-    chosen = [one for one in (corpus() if of is None else of) if one.decidable in decidable]
-    return sum(one.is_right(found[one.file]) for one in chosen), len(chosen)
+    chosen = [log for log in (corpus() if of is None else of) if log.decidable in decidable]
+    return sum(log.is_right(found[log.file]) for log in chosen), len(chosen)
 
 
 def judged_elsewhere(found: dict[str, Verdict]) -> tuple[int, int]:
     """Decidable logs that were decided by a rule taken from no log of their thread: right ones, and all."""
     counts: Counter[bool] = Counter()
-    for one in corpus():
-        verdict = found[one.file]
+    for log in corpus():
+        verdict = found[log.file]
         rule = verdict.failure.match.signature if verdict.failure else None
-        if one.decidable != "no" and (rule is None or rule.source != one.thread):
-            counts[one.is_right(verdict)] += 1
+        if log.decidable != "no" and (rule is None or rule.source != log.thread):
+            counts[log.is_right(verdict)] += 1
     return counts[True], sum(counts.values())
 
 
 def without_their_own(found: dict[str, Verdict], of: tuple[Labelled, ...] | None = None) -> dict[str, list[Labelled]]:
     """Decidable logs judged without any rule that names their thread: right, open (no claim) or wrong."""
     out: dict[str, list[Labelled]] = {"right": [], "open": [], "wrong": []}
-    for one in corpus() if of is None else of:
-        if one.decidable == "no":
+    for log in corpus() if of is None else of:
+        if log.decidable == "no":
             continue
-        rest = tuple(s for s in signatures() if s.source != one.thread)
-        verdict = found[one.file] if len(rest) == len(signatures()) else verdict_on(one.path, rest)
+        rest = tuple(s for s in signatures() if s.source != log.thread)
+        verdict = found[log.file] if len(rest) == len(signatures()) else verdict_on(log.path, rest)
         label = verdict.cause.label
-        out["right" if label == one.label else "open" if label in (UNDETERMINED, HEALTHY) else "wrong"].append(one)
+        out["right" if label == log.label else "open" if label in (UNDETERMINED, HEALTHY) else "wrong"].append(log)
     return out
 
 
@@ -112,7 +112,7 @@ def fresh_rows(found: dict[str, Verdict]) -> str:
         halves = zip(("fresh", "fresh_held_out"), FRESH_BEFORE[kinds], strict=True)
         cells = []
         for part, (before, n) in halves:
-            right, _ = share(found, *kinds, of=tuple(one for one in more() if one.part == part))
+            right, _ = share(found, *kinds, of=tuple(log for log in more() if log.part == part))
             cells.append(f"{n} | {before} | {right}")
         rows.append(f"| {' and '.join(kinds)} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -142,21 +142,21 @@ def page() -> str:
     more_alone = without_their_own(found_more, more())
     return TEXT.format(
         n=len(corpus()),
-        n_threads=len({one.thread for one in corpus()}),
+        n_threads=len({log.thread for log in corpus()}),
         rows=rows_of(found, corpus()),
         wrong=wrong_of(found, corpus()),
         n_more=len(more()),
         rows_more=rows_of(found_more, more()),
         wrong_more=wrong_of(found_more, more()),
         held=held_rows(),
-        n_first=sum(one.part in ("mended", "held_out") for one in more()),
+        n_first=sum(log.part in ("mended", "held_out") for log in more()),
         n_more_alone=sum(map(len, more_alone.values())),
         more_right=len(more_alone["right"]),
         more_open=len(more_alone["open"]),
         more_wrong=len(more_alone["wrong"]),
-        n_later=sum(one.part == "later" for one in more()),
-        n_last=sum(one.part == "last" for one in more()),
-        n_fresh=sum(one.part.startswith("fresh") for one in more()),
+        n_later=sum(log.part == "later" for log in more()),
+        n_last=sum(log.part == "last" for log in more()),
+        n_fresh=sum(log.part.startswith("fresh") for log in more()),
         fresh=fresh_rows(found_more),
         quiet=quiet_row(),
         elsewhere=elsewhere,
@@ -170,7 +170,7 @@ def page() -> str:
         large=LARGE,
         unseen=UNSEEN,
         n_written=len(written()),
-        n_general=sum("-general-" in one.id for one in signatures()),
+        n_general=sum("-general-" in signature.id for signature in signatures()),
     )
 
 

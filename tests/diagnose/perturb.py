@@ -95,8 +95,8 @@ def ranks(lines: list[str], dice: random.Random) -> list[str]:
     groups: dict[str, list[list[str]]] = {}
     now = ""
     for line in lines:
-        found = _RANK.search(line[:200])
-        now = found[0] if found else now
+        match = _RANK.search(line[:200])
+        now = match[0] if match else now
         groups.setdefault(now, []).append([line])
     if len(groups) < 2:
         return lines

@@ -1,4 +1,4 @@
-"""What a reader is told to do: by which limit refused, what the pool had, which knobs the engine has, and how far."""
+"""The advice to a reader: by which limit refused, what the pool had, which knobs the engine has, and how far."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TGI_PROMPT = "Input validation error: `inputs` must have less than {limit} token
 
 @pytest.mark.parametrize("limit,prompt,answer", [(2048, 1244, 1000), (4096, 4000, 97), (1024, 10, 2000)])
 def test_only_the_limit_that_refused_is_raised(tmp_path: Path, limit: int, prompt: int, answer: int) -> None:
-    found = told(tmp_path, TGI_BOTH.format(limit=limit, prompt=prompt, answer=answer))
-    moved = changes(found)
+    advised = told(tmp_path, TGI_BOTH.format(limit=limit, prompt=prompt, answer=answer))
+    moved = changes(advised)
     assert set(moved) == {"--max-total-tokens", "max_new_tokens"}
     assert moved["--max-total-tokens"][0] == "raise" and moved["--max-total-tokens"][1] >= prompt + answer
     assert moved["max_new_tokens"] == ("lower", limit - prompt)
-    assert found.short is not None and found.short.short_by == prompt + answer - limit
+    assert advised.short is not None and advised.short.short_by == prompt + answer - limit
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_tgi_starts_with_what_is_suggested(tmp_path: Path, log: str, prompt: int
 def test_an_engine_built_for_shorter_prompts_is_built_anew(
     tmp_path: Path, refusal: str, length: int | None, is_built: bool
 ) -> None:
-    found = told(tmp_path, f"[TensorRT-LLM][ERROR] {refusal}\n")
-    assert found.verdict.cause.label == "prefill_long_prompt"
-    assert changes(found).get("max_input_len") == (("raise", length) if is_built else None)
+    advised = told(tmp_path, f"[TensorRT-LLM][ERROR] {refusal}\n")
+    assert advised.verdict.cause.label == "prefill_long_prompt"
+    assert changes(advised).get("max_input_len") == (("raise", length) if is_built else None)
     if is_built:
-        assert found.fixes[0].flag == "max_input_len"
-        assert "rebuild the engine" in found.fixes[0].reason
+        assert advised.fixes[0].flag == "max_input_len"
+        assert "rebuild the engine" in advised.fixes[0].reason
 
 
 def test_the_answer_of_a_request_is_shortened_on_other_engines(tmp_path: Path) -> None:
@@ -103,21 +103,21 @@ EMPTY = {
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_an_empty_pool_wants_more_of_the_gpu_and_no_shorter_context(tmp_path: Path, name: str) -> None:
-    found = told(tmp_path, EMPTY[name])
-    assert found.verdict.cause.case == "empty"
-    flags = [fix.flag for fix in found.fixes]
-    assert found.fixes[0].direction == "raise" and flags[0] in ("--mem-fraction-static", "--gpu-memory-utilization")
+    advised = told(tmp_path, EMPTY[name])
+    assert advised.verdict.cause.case == "empty"
+    flags = [fix.flag for fix in advised.fixes]
+    assert advised.fixes[0].direction == "raise" and flags[0] in ("--mem-fraction-static", "--gpu-memory-utilization")
     assert flags[1] in ("--tp", "--tensor-parallel-size") and flags[2] == "--quantization"
     assert not {"--max-model-len", "--context-length", "--kv-cache-dtype"} & set(flags)
 
 
 def test_the_log_is_said_to_say_only_what_it_says() -> None:
-    for one in corpus():
-        found = of(one.file)
-        for fix in found.fixes:
+    for log in corpus():
+        advised = of(log.file)
+        for fix in advised.fixes:
             if "the log says" in fix.reason:
-                assert re.sub(r"\D", "", fix.reason.rpartition("the log says")[2]) in one.path.read_text("utf-8"), (
-                    one.file
+                assert re.sub(r"\D", "", fix.reason.rpartition("the log says")[2]) in log.path.read_text("utf-8"), (
+                    log.file
                 )
     length = of("010.log").fixes[0]
     assert length.value == 435200 and "9.97 of 24.00 GiB" in length.reason
@@ -140,17 +140,17 @@ def test_ollama_gets_its_own_knobs() -> None:
     moved = changes(found)
     assert {"num_ctx", "num_batch", "OLLAMA_NUM_PARALLEL"} <= set(moved) and not any(f.startswith("--") for f in moved)
     assert moved["num_batch"][1] < 512 and found.engine == "llama.cpp"
-    for one in corpus():
-        if one.engine == "llama.cpp" and not re.search("ollama|source=[a-z]+.go:", one.path.read_text("utf-8")):
-            assert not {"num_ctx", "num_batch"} & set(changes(of(one.file))), one.file
+    for log in corpus():
+        if log.engine == "llama.cpp" and not re.search("ollama|source=[a-z]+.go:", log.path.read_text("utf-8")):
+            assert not {"num_ctx", "num_batch"} & set(changes(of(log.file))), log.file
 
 
 def test_a_step_is_below_the_default(tmp_path: Path) -> None:
     assert changes(of("046.log"))["--ubatch-size"] == ("lower", 128)
     log = (LOGS / "046.log").read_text("utf-8")
     for set_to, value in ((4096, 2048), (2048, 512), (512, 128)):
-        found = told(tmp_path, f"llama_context: n_ubatch      = {set_to}\n{log}")
-        assert changes(found)["--ubatch-size"] == ("lower", value)
+        advised = told(tmp_path, f"llama_context: n_ubatch      = {set_to}\n{log}")
+        assert changes(advised)["--ubatch-size"] == ("lower", value)
 
 
 def test_no_symptom_speaks_of_a_line_that_is_not_there() -> None:
@@ -209,9 +209,9 @@ START = (
 
 
 def test_more_allocated_than_the_weights_are_is_remarked(tmp_path: Path) -> None:
-    found = told(tmp_path, START.replace("<TP>", "2"), gpu="h100")
-    assert found.verdict.cause.label == "startup_weights_do_not_fit" and found.replayed is not None
-    said = found.replayed.contradiction
+    advised = told(tmp_path, START.replace("<TP>", "2"), gpu="h100")
+    assert advised.verdict.cause.label == "startup_weights_do_not_fit" and advised.replayed is not None
+    said = advised.replayed.contradiction
     assert said and "78.20 GiB" in said and " 65." in said
     agreed = told(tmp_path, START.replace("<TP>", "1"), gpu="h100").replayed
     assert agreed is not None and agreed.contradiction is None
@@ -236,14 +236,14 @@ def test_a_pool_without_a_length_is_said_to_be_there() -> None:
 
 def test_steps_have_values() -> None:
     """A share, a step, a number of GPUs or of requests is never said without how far to go."""
-    for one in corpus():
-        for fix in of(one.file).fixes:
-            known = re.search(
+    for log in corpus():
+        for fix in of(log.file).fixes:
+            match = re.search(
                 r"utilization|fraction|num-seqs|batched-tokens|total-tokens|parallel-size|--tp$|num_|layers|graph-max|swap-space|concurrent",
                 fix.flag,
             )
-            if known and fix.direction in ("raise", "lower") and one.label != "gpu_shared_by_other_process":
-                assert fix.value is not None or "(" in fix.reason, (one.file, fix.flag)
+            if match and fix.direction in ("raise", "lower") and log.label != "gpu_shared_by_other_process":
+                assert fix.value is not None or "(" in fix.reason, (log.file, fix.flag)
 
 
 def test_one_request_is_not_made_fewer() -> None:
@@ -261,30 +261,30 @@ def test_a_step_and_its_switch_are_one_change() -> None:
 @pytest.mark.parametrize("tokens,case", [(256, "full"), (512, "full"), (4096, "peak")])
 def test_a_small_step_that_fails_means_the_weights(tmp_path: Path, tokens: int, case: str) -> None:
     log = (LOGS / "064.log").read_text("utf-8").replace("256 prefill tokens", f"{tokens} prefill tokens")
-    found = told(tmp_path, log)
-    assert found.verdict.cause.label == "prefill_long_prompt" and found.verdict.cause.case == case
-    assert ("--num-shard" in changes(found)) == (case == "full")
+    advised = told(tmp_path, log)
+    assert advised.verdict.cause.label == "prefill_long_prompt" and advised.verdict.cause.case == case
+    assert ("--num-shard" in changes(advised)) == (case == "full")
 
 
 def test_what_is_no_oom_has_a_next_step() -> None:
     assert "own traceback above" in text(of("145.log"))
-    for one in corpus():
-        found = of(one.file)
-        if found.verdict.cause.label == "not_an_oom":
-            assert "NEXT" in text(found), one.file
+    for log in corpus():
+        advised = of(log.file)
+        if advised.verdict.cause.label == "not_an_oom":
+            assert "NEXT" in text(advised), log.file
 
 
 def test_evidence_is_cut_between_words() -> None:
-    for one in corpus():
-        lines = one.path.read_text("utf-8").splitlines()
-        for evidence in of(one.file).verdict.evidence:
+    for log in corpus():
+        lines = log.path.read_text("utf-8").splitlines()
+        for evidence in of(log.file).verdict.evidence:
             whole, part = lines[evidence.line_number - 1], evidence.text.strip("…")
             at = whole.find(part)
             if at < 0:
                 continue  # a prefix or an escape was taken off
-            assert at == 0 or not (whole[at - 1].isalnum() and part[0].isalnum()), (one.file, evidence)
+            assert at == 0 or not (whole[at - 1].isalnum() and part[0].isalnum()), (log.file, evidence)
             after = whole[at + len(part) : at + len(part) + 1]
-            assert not (after.isalnum() and part[-1].isalnum()), (one.file, evidence)
+            assert not (after.isalnum() and part[-1].isalnum()), (log.file, evidence)
 
 
 def test_a_long_line_is_cut_around_what_was_found() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_lines import run_command
 from corpus import LOGS, corpus
 
 from sheetgen.catalog import guidance
-from sheetgen.cli import main
 
 CONTRACT = (
     "label", "confidence", "bill", "phase", "engine", "engine_version", "evidence", "numbers", "fixes",
@@ -20,14 +19,11 @@ CONTRACT = (
 ENGINES = {"vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp", None}
 
 
-def call(*arguments: object, **extra: Any) -> Result:
-    result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["diagnose", *map(str, arguments)], **extra)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+def call(*arguments: object, **environment: str) -> Result:
+    return run_command("diagnose", *arguments, **environment)
 
 
-@pytest.mark.parametrize("name", [one.file for one in corpus()][::9])
+@pytest.mark.parametrize("name", [log.file for log in corpus()][::9])
 def test_json_is_the_contract(name: str) -> None:
     record = json.loads(call(LOGS / name, "--json").stdout)
     assert tuple(record)[: len(CONTRACT)] == CONTRACT
@@ -43,11 +39,11 @@ def test_json_is_the_contract(name: str) -> None:
 
 
 def test_the_page_is_short() -> None:
-    for one in corpus()[::4]:
-        text = call(one.path, env={"COLUMNS": "110"}).stdout
-        assert len(text.splitlines()) <= 60, one.file
+    for log in corpus()[::4]:
+        text = call(log.path, COLUMNS="110").stdout
+        assert len(text.splitlines()) <= 60, log.file
         long = [line for line in text.splitlines()[3:] if len(line) > 110]
-        assert all(len(line.split()) == 1 for line in long), one.file  # a word of the log is not broken
+        assert all(len(line.split()) == 1 for line in long), log.file  # a word of the log is not broken
 
 
 def test_the_page_says_what_overran_and_what_to_turn() -> None:

@@ -16,7 +16,7 @@ CATALOG = Catalog()
 FILE = CATALOG.file(guidance.FingerprintFile)
 SHARES = guidance.assumptions(CATALOG)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp", "ollama")
-LABELS = tuple(one.label for one in FILE.fingerprints)
+LABELS = tuple(fingerprint.label for fingerprint in FILE.fingerprints)
 CASES = {
     "prefill_long_prompt": ("peak", "refused", "full"),
     "concurrency_spike": ("pool", "swap", "admission", "room"),
@@ -25,7 +25,7 @@ CASES = {
     "lora_draft_model": ("lora", "draft"),
     "healthy": ("full", "places"),  # with a queue
 }
-HAS = {engine: {one.flag for one in flags} for engine, flags in FILE.flags.items()}
+HAS = {engine: {flag.flag for flag in flags} for engine, flags in FILE.flags.items()}
 DIRECTIONS = {"raise", "lower", "set", "unset", "free"}
 
 
@@ -46,12 +46,12 @@ def test_every_label_but_another_failure_has_its_fixes() -> None:
 
 @pytest.mark.parametrize("label,engine,case", every())
 def test_every_fix_names_a_flag_of_its_engine(label: str, engine: str, case: str | None) -> None:
-    found = fixes(label, engine, case)
-    for fix in found:
+    remedies = fixes(label, engine, case)
+    for fix in remedies:
         assert fix.direction in DIRECTIONS
         assert fix.reason and fix.cost
         assert fix.direction == "free" or fix.flag in HAS[engine], fix.flag
-    assert len({fix.flag for fix in found}) == len(found)
+    assert len({fix.flag for fix in remedies}) == len(remedies)
 
 
 def test_every_engine_has_a_way_out_of_every_cause() -> None:
@@ -152,7 +152,7 @@ def test_the_direction_of_each_setting_follows_the_cause() -> None:
 
 
 def test_the_page_says_no_more_than_before() -> None:
-    """What is for `diagnose` alone stays off the page and out of the workbook."""
+    """Advice for `diagnose` alone stays off the page and out of the workbook."""
     shown = guidance.fingerprints(CATALOG)
     assert len(shown) == 8
     assert all(fix.on_page for one in shown for fix in one.fixes)

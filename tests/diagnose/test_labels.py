@@ -12,7 +12,7 @@ from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, Verdict]:
-    return {one.file: verdict_on(one.path) for one in corpus()}
+    return {log.file: verdict_on(log.path) for log in corpus()}
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def on_more() -> dict[str, Verdict]:
 
 def share_right(verdicts: dict[str, Verdict], *decidable: str) -> float:
     right, n = measure.share(verdicts, *decidable)
-    chosen = [one for one in corpus() if one.decidable in decidable]
-    wrong = [(one.file, one.label, verdicts[one.file].cause) for one in chosen if not one.is_right(verdicts[one.file])]
+    chosen = [log for log in corpus() if log.decidable in decidable]
+    wrong = [(log.file, log.label, verdicts[log.file].cause) for log in chosen if not log.is_right(verdicts[log.file])]
     print(f"\n{'+'.join(decidable)}: {right} of {n} right ({100 * right / n:.1f} %)", wrong)
     return right / n
 
@@ -38,21 +38,21 @@ def test_what_no_file_decides_is_not_guessed(verdicts: dict[str, Verdict]) -> No
     sure = [one.file for one in chosen if not one.is_right(verdicts[one.file])]
     print(f"\nno: {len(chosen) - len(sure)} of {len(chosen)} undetermined or below 0.5; sure of", sure)
     assert len(sure) <= 1
-    for one in chosen:
-        assert verdicts[one.file].cause.missing or one.file in sure, one.file
+    for log in chosen:
+        assert verdicts[log.file].cause.missing or log.file in sure, log.file
 
 
 def test_another_failure_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
-    others = [one for one in corpus() if one.label == NOT_AN_OOM]
+    others = [log for log in corpus() if log.label == NOT_AN_OOM]
     assert len(others) >= 8
-    for one in others:
-        assert verdicts[one.file].cause.label in (NOT_AN_OOM, UNDETERMINED), one.file
+    for other in others:
+        assert verdicts[other.file].cause.label in (NOT_AN_OOM, UNDETERMINED), other.file
 
 
 def test_a_healthy_log_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
-    for one in corpus():
-        if one.label == HEALTHY:
-            assert verdicts[one.file].cause.label == HEALTHY
+    for log in corpus():
+        if log.label == HEALTHY:
+            assert verdicts[log.file].cause.label == HEALTHY
 
 
 def test_the_second_set(on_more: dict[str, Verdict]) -> None:
@@ -61,30 +61,30 @@ def test_the_second_set(on_more: dict[str, Verdict]) -> None:
         right, n = measure.share(on_more, *kinds, of=more())
         print(f"\n{'+'.join(kinds)}: {right} of {n} right ({100 * right / n:.1f} %)")
         assert right / n >= least, measure.wrong_of(on_more, more())
-    for one in more():
-        label = on_more[one.file].cause.label
-        assert one.label not in (NOT_AN_OOM, HEALTHY) or label in (one.label, UNDETERMINED), one.file
+    for log in more():
+        label = on_more[log.file].cause.label
+        assert log.label not in (NOT_AN_OOM, HEALTHY) or label in (log.label, UNDETERMINED), log.file
 
 
 def test_the_sets_share_no_thread() -> None:
-    first, second = ({one.thread for one in logs} for logs in (corpus(), more()))
+    first, second = ({log.thread for log in logs} for logs in (corpus(), more()))
     assert not first & second
     assert len(second) == len(more())
-    half = [sum(one.part == part for one in more()) for part in ("mended", "held_out")]
+    half = [sum(log.part == part for log in more()) for part in ("mended", "held_out")]
     assert half[0] == half[1]
     for kinds, (_, n) in measure.HELD_AFTER.items():
-        assert n == sum(one.part == "held_out" and one.decidable in kinds for one in more())
+        assert n == sum(log.part == "held_out" and log.decidable in kinds for log in more())
 
 
 @pytest.mark.parametrize("logs", [corpus(), more()], ids=["first", "second"])
 def test_every_verdict_shows_its_line(
     logs: tuple[Labelled, ...], verdicts: dict[str, Verdict], on_more: dict[str, Verdict]
 ) -> None:
-    for one in logs:
-        verdict = {**verdicts, **on_more}[one.file]
-        n_lines = len(one.path.read_text(encoding="utf-8").splitlines())
+    for log in logs:
+        verdict = {**verdicts, **on_more}[log.file]
+        n_lines = len(log.path.read_text(encoding="utf-8").splitlines())
         if verdict.cause.label != UNDETERMINED:
-            assert verdict.evidence, one.file
+            assert verdict.evidence, log.file
         for evidence in verdict.evidence:
             assert 1 <= evidence.line_number <= n_lines and evidence.text.isprintable()
 
@@ -100,7 +100,7 @@ def test_cross_validation_by_thread(verdicts: dict[str, Verdict]) -> None:
     alone = measure.without_their_own(verdicts, corpus()[:: amount(3, 1)])
     counts = {how: len(logs) for how, logs in alone.items()}
     print(f"\nrules on logs of other threads: {right} of {n_judged} right ({100 * right / n_judged:.1f} %)")
-    print(f"rules of other threads alone: {counts}; misled: {[one.file for one in alone['wrong']]}")
+    print(f"rules of other threads alone: {counts}; misled: {[fault.file for fault in alone['wrong']]}")
     assert right / n_judged >= 0.90
     assert n_judged >= 30
     assert counts["wrong"] <= 0.12 * sum(counts.values())

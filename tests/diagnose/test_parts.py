@@ -59,8 +59,8 @@ TORCH_213 = (
 )
 def test_a_failed_allocation_is_told_by_its_parts(line: str, tmp_path: Path) -> None:
     """In words that no thread has shown: what was to be had, that it failed, for want of memory, on a GPU."""
-    found = verdict(line, tmp_path)
-    assert found.failure is not None and found.failure.match.signature.kind == "oom"
+    outcome = verdict(line, tmp_path)
+    assert outcome.failure is not None and outcome.failure.match.signature.kind == "oom"
     weights = "  File vllm/model_executor/model_loader/utils.py, line 7, in load_weights\n"
     assert verdict(weights + line, tmp_path).cause.label == WEIGHTS
 
@@ -95,10 +95,10 @@ TORCH = (
 def test_what_was_refused_with_memory_free_is_no_part(
     tried: float, free: float, is_refused: bool, tmp_path: Path
 ) -> None:
-    found = told(TORCH.format(tried=tried, free=free), tmp_path)
-    cause = found.verdict.cause
+    advised = told(TORCH.format(tried=tried, free=free), tmp_path)
+    cause = advised.verdict.cause
     assert cause.label == UNDETERMINED and (cause.case == REFUSED) == is_refused
-    assert f"{tried:.2f} GiB were refused with {free:.2f}" in " ".join(text(found).split())
+    assert f"{tried:.2f} GiB were refused with {free:.2f}" in " ".join(text(advised).split())
     assert ("WSL 2" in " ".join(cause.missing)) == is_refused
     frame = '  File "vllm/v1/worker/gpu_worker.py", line 7, in capture_model\n'
     by_frame = told(frame + TORCH.format(tried=tried, free=free), tmp_path).verdict.cause
@@ -157,9 +157,9 @@ def test_weights_that_are_repacked_do_not_fit(tmp_path: Path) -> None:
         '  File "/opt/vllm/model_executor/kernels/linear/mixed_precision/marlin.py", line 99, in transform_w_q\n'
         "    x.data = ops.gptq_marlin_repack(\nRuntimeError: CUDA driver error: out of memory\n"
     )
-    found = told(log, tmp_path)
-    assert found.verdict.cause.label == WEIGHTS and PREFILL not in found.verdict.cause.also
-    assert "--quantization" not in flags(found), "the weights have four bits"
+    advised = told(log, tmp_path)
+    assert advised.verdict.cause.label == WEIGHTS and PREFILL not in advised.verdict.cause.also
+    assert "--quantization" not in flags(advised), "the weights have four bits"
     after = "INFO [default_loader.py:430] Loading weights took 14.02 seconds\nRuntimeError: CUDA error: out of memory\n"
     assert verdict(after, tmp_path).cause.label == WEIGHTS, "the rank had not said what the model takes"
 
@@ -184,14 +184,14 @@ SGLANG = (
 def test_a_pool_that_poses_as_a_limit_of_the_context(
     pool: int, context: int, limit: int, is_pool: bool, tmp_path: Path
 ) -> None:
-    found = told(SGLANG.format(pool=pool, context=context, limit=limit), tmp_path)
-    cause = found.verdict.cause
+    advised = told(SGLANG.format(pool=pool, context=context, limit=limit), tmp_path)
+    cause = advised.verdict.cause
     assert (cause.label, cause.case) == ((POOL, POSING) if is_pool else (PREFILL, "refused"))
-    assert (cause.label == POOL) == ("--context-length" not in flags(found))
+    assert (cause.label == POOL) == ("--context-length" not in flags(advised))
     if is_pool:
-        assert "46.90 GiB of the GPU" in text(found) and found.short is not None
-        assert (found.short.needed, found.short.there) == (context, pool)
-        assert found.fixes[0].flag == "--mem-fraction-static" and found.fixes[0].direction == "raise"
+        assert "46.90 GiB of the GPU" in text(advised) and advised.short is not None
+        assert (advised.short.needed, advised.short.there) == (context, pool)
+        assert advised.fixes[0].flag == "--mem-fraction-static" and advised.fixes[0].direction == "raise"
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ ENCODER_FRAME = '  File "/opt/vllm/model_executor/models/qwen2_vl_vision.py", li
     ],
 )
 def test_no_eight_bits_where_they_are_on(more: str, line: str, is_advised: bool, tmp_path: Path) -> None:
-    found = told(VLLM.format(version="0.31.0", model="x/y", more=more) + line + NO_ROOM, tmp_path)
-    assert ("--kv-cache-dtype" in flags(found)) == is_advised
+    advised = told(VLLM.format(version="0.31.0", model="x/y", more=more) + line + NO_ROOM, tmp_path)
+    assert ("--kv-cache-dtype" in flags(advised)) == is_advised
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_no_eight_bits_where_they_are_on(more: str, line: str, is_advised: bool,
 )
 def test_no_fp8_weights_where_they_are_narrow(model: str, more: str, is_advised: bool, tmp_path: Path) -> None:
     log = VLLM.format(version="0.31.0", model=model, more=more) + WEIGHTS_FRAME + TORCH.format(tried=2, free=1)
-    found = told(log, tmp_path)
-    assert found.verdict.cause.label == WEIGHTS and ("--quantization" in flags(found)) == is_advised
+    advised = told(log, tmp_path)
+    assert advised.verdict.cause.label == WEIGHTS and ("--quantization" in flags(advised)) == is_advised
 
 
 def test_what_is_set_already_is_not_advised(tmp_path: Path) -> None:
@@ -272,9 +272,9 @@ def test_the_profile_run_of_images_can_be_skipped(version: str, has: bool, tmp_p
 
 @pytest.mark.parametrize("name", ["m407.log", "m408.log"])
 def test_copies_of_prompts_are_the_first_to_go(name: str) -> None:
-    found = diagnose(str(MORE / name), {}, Catalog())
-    assert found.verdict.cause.label == HOST and found.verdict.cause.case == PROMPTS
-    assert (found.fixes[0].flag, found.fixes[0].value) == ("--cache-ram", 0)
+    diagnosed = diagnose(str(MORE / name), {}, Catalog())
+    assert diagnosed.verdict.cause.label == HOST and diagnosed.verdict.cause.case == PROMPTS
+    assert (diagnosed.fixes[0].flag, diagnosed.fixes[0].value) == ("--cache-ram", 0)
 
 
 def test_a_server_without_copies_of_prompts_keeps_its_order(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ BY_FIGURES = ("m426.log", "m060.log")
 
 
 def every() -> tuple[Labelled, ...]:
-    return tuple(one for one in corpus() + more() if one.file not in BY_FIGURES)
+    return tuple(log for log in corpus() + more() if log.file not in BY_FIGURES)
 
 
 def logs() -> tuple[Labelled, ...]:
@@ -28,7 +28,7 @@ def logs() -> tuple[Labelled, ...]:
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, str]:
-    return {one.file: verdict_on(one.path).cause.label for one in logs()}
+    return {log.file: verdict_on(log.path).cause.label for log in logs()}
 
 
 @pytest.mark.long  # in the gate all of them at once
@@ -36,14 +36,14 @@ def labels() -> dict[str, str]:
 def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> None:
     dice = random.Random(name)
     path, changed, moved = tmp_path / "perturbed.log", 0, []
-    for one in logs():
-        before = one.path.read_text(encoding="utf-8").splitlines()
+    for log in logs():
+        before = log.path.read_text(encoding="utf-8").splitlines()
         after = PERTURBATIONS[name](before, dice)
         changed += after != before
         path.write_text("\n".join(after) + "\n", encoding="utf-8")
         label = verdict_on(path).cause.label
-        if label != labels[one.file]:
-            moved.append((one.file, labels[one.file], label))
+        if label != labels[log.file]:
+            moved.append((log.file, labels[log.file], label))
     print(f"\n{name}: {changed} logs changed, {len(moved)} labels")
     assert not moved
     assert changed >= (3 if name in ("ranks", "models") else 10)
@@ -53,15 +53,15 @@ def test_all_at_once(labels: dict[str, str], tmp_path: Path) -> None:
     """Two may lose their claim (a rank's line came first of all, a message of two lines), none may get another."""
     dice = random.Random(7)
     path, lost = tmp_path / "perturbed.log", []
-    for one in logs():
-        lines = one.path.read_text(encoding="utf-8").splitlines()
+    for log in logs():
+        lines = log.path.read_text(encoding="utf-8").splitlines()
         for name in ("numbers", "times", "paths", "models", "ranks", "unrelated", "colours", "docker"):
             lines = PERTURBATIONS[name](lines, dice)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         label = verdict_on(path).cause.label
-        assert label in (labels[one.file], UNDETERMINED), one.file
-        if label != labels[one.file]:
-            lost.append(one.file)
+        assert label in (labels[log.file], UNDETERMINED), log.file
+        if label != labels[log.file]:
+            lost.append(log.file)
     assert len(lost) <= 2, lost
 
 

@@ -36,14 +36,14 @@ def told(tmp_path: Path, text: str, **options: Any) -> Diagnosis:
 
 def test_a_length_is_suggested_that_fits(tmp_path: Path) -> None:
     text = ARGUMENTS.format(model="meta-llama/Llama-3.1-8B-Instruct", length=131072, tp=1)
-    found = told(tmp_path, text + TOO_LONG, gpu="l4")
-    assert found.verdict.cause.label == "startup_kv_pool_too_small" and found.engine_version == "0.19.0"
-    assert found.replayed is not None and not found.replayed.answer["fits"]
-    row = found.replayed.rows["KV pool"]
+    advised = told(tmp_path, text + TOO_LONG, gpu="l4")
+    assert advised.verdict.cause.label == "startup_kv_pool_too_small" and advised.engine_version == "0.19.0"
+    assert advised.replayed is not None and not advised.replayed.answer["fits"]
+    row = advised.replayed.rows["KV pool"]
     assert row[1] > row[2] and row[3] == row[1] - row[2], "what was needed, what there was, by how much it failed"
-    values = {fix.flag: fix.value for fix in found.fixes}
+    values = {fix.flag: fix.value for fix in advised.fixes}
     assert values["--max-model-len"] == 16, "the log's own figure outranks the replay"
-    length = found.replayed.values["max_model_len"]
+    length = advised.replayed.values["max_model_len"]
     assert isinstance(length, int) and 0 < length < 131072
     asked = {"model": "llama-3.1-8b", "gpu": "l4", "engine_version": "0.19.0", "users": 1}
     assert size(**asked, context=length, max_model_len=length)["fits"]
@@ -51,7 +51,7 @@ def test_a_length_is_suggested_that_fits(tmp_path: Path) -> None:
     assert size(**asked, context=131072, max_model_len=131072, tensor_parallel_size=values["--tensor-parallel-size"])[
         "fits"
     ]
-    assert "FP8 KV" in found.replayed.outcomes["kv_cache_dtype"]
+    assert "FP8 KV" in advised.replayed.outcomes["kv_cache_dtype"]
 
 
 def test_the_engines_own_figures_outrank_the_prediction(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_the_engines_own_figures_outrank_the_prediction(tmp_path: Path) -> None:
         "models's max seq len (131072), (10.00 GiB KV cache is needed, which is larger than the available KV cache "
         "memory (6.00 GiB). Based on the available memory, the estimated maximum model length is 78640.\n"
     )
-    found = told(tmp_path, text, gpu="h100")
-    assert found.short is not None and found.short.short_by == 4 * 2**30
-    values = {fix.flag: fix.value for fix in found.fixes}
+    advised = told(tmp_path, text, gpu="h100")
+    assert advised.short is not None and advised.short.short_by == 4 * 2**30
+    values = {fix.flag: fix.value for fix in advised.fixes}
     assert values["--max-model-len"] == 78640
     assert values["--gpu-memory-utilization"] == pytest.approx(0.96)
-    assert found.replayed is not None and found.replayed.rows["KV pool"][1:] == (10 * 2**30, 6 * 2**30, 4 * 2**30)
+    assert advised.replayed is not None and advised.replayed.rows["KV pool"][1:] == (10 * 2**30, 6 * 2**30, 4 * 2**30)
 
 
 def test_blocks_are_recomputed(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_blocks_are_recomputed(tmp_path: Path) -> None:
         "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in "
         "KV cache (3664). Try increasing `gpu_memory_utilization` or decreasing `max_model_len`\n"
     )
-    found = told(tmp_path, text)
-    assert found.numbers["kv_tokens"] == 229 * 16 == found.numbers["kv_tokens_available"]
-    assert found.short is not None and found.short.short_by == 432 and found.fixes[0].value == 3664
+    advised = told(tmp_path, text)
+    assert advised.numbers["kv_tokens"] == 229 * 16 == advised.numbers["kv_tokens_available"]
+    assert advised.short is not None and advised.short.short_by == 432 and advised.fixes[0].value == 3664
 
 
 def test_a_shared_gpu_gets_the_share_that_is_free(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_a_shared_gpu_gets_the_share_that_is_free(tmp_path: Path) -> None:
         "utilization (0.9, 19.84 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
         "  File x/vllm/v1/worker/gpu_worker.py\n"
     )
-    found = told(tmp_path, text)
-    assert [(fix.direction, fix.value) for fix in found.fixes] == [("free", None), ("lower", 0.88)]
+    advised = told(tmp_path, text)
+    assert [(fix.direction, fix.value) for fix in advised.fixes] == [("free", None), ("lower", 0.88)]
     assert 0.88 * 22.05 < 19.77
 
 
@@ -96,11 +96,11 @@ def test_weights_that_do_not_fit_get_the_gpus_that_hold_them(tmp_path: Path, gpu
         "(EngineCore pid=5) ERROR 11-20 10:02:00 [gpu_model_runner.py:5403] Failed to load model - not enough GPU "
         "memory. Try lowering --gpu-memory-utilization to free memory for weights, increasing --tensor-parallel-size\n"
     )
-    found = told(tmp_path, text, gpu=gpu)
-    assert found.verdict.cause.label == "startup_weights_do_not_fit" and found.replayed is not None
-    weights = found.replayed.rows["weights"]
+    advised = told(tmp_path, text, gpu=gpu)
+    assert advised.verdict.cause.label == "startup_weights_do_not_fit" and advised.replayed is not None
+    weights = advised.replayed.rows["weights"]
     assert weights[0] == "weights" and weights[3] > 0
-    value = next(fix.value for fix in found.fixes if fix.flag == "--tensor-parallel-size")
+    value = next(fix.value for fix in advised.fixes if fix.flag == "--tensor-parallel-size")
     asked = {"model": "70b", "gpu": gpu, "engine_version": "0.19.0", "context": 8192, "users": 1}
     assert (
         size(**asked, tensor_parallel_size=value)["fits"] and not size(**asked, tensor_parallel_size=value // 2)["fits"]
@@ -113,10 +113,14 @@ def test_a_healthy_log_says_who_waits_first(tmp_path: Path) -> None:
         "(EngineCore pid=5) INFO 11-20 [kv_cache_utils.py:1087] GPU KV cache size: 365,296 tokens\n"
         "(APIServer pid=1) INFO:     Application startup complete.\n"
     )
-    found = told(tmp_path, text, gpu="h100")
-    assert found.verdict.cause.label == "healthy" and found.verdict.cause.confidence > 0.8 and found.health is not None
-    assert re.search("user 23 .* 365,296 tokens .* 22$", found.health.first_limit)
-    assert found.health.compared["kv_tokens"][1] == 365_296
+    advised = told(tmp_path, text, gpu="h100")
+    assert (
+        advised.verdict.cause.label == "healthy"
+        and advised.verdict.cause.confidence > 0.8
+        and advised.health is not None
+    )
+    assert re.search("user 23 .* 365,296 tokens .* 22$", advised.health.first_limit)
+    assert advised.health.compared["kv_tokens"][1] == 365_296
     eight = told(tmp_path, text, gpu="h100", context_tokens="8k").health
     assert eight is not None and eight.first_limit.startswith("user 45 at 8k")
 
@@ -138,26 +142,26 @@ def queued(running: int, waiting: int, usage: float, times: int = 6, more: str =
 
 def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> None:
     """It says so first, with the limit, who waits, and what would serve them."""
-    found = told(tmp_path, queued(12, 37, 91.0))
-    cause = found.verdict.cause
+    advised = told(tmp_path, queued(12, 37, 91.0))
+    cause = advised.verdict.cause
     assert (cause.label, cause.case, cause.confidence) == ("healthy", "full", 0.9)
-    assert diagnosis.text(found).splitlines()[0] == (
+    assert diagnosis.text(advised).splitlines()[0] == (
         "Healthy, and saturated: 12 requests run, the KV cache is full (91 % of the KV cache in use), and 37 wait "
         "(healthy, confidence 90 %)."
     )
-    assert found.record()["queue"] == {"limit": "full", "running": 12, "waiting": 37, "usage": 0.91}
-    assert found.record()["shortfall"]["short_by"] == 37
-    replicas = next(fix for fix in found.fixes if fix.direction == "free")
+    assert advised.record()["queue"] == {"limit": "full", "running": 12, "waiting": 37, "usage": 0.91}
+    assert advised.record()["shortfall"]["short_by"] == 37
+    replicas = next(fix for fix in advised.fixes if fix.direction == "free")
     assert replicas.value == 5 and "49 run or wait" in replicas.reason
-    assert {"--kv-cache-dtype", "--gpu-memory-utilization"} <= {fix.flag for fix in found.fixes}
+    assert {"--kv-cache-dtype", "--gpu-memory-utilization"} <= {fix.flag for fix in advised.fixes}
 
 
 @pytest.mark.parametrize("more", ["", ", 'max_num_seqs': 16"])
 def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> None:
     """As far as the pool holds: 16 take 40 % of it, 38 take 95 %."""
-    found = told(tmp_path, queued(16, 37, 40.0, more=more))
-    assert found.verdict.cause.case == "places" and "no more may run" in diagnosis.headline(found)
-    raised = next(fix for fix in found.fixes if fix.flag == "--max-num-seqs")
+    advised = told(tmp_path, queued(16, 37, 40.0, more=more))
+    assert advised.verdict.cause.case == "places" and "no more may run" in diagnosis.headline(advised)
+    raised = next(fix for fix in advised.fixes if fix.flag == "--max-num-seqs")
     assert (raised.direction, raised.value) == ("raise", 38)
 
 
@@ -174,14 +178,14 @@ def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> 
     ids=["nobody waits", "once", "a single line", "places are free"],
 )
 def test_who_does_not_wait_for_long_is_no_queue(text: str, tmp_path: Path) -> None:
-    found = told(tmp_path, text)
-    assert found.verdict.queue is None and found.verdict.cause.label == "healthy" and not found.fixes
+    advised = told(tmp_path, text)
+    assert advised.verdict.queue is None and advised.verdict.cause.label == "healthy" and not advised.fixes
 
 
 def test_without_model_the_log_alone_is_read(tmp_path: Path) -> None:
-    found = told(tmp_path, NO_BLOCKS)
-    assert found.replayed is None and any("--model" in reason for reason in found.not_replayed_because)
-    assert found.fixes
+    advised = told(tmp_path, NO_BLOCKS)
+    assert advised.replayed is None and any("--model" in reason for reason in advised.not_replayed_because)
+    assert advised.fixes
 
 
 SGLANG = (
@@ -207,13 +211,13 @@ def test_what_is_suggested_is_what_the_size_command_says(
     text: str, model: str, gpu: str, tp: int, tmp_path: Path
 ) -> None:
     """Every value fits by `sheetgen size`, and a little less of a change does not."""
-    found = told(tmp_path, text.format(model=model, length=131072, tp=tp), gpu=gpu)
-    assert found.replayed is not None
-    if found.replayed.answer["fits"]:
-        assert found.replayed.contradiction and "the engine measured less" in found.replayed.contradiction
+    advised = told(tmp_path, text.format(model=model, length=131072, tp=tp), gpu=gpu)
+    assert advised.replayed is not None
+    if advised.replayed.answer["fits"]:
+        assert advised.replayed.contradiction and "the engine measured less" in advised.replayed.contradiction
         return
-    asked, values = found.replayed.inputs, found.replayed.values
-    for _, needed, there, short in found.replayed.rows.values():
+    asked, values = advised.replayed.inputs, advised.replayed.values
+    for _, needed, there, short in advised.replayed.rows.values():
         assert there is None or short == max(0, needed - there)
     length = values["max_model_len"]
     assert size(**{**asked, "context_tokens": length, "max_model_len": length})["fits"]
@@ -227,10 +231,10 @@ def test_what_is_suggested_is_what_the_size_command_says(
 
 
 def test_where_nothing_is_enough_no_value_is_named(tmp_path: Path) -> None:
-    found = told(
+    advised = told(
         tmp_path, (ARGUMENTS + NO_BLOCKS).format(model="deepseek-ai/DeepSeek-V3", length=131072, tp=1), gpu="l4"
     )
-    fixes = {fix.flag: fix for fix in found.fixes}
+    fixes = {fix.flag: fix for fix in advised.fixes}
     assert "--max-model-len" not in fixes, "no length helps where the pool is empty"
     for flag in ("--tensor-parallel-size", "--gpu-memory-utilization"):
         assert fixes[flag].value is None and "not enough by itself" in fixes[flag].reason, flag
@@ -255,9 +259,9 @@ def test_the_share_leaves_what_was_short(tmp_path: Path) -> None:
         "GiB of which 0.30 GiB is free.\n"
     )
     for tried, share in (("3.50", 0.84), ("0.40", 0.87)):
-        found = told(tmp_path, text.replace("<T>", tried))
-        assert found.verdict.cause.label == "startup_workspace_or_cuda_graph"
-        assert next(f.value for f in found.fixes if f.flag == "--gpu-memory-utilization") == pytest.approx(share)
+        advised = told(tmp_path, text.replace("<T>", tried))
+        assert advised.verdict.cause.label == "startup_workspace_or_cuda_graph"
+        assert next(f.value for f in advised.fixes if f.flag == "--gpu-memory-utilization") == pytest.approx(share)
 
 
 def test_a_share_that_serves_no_model_is_not_suggested(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def verdict(text: str, folder: Path) -> Verdict:
 def advice(text: str, folder: Path) -> dict[str, Fix]:
     path = folder / "short.log"
     path.write_text(text, encoding="utf-8")
-    found = read(str(path), signatures(), Catalog())
+    lines_read = read(str(path), signatures(), Catalog())
     shares = guidance.assumptions(Catalog())
-    fixes = fixes_for(verdict_on(path), engine_of(found), FILE, shares, found.startup, None)
+    fixes = fixes_for(verdict_on(path), engine_of(lines_read), FILE, shares, lines_read.startup, None)
     return {fix.flag: fix for fix in fixes}
 
 
@@ -45,9 +45,9 @@ def advice(text: str, folder: Path) -> dict[str, Fix]:
 @pytest.mark.parametrize("quoted", ["", "> "])
 def test_a_message_broken_by_a_width_is_found(width: int, quoted: str, tmp_path: Path) -> None:
     broken = "\n".join(quoted + TOO_SMALL[i : i + width] for i in range(0, len(TOO_SMALL), width))
-    found = verdict(f"INFO 01-02 12:00:00 gpu_executor.py:90] # GPU blocks: 459\n{broken}\n", tmp_path)
-    assert found.cause.label == "startup_kv_pool_too_small"
-    assert found.evidence[-1].line_number >= 2
+    outcome = verdict(f"INFO 01-02 12:00:00 gpu_executor.py:90] # GPU blocks: 459\n{broken}\n", tmp_path)
+    assert outcome.cause.label == "startup_kv_pool_too_small"
+    assert outcome.evidence[-1].line_number >= 2
 
 
 def test_lines_that_begin_as_lines_are_not_joined() -> None:
@@ -129,8 +129,8 @@ def test_the_cache_in_the_words_of_the_engine(tmp_path: Path) -> None:
         "[2026-01-02 12:00:00 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 5, #new_token_ratio: 0.5\n"
     )
     assert advice(full, tmp_path)["--kv-cache-dtype"].value == "fp8_e4m3"
-    for one in FILE.fingerprints:
-        for fix in one.fixes:
+    for fingerprint in FILE.fingerprints:
+        for fix in fingerprint.fixes:
             if fix.flags.get("tgi") == "--kv-cache-dtype" and fix.direction == "set":
                 assert fix.values["tgi"] == "fp8_e4m3fn"
 
@@ -147,9 +147,9 @@ def test_a_default_is_no_advice(tmp_path: Path) -> None:
         f"(EngineCore pid=100) ERROR 05-01 14:39:06 [core.py:1131] {OOM}"
         "(APIServer pid=1) ERROR 05-01 14:39:06 [async_llm.py:699] AsyncLLM output_handler failed.\n"
     )
-    found = advice(died, tmp_path)
-    assert found["--max-num-batched-tokens"].value == 512
-    assert "chunked" not in found["--max-num-batched-tokens"].reason.replace("chunked prefill spreads", "")
+    told_advice = advice(died, tmp_path)
+    assert told_advice["--max-num-batched-tokens"].value == 512
+    assert "chunked" not in told_advice["--max-num-batched-tokens"].reason.replace("chunked prefill spreads", "")
 
 
 def test_a_built_engine_has_no_graphs_to_unset(tmp_path: Path) -> None:
@@ -191,11 +191,11 @@ BEFORE_THE_POOL = {
 
 @pytest.mark.parametrize("name", BEFORE_THE_POOL)
 def test_what_is_not_made_yet_cannot_give_way(name: str, tmp_path: Path) -> None:
-    found = advice(BEFORE_THE_POOL[name], tmp_path)
-    assert found
-    for flag in found:
+    told_advice = advice(BEFORE_THE_POOL[name], tmp_path)
+    assert told_advice
+    for flag in told_advice:
         assert not any(word in flag for word in ("memory-utilization", "WIGGLE", "memory-fraction", "graph", "eager"))
-    assert ("--tensor-parallel-size" in found) is (name == "profile")
+    assert ("--tensor-parallel-size" in told_advice) is (name == "profile")
 
 
 def test_a_share_gives_way_by_a_tenth_at_most(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_a_limit_that_the_message_names(tmp_path: Path) -> None:
         "ERROR [serving_chat.py:250] ValueError: This model's maximum context length is 8192 tokens. However, you "
         "requested 9000 tokens in the messages, Please reduce the length of the messages.\n"
     )
-    found = advice(V1 + "INFO:     Application startup complete.\n" + refused, tmp_path)
-    assert {flag: fix.value for flag, fix in found.items()} == {"--max-model-len": 9216}
+    told_advice = advice(V1 + "INFO:     Application startup complete.\n" + refused, tmp_path)
+    assert {flag: fix.value for flag, fix in told_advice.items()} == {"--max-model-len": 9216}
 
 
 def test_llama_cpp_prints_no_traceback(tmp_path: Path) -> None:

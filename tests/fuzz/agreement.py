@@ -48,7 +48,7 @@ class Compared:
 
 
 def formula_values(path: Path) -> dict[Place, Any]:
-    """What stands beside each formula of a file."""
+    """The values beside each formula of a file."""
     return {cell.place: cell.value for cell in formulas(path)}
 
 

@@ -1,4 +1,4 @@
-"""What Python is asked when cells are edited: options of `build` where there is one, `typed` for all else.
+"""The question to Python when cells are edited: options of `build` where there is one, `typed` for all else.
 
 Written apart from `sheetgen pull`, which has to find the same: two readers of one workbook.
 """
@@ -26,9 +26,9 @@ OPTIONS = (
     "discount_fraction", "near_tie_fraction", "least_network_gbps", "together",
 )  # fmt: skip
 NEWER = tuple(
-    one.name
-    for one in OF_SETTINGS
-    if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS
+    setting.name
+    for setting in OF_SETTINGS
+    if setting.row and setting.asked_as == setting.name and not setting.words and setting.name not in OPTIONS
 )
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("decision_", "case_", "output_", "money_model")
@@ -69,8 +69,8 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
 
 def _whose(yellow: Yellow) -> list[str]:
     """Every provider and purchase class of the sheet, and both together, as the option names them."""
-    providers = list(dict.fromkeys(one.provider for one in yellow.question.rows))
-    return [*PURCHASES, *providers, *(f"{one}:{purchase}" for one in providers for purchase in PURCHASES)]
+    providers = list(dict.fromkeys(row.provider for row in yellow.question.rows))
+    return [*PURCHASES, *providers, *(f"{provider}:{purchase}" for provider in providers for purchase in PURCHASES)]
 
 
 def _headline(yellow: Yellow, now: Mapping[str, Any]) -> str:

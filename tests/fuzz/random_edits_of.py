@@ -61,8 +61,8 @@ def trial(rng: random.Random, yellow: Yellow, dealer: Dealer, catalog: Catalog) 
 def consistent(edits: Edits, yellow: Yellow) -> Edits:
     """The same without what Python refuses for two cells together: equal tiers, a rate of no currency, a headline
     that is no tier. And with one new provider at most: the Money sheet has one spare row for them."""
-    known = {c.provider for c in yellow.question.rows}
-    new = [key for key, value in edits.items() if key[-1] == "provider" and str(value).lower() not in known]
+    providers = {c.provider for c in yellow.question.rows}
+    new = [key for key, value in edits.items() if key[-1] == "provider" and str(value).lower() not in providers]
     for key in new[1:]:
         if str(edits[key]).lower() != str(edits[new[0]]).lower():
             edits[key] = edits[new[0]]
@@ -112,7 +112,7 @@ def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple
 def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
     """A contract's discount, mostly on prices that tie: what is cheapest must not move with how it is rounded."""
     yield ("inputs", "discount_fraction"), rng.choice(DISCOUNTS)
-    for key in (one for one in yellow.spots if str(one[1]).startswith("discount_of_")):
+    for key in (spot for spot in yellow.spots if str(spot[1]).startswith("discount_of_")):
         if rng.random() < 0.2:
             yield key, rng.choice(DISCOUNTS)
     if rng.random() < 0.7:

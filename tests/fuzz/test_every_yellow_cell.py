@@ -55,14 +55,14 @@ def edits_of(workbook: Workbook) -> Iterator[Edits]:
 @pytest.mark.long
 def test_every_yellow_cell_by_itself(tiny: Plain) -> None:
     edits = list(edits_of(tiny))
-    assert len(edits) >= 60 and {tiny.yellow.spots[key].place[0] for one in edits for key in one} == VISIBLE
+    assert len(edits) >= 60 and {tiny.yellow.spots[key].place[0] for edit in edits for key in edit} == VISIBLE
     faults = {str(one): fault for one in edits if (fault := tiny.fault(one))}
     assert not faults, f"{len(faults)} of {len(edits)}: {faults}"
 
 
 def together(workbook: Workbook, edits: list[Edits]) -> Iterator[Edits]:
     """The edits, several of them in one: those that Python refuses together are taken apart."""
-    whole = {key: value for one in edits for key, value in one.items()}
+    whole = {key: value for edit in edits for key, value in edit.items()}
     try:
         workbook.after(whole)
         yield whole

@@ -61,7 +61,7 @@ def trials(workbook: Workbook, seed: int, n: int) -> Iterator[tuple[Edits, After
 
 
 class Tally:
-    """What was tried: edits, trials, formula cells, and what the trials reached."""
+    """Counts of a run: edits, trials, formula cells, and what the trials reached."""
 
     def __init__(self) -> None:
         self.n_trials = self.n_edits = self.n_formulas = self.n_respelled = 0

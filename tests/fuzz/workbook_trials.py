@@ -42,7 +42,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class After:
-    """What Python makes of the edited inputs."""
+    """Python's answer to the edited inputs."""
 
     solved: Solution
     written: Written
@@ -94,7 +94,7 @@ class Workbook:
             yield trial(rng, self.yellow, dealer, books.catalog())
 
     def after(self, edits: Edits) -> After:
-        """What Python makes of the inputs; levers and what is told of the build stay as built. Raises Refused."""
+        """Python's answer to the inputs; levers and what is told of the build stay as built. Raises Refused."""
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
@@ -135,14 +135,14 @@ class Workbook:
         """The same, calculated by formualizer: the cells that hold a formula still. A target has one until it is typed
         over."""
         typed = self.typed(edits)
-        found = values_after(of or self.path, typed)
-        return {place: found[place] for place in self.formulas if place not in typed}
+        by_place = values_after(of or self.path, typed)
+        return {place: by_place[place] for place in self.formulas if place not in typed}
 
     def compared(self, after: After, recalculated: Recalculated) -> Compared:
         return compare(after.written, recalculated)
 
     def fault(self, edits: Edits, recalculate: Callable[[Edits], Recalculated] | None = None) -> str:
-        """What is wrong after these edits; "" where nothing is, or Python refuses them."""
+        """The fault after these edits; "" where there is none, or Python refuses them."""
         try:
             after = self.after(edits)
             result = self.compared(after, (recalculate or self.recalculated)(edits))
@@ -182,7 +182,7 @@ def _without(edits: Edits, size: int) -> Iterator[Edits]:
 
 
 def reached(solved: Solution) -> Iterator[str]:
-    """What a trial shows: the verdicts, and whether the cheapest stands at more than one place."""
+    """The kinds of answer in a trial: the verdicts, and whether the cheapest stands at more than one place."""
     for row, choice in enumerate(solved.choices):
         if choice.offer is None:
             yield "over limit" if solved.question.loads[row].over_limit else "none fits"

@@ -28,7 +28,7 @@ class Spot:
 
     @property
     def kind(self) -> Key:
-        """What is alike about the cells of one column."""
+        """The kind of the cells of one column."""
         return self.key if self.key[0] == "inputs" else (self.key[0], self.key[2])
 
     def __str__(self) -> str:
@@ -53,11 +53,11 @@ class Yellow:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """What the named inputs hold."""
+        """The values of the named inputs."""
         return {key[1]: spot.old for key, spot in self.spots.items() if key[0] == "inputs"}
 
     def lists(self, name: str) -> list[Any]:
-        """What a dropdown offers."""
+        """The entries of a dropdown."""
         refs = self.book.names[name]
         assert isinstance(refs, Range)
         return [ref.value for ref in refs.refs]
@@ -68,11 +68,11 @@ class Yellow:
 
     def unnamed(self) -> Iterator[Place]:
         """Yellow cells that no key stands for; the lines of the Change log are nobody's input."""
-        known = {spot.place for spot in self.spots.values()}
+        places = {spot.place for spot in self.spots.values()}
         for sheet in self.book.sheets:
             for (row, column), cell in sheet.cells.items():
                 place = (sheet.name, f"{column_name(column)}{row + 1}")
-                if cell.role == "input" and place not in known and sheet.name != "Change log":
+                if cell.role == "input" and place not in places and sheet.name != "Change log":
                     yield place
 
     def _spot(self, key: Key, ref: Ref) -> Iterator[Spot]:
@@ -126,7 +126,7 @@ def as_number_or_text(value: Any) -> Any:
 
 
 class Written(NamedTuple):
-    """What each cell of a book holds, and the formulas; of a row that shares one, the text as the first cell has it."""
+    """The values of a book's cells, and the formulas; of a row that shares one, the text as the first cell has it."""
 
     values: dict[Place, Any]
     formulas: dict[Place, str]

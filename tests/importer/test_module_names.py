@@ -1,4 +1,4 @@
-"""What an item of a quantization's lists means: names, wildcards and regular expressions, and no bomb."""
+"""Meanings of an item of a quantization's lists: names, wildcards and regular expressions, and no bomb."""
 
 from __future__ import annotations
 

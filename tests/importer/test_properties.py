@@ -1,4 +1,4 @@
-"""What holds for every config: counts, groups, order of layers, and refusals by name."""
+"""Properties of every config: counts, groups, order of layers, and refusals by name."""
 
 from __future__ import annotations
 

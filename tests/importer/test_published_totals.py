@@ -127,7 +127,7 @@ def test_total(name: str, config: dict[str, Any], total: int) -> None:
 
 
 def test_the_largest_images() -> None:
-    """What vLLM's profile run feeds, where config.json says it."""
+    """The images of vLLM's profile run, for models whose config.json says them."""
     internvl = import_config(PUBLISHED[2][1], name="x").encoder
     assert internvl is not None
     assert (internvl.max_item_tokens, internvl.max_item_elements) == (13 * 256, 13 * 3 * 448 * 448)

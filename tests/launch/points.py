@@ -55,7 +55,9 @@ def catalog() -> Catalog:
 
 def written(engines: tuple[str, ...] = ENGINES, **asked: Any) -> tuple[dict[str, Flags], Advice]:
     """Flags and advice of a point, as the command line asks for them."""
-    return flags_for(engines, [(asked, record(sized_point(asked, catalog())))], catalog())[0]
+    flags, advice = flags_for(engines, [(asked, record(sized_point(asked, catalog())))], catalog())[0]
+    assert advice is not None
+    return flags, advice
 
 
 def words(one: Flags) -> list[str]:
@@ -118,7 +120,7 @@ def model_named(engine: str, one: Flags) -> str:
 
 
 def launchers() -> dict[str, Any]:
-    return {one.engine: one for one in catalog().file(StackFile).launchers}
+    return {launcher.engine: launcher for launcher in catalog().file(StackFile).launchers}
 
 
 def speculation(one: Flags) -> dict[str, Any]:

@@ -42,26 +42,26 @@ def read(text: str, **asked: Any) -> KvBudget:
 )
 def test_published_figures(row: dict[str, Any]) -> None:
     text = f"max_batch_size={row['users']},max_seq_len={row['context']}"
-    one = read(text, model=row["model"], kv_cache_dtype=row["kv_dtype"])
-    assert one.budget_bytes == row["exact"]
+    kv_budget = read(text, model=row["model"], kv_cache_dtype=row["kv_dtype"])
+    assert kv_budget.budget_bytes == row["exact"]
 
 
 def test_eight_by_4096_in_fp8_holds_on_a_spark() -> None:
-    one = read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8")
-    assert one.budget_bytes == one.trial.answer["kv_bytes"] == 2_147_483_648 and one.holds
-    assert one.verdict.startswith("holds: 2.00 GiB of each GPU") and one.full_sequences > 300
+    kv_budget = read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8")
+    assert kv_budget.budget_bytes == kv_budget.trial.answer["kv_bytes"] == 2_147_483_648 and kv_budget.holds
+    assert kv_budget.verdict.startswith("holds: 2.00 GiB of each GPU") and kv_budget.full_sequences > 300
 
 
 def test_128_by_32768_in_fp8_is_refused_by_a_machine_of_128_gb() -> None:
-    one = read("max_batch_size=128,max_seq_len=32768,kv_cache_dtype=fp8")
-    assert one.budget_bytes == 274_877_906_944 and not one.holds and 40 < one.full_sequences < 50
-    assert not one.holds and " 256.00 GiB " in one.verdict
-    assert f"{one.full_sequences} full sequences" in one.verdict
+    kv_budget = read("max_batch_size=128,max_seq_len=32768,kv_cache_dtype=fp8")
+    assert kv_budget.budget_bytes == 274_877_906_944 and not kv_budget.holds and 40 < kv_budget.full_sequences < 50
+    assert not kv_budget.holds and " 256.00 GiB " in kv_budget.verdict
+    assert f"{kv_budget.full_sequences} full sequences" in kv_budget.verdict
 
 
 def test_the_bytes_are_the_sizings_own() -> None:
     for model, dtype in (("8b", "bf16"), ("deepseek-r1", "fp8"), ("gpt-oss-120b", "bf16")):
-        one = read("max_batch_size=4,max_seq_len=8192", model=model, gpu="b200", kv_cache_dtype=dtype)
+        kv_budget = read("max_batch_size=4,max_seq_len=8192", model=model, gpu="b200", kv_cache_dtype=dtype)
         sized = sheetgen.size(
             model=model,
             gpu="b200",
@@ -71,9 +71,9 @@ def test_the_bytes_are_the_sizings_own() -> None:
             concurrent_requests=4,
             max_num_seqs=4,
         )
-        assert one.budget_bytes == 4 * 8192 * sized["kv_bytes_per_token"]
-        assert one.trial.answer["kv_bytes"] == sized["kv_bytes"]
-        assert one.trial.answer["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu"]
+        assert kv_budget.budget_bytes == 4 * 8192 * sized["kv_bytes_per_token"]
+        assert kv_budget.trial.answer["kv_bytes"] == sized["kv_bytes"]
+        assert kv_budget.trial.answer["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu"]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_beams_and_limits_of_tokens() -> None:
 
 
 def test_what_is_not_stated_is_said() -> None:
-    one = read("max_num_tokens=8192")
-    assert one.trial.answer["max_model_len"] == 131_072 and one.n_sequences == 2048 and not one.holds
-    assert [note.split(" is not stated")[0] for note in one.settings.notes] == [
+    kv_budget = read("max_num_tokens=8192")
+    assert kv_budget.trial.answer["max_model_len"] == 131_072 and kv_budget.n_sequences == 2048 and not kv_budget.holds
+    assert [note.split(" is not stated")[0] for note in kv_budget.settings.notes] == [
         "the full length",
         "the number of sequences",
     ]
@@ -132,11 +132,14 @@ def test_what_is_not_stated_is_said() -> None:
 @pytest.mark.parametrize("setting", ["NIM_KVCACHE_PERCENT=0.75", "free_gpu_memory_fraction=0.75"])
 def test_a_share_alone_is_a_pool_to_fill(setting: str) -> None:
     """It sets no number of sequences: the engine's default of them at the model's full length is nobody's load."""
-    one = read(setting)
-    pool = one.trial.answer["kv_pool_bytes_per_gpu"]
-    assert one.is_pool and one.holds and one.verdict.startswith("a pool to fill: ")
-    assert one.n_sequences == one.full_sequences == pool // (131_072 * 131_072)
-    assert one.budget_tokens == one.trial.answer["kv_tokens"] and 0 <= pool - one.budget_bytes < 64 * 131_072
+    kv_budget = read(setting)
+    pool = kv_budget.trial.answer["kv_pool_bytes_per_gpu"]
+    assert kv_budget.is_pool and kv_budget.holds and kv_budget.verdict.startswith("a pool to fill: ")
+    assert kv_budget.n_sequences == kv_budget.full_sequences == pool // (131_072 * 131_072)
+    assert (
+        kv_budget.budget_tokens == kv_budget.trial.answer["kv_tokens"]
+        and 0 <= pool - kv_budget.budget_bytes < 64 * 131_072
+    )
     assert not read(f"{setting},max_batch_size=8" if "free" in setting else f"{setting},NIM_MAX_NUM_SEQS=8").is_pool
     assert not read(setting, max_num_seqs=8).is_pool
     small = read(setting.replace("0.75", "0.1"))
@@ -144,16 +147,16 @@ def test_a_share_alone_is_a_pool_to_fill(setting: str) -> None:
 
 
 def test_typed_options_win_over_settings() -> None:
-    one = read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8", kv_cache_dtype="bf16", engine="vllm")
-    assert one.budget_bytes == 8 * 4096 * 131_072 and one.trial.answer["engine"] == "vllm"
-    assert [note.split()[:2] for note in one.settings.notes] == [["kv_cache_dtype", "bf16"]]
+    kv_budget = read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8", kv_cache_dtype="bf16", engine="vllm")
+    assert kv_budget.budget_bytes == 8 * 4096 * 131_072 and kv_budget.trial.answer["engine"] == "vllm"
+    assert [note.split()[:2] for note in kv_budget.settings.notes] == [["kv_cache_dtype", "bf16"]]
 
 
 def test_a_built_engine(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(BUILT, indent="\t"))
-    one = read(str(tmp_path / "config.json"), gpu="l40s")
-    answer = one.trial.answer
-    assert one.budget_bytes == 2_147_483_648 and one.holds
+    kv_budget = read(str(tmp_path / "config.json"), gpu="l40s")
+    answer = kv_budget.trial.answer
+    assert kv_budget.budget_bytes == 2_147_483_648 and kv_budget.holds
     assert (answer["tensor_parallel_size"], answer["weight_dtype"], answer["block_size"]) == (2, "fp8", 64)
     assert answer["kv_cache_dtype"] == "fp8" and answer["max_num_batched_tokens"] == 4096
     with pytest.raises(SheetgenError, match=r" 32 layers, llama-3.1-70b has 80"):
@@ -170,9 +173,9 @@ def test_files_of_options_and_of_variables(tmp_path: Path) -> None:
         "# a NIM\nexport NIM_MAX_MODEL_LEN='4096'\n-e NIM_MAX_NUM_SEQS=8 \\\nNIM_LOG_LEVEL=INFO\n"
         'NIM_PASSTHROUGH_ARGS="--kv-cache-dtype fp8 --gpu-memory-utilization 0.8"\nNIM_MAX_MODEL_LENGTH=1\n'
     )
-    one = read(str(variables))
-    assert one.budget_bytes == 2_147_483_648 and one.trial.answer["gpu_memory_utilization"] == 0.8
-    assert [note.split()[0] for note in one.settings.notes] == ["NIM_MAX_MODEL_LENGTH"]
+    kv_budget = read(str(variables))
+    assert kv_budget.budget_bytes == 2_147_483_648 and kv_budget.trial.answer["gpu_memory_utilization"] == 0.8
+    assert [note.split()[0] for note in kv_budget.settings.notes] == ["NIM_MAX_MODEL_LENGTH"]
 
 
 def test_flags_of_tensorrt_llm_are_read_back(tmp_path: Path) -> None:

@@ -246,7 +246,9 @@ def test_other_weights_of_an_architecture_are_dealt_out_as_its_own() -> None:
     catalog, n_whole = Catalog(), 0
     for entry in catalog.models():
         stored = [
-            one for one in entry.own_checkpoints if "blocks of 128" in one.format and (entry.expert_width or 0) % 1024
+            checkpoint
+            for checkpoint in entry.own_checkpoints
+            if "blocks of 128" in checkpoint.format and (entry.expert_width or 0) % 1024
         ]
         for name in entry.same_architecture if stored else ():
             dtype, other = stored[0].weight_dtype, catalog.resolve_model(name)[0]

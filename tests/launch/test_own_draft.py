@@ -106,7 +106,7 @@ def test_a_log_that_drafts_by_its_own_layers_is_sized_so(drafted: int, tmp_path:
     log = tmp_path / "server.log"
     log.write_text(LOG % drafted, encoding="utf-8")
     asked = ["size", "--from-log", str(log), "--gpu", "rtx-3090", "--weight-dtype", "int4", "--json"]
-    found = json.loads(CliRunner().invoke(main, asked).output)
-    assert found["inputs"]["draft_model"] == "mtp"
-    assert found["predicted"]["kv_tokens"] == pytest.approx(619_479, rel=0.03)
-    assert any(note.startswith("2 tokens are drafted") and "3" in note for note in found["notes"]) == (drafted == 2)
+    data = json.loads(CliRunner().invoke(main, asked).output)
+    assert data["inputs"]["draft_model"] == "mtp"
+    assert data["predicted"]["kv_tokens"] == pytest.approx(619_479, rel=0.03)
+    assert any(note.startswith("2 tokens are drafted") and "3" in note for note in data["notes"]) == (drafted == 2)

@@ -8,24 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from command_lines import REPLICA
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.cli import main
 from sheetgen.units import GIB
 
-POINT = (
-    "--model",
-    "70b",
-    "--gpu",
-    "h100",
-    "--tensor-parallel-size",
-    "4",
-    "--context",
-    "16k",
-    "--concurrent-requests",
-    "8",
-)
+POINT = (*REPLICA, "--concurrent-requests", "8")
 
 
 def run(*arguments: str) -> Any:

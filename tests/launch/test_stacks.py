@@ -25,8 +25,10 @@ TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 def test_every_rule_and_launcher_has_its_source_and_names_engines_that_are_sized() -> None:
     file, known = catalog().file(StackFile), set(catalog().ids("engines"))
     assert file.checked_on == "2026-11-21"
-    for one in file.launchers:
-        assert one.engine in known and one.flags_source and one.kv_cache_source and one.weight_source
+    for launcher in file.launchers:
+        assert (
+            launcher.engine in known and launcher.flags_source and launcher.kv_cache_source and launcher.weight_source
+        )
     for rule in file.rules:
         assert rule.sources and len(rule.reason) > 20 and set(rule.suits) <= known
     for setting in file.settings:

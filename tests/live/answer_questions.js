@@ -1,8 +1,8 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
+const { answer, survivesMachine, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, survivesMachine, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
 
 function record(question) {
@@ -21,6 +21,7 @@ function record(question) {
       Object.assign(more, { replicas_of_machine: replicasOfMachine(found), is_worth_it: measureOf(found)?.is_worth_it ?? null });
       if (larger) more.larger = { monthly_usd: larger.monthly_usd, instance: larger.machine[0] };
     }
+    more.survives_machine = found.chosen ? survivesMachine(found) : null;
     more.waits = found.chosen ? waitsOf(found) : null;
     more.hosted = found.chosen ? hostsTold(found) : [];
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };

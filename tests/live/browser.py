@@ -53,13 +53,13 @@ class Browser:
         self._rest, self._number, self._session = b"", 0, ""
         self.problems: list[str] = []
         targets = self.call("Target.getTargets")["targetInfos"]
-        page = next(one["targetId"] for one in targets if one["type"] == "page")
+        page = next(target["targetId"] for target in targets if target["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """What the browser answers to a command."""
+        """The browser's answer to a command."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         message |= {"sessionId": self._session} if self._session else {}

@@ -128,6 +128,7 @@ def _in_python(written: str) -> dict[str, Any]:
         **(machines_of(solved.question, cell) if cell.chosen else {}),
         "as_sure": [fields_of(way, *OF_WAY) for way in cell.as_sure] if cell.chosen else None,
         "cheapest_same": fields_of(cell.cheapest_same, *OF_WAY),
+        "survives_machine": fields_of(cell.survives_machine, "chance", *rental),
         "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,
@@ -170,7 +171,7 @@ def values_of(cell: CellRecord) -> dict[str, Any]:
 
 @functools.cache
 def facts(names: tuple[str, ...] = ()) -> Any:
-    """What the page knows of these models, or of all."""
+    """The page's facts of these models, or of all."""
     return facts_of_catalog(catalog(), names, AS_OF)
 
 
@@ -185,13 +186,13 @@ def program_of(facts: Any) -> str:
 
 
 def in_node(folder: Path, questions: list[Question], code: str = "") -> list[dict[str, Any]]:
-    """What the page's program answers to each."""
+    """The answers of the page's program to each."""
     answers: list[dict[str, Any]] = run(SCRIPT, folder, code or source(), questions)
     return answers
 
 
 def differences(python: Any, page: Any, where: str = "") -> Iterator[str]:
-    """Where two answers are not the same; numbers may differ by one in a thousand million."""
+    """The places at which two answers differ; numbers may differ by one in a thousand million."""
     if isinstance(python, dict):
         for name, value in python.items():
             of_page = page.get(name) if isinstance(page, dict) else page
@@ -207,7 +208,7 @@ def differences(python: Any, page: Any, where: str = "") -> Iterator[str]:
 
 
 def is_same(python: Any, page: Any) -> bool:
-    """Whether two values are the same: texts wholly, numbers to 1e-9; none is null, and NaN."""
+    """True where two values are the same: texts wholly, numbers to 1e-9; none is null, and NaN."""
     if python is None or python != python:
         return page is None
     if isinstance(python, (int, float)) and isinstance(page, (int, float)):

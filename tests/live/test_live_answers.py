@@ -84,7 +84,7 @@ FEW_MODELS = tuple(dict.fromkeys(str(question["model"]) for question in FEW))
 def compared(
     questions: list[Question], folder: Path, code: str = "", in_words: list[dict[str, Any]] | None = None
 ) -> list[str]:
-    """What is not the same of all that Python and the page answer. in_words: Python's answers, where they are known."""
+    """The differences between Python's answers and the page's. in_words: Python's answers, where they are known."""
     wrong: list[str] = []
     expected = in_words or [in_python(question) for question in questions]
     for question, python, page in zip(questions, expected, in_node(folder, questions, code), strict=True):
@@ -114,16 +114,18 @@ def test_every_rule_that_is_written_twice_is_walked() -> None:
     class, the replicas of a machine and the larger machine are written in both languages: the random questions reach
     each."""
     answers = [in_python(question) for seed in range(1, 6) for question in random_questions(seed, 100)]
-    found = [one for one in answers if "refused" not in one]
-    assert {way["kind"] for one in found for way in one["pay_less"] or ()} == set(WAYS)
-    assert {reason for one in found for reason in one.get("measure_first", ())} == set(MEASURE_FIRST)
-    assert {way["kind"] for one in found for way in one["as_sure"] or ()} == {"term", "provider"}
-    answered = [one for one in found if one["waits"]]
+    answers_given = [answer for answer in answers if "refused" not in answer]
+    assert {way["kind"] for answer in answers_given for way in answer["pay_less"] or ()} == set(WAYS)
+    assert {reason for answer in answers_given for reason in answer.get("measure_first", ())} == set(MEASURE_FIRST)
+    assert {way["kind"] for answer in answers_given for way in answer["as_sure"] or ()} == {"term", "provider"}
+    answered = [answer for answer in answers_given if answer["waits"]]
     for name in ("larger", "cheapest_same", "is_worth_it"):
-        assert {bool(one[name]) for one in answered} == {True, False}, name
-    assert {one["replicas_of_machine"] > 1 for one in answered} == {True, False}
-    assert {bool(one["waits"]["same_moment"]) for one in answered} == {True, False}
-    assert {one["declined"]["reason"] for one in found if one["declined"]} == set(get_args(DeclinedReason))
+        assert {bool(answer[name]) for answer in answered} == {True, False}, name
+    assert {answer["replicas_of_machine"] > 1 for answer in answered} == {True, False}
+    assert {bool(answer["waits"]["same_moment"]) for answer in answered} == {True, False}
+    assert {answer["declined"]["reason"] for answer in answers_given if answer["declined"]} == set(
+        get_args(DeclinedReason)
+    )
 
 
 def noticed(faults: Faults, folder: Path) -> list[bool]:

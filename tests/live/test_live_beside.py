@@ -1,4 +1,4 @@
-"""What stands beside an answer of the page is what Python says: the request, the next step of cost, the log, the start
+"""Words beside an answer of the page are Python's: the request, the next step of cost, the log, the start
 command, a day of measuring, the grid of loads."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def in_full(question: Question) -> tuple[Record, Asked] | None:
 
 
 def wrong_beside(question: Question, page: Any) -> list[str]:
-    """What the page says otherwise than Python beside an answer."""
+    """The differences from Python beside an answer of the page."""
     answered = in_full(question)
     if answered is None or answered[0].cells[0].chosen is None:
         return [] if page is None else [f"{question}: Python has no answer"]
@@ -138,8 +138,8 @@ def as_printed(log: Any) -> list[float]:
 
 
 def day_of(measure: Any) -> list[float]:
-    """What a day of measuring costs, of the answer and of what decides; the money that it decides, and its worth."""
-    prices = [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
+    """The price of a day of measuring, of the answer and of what decides; the money that it decides, and its worth."""
+    prices = [round(day["usd"], 6) for day in (measure, measure["decider"]) if day]
     moneys = [measure[name] for name in ("decides_usd", "passed_saves_usd", "failed_costs_usd")]
     return [*prices, *(-1 if usd is None else round(usd, 6) for usd in moneys), float(measure["is_worth_it"])]
 
@@ -446,12 +446,12 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
         assert reasons[purchase]["reason"] == "dearer" and other["declined"]["reason"] == "no_saving"
         assert reasons[purchase]["rental"]["monthly_usd"] > europe["month"]
     for page in (europe, africa):  # what costs no less is not said to save too little
-        for way in (one for one in page["absent"] if one["reason"] in ("costs_more", "no_less")):
+        for way in (way for way in page["absent"] if way["reason"] in ("costs_more", "no_less")):
             assert (way["rental"]["monthly_usd"] >= page["month"]) == (way["reason"] == "costs_more"), way
     assert reasons["less_sure"]["reason"] == "costs_more"
     listed = {line["way"] for line in csv.DictReader(io.StringIO(europe["csv"]))}
     assert not listed & set(reasons)
-    assert {one["kind"] for one in africa["absent"] if one["reason"] == "no_price"} >= {"reserved-1yr", "reserved-3yr"}
+    assert {way["kind"] for way in africa["absent"] if way["reason"] == "no_price"} >= {"reserved-1yr", "reserved-3yr"}
 
 
 def test_what_is_served_has_a_name_for_each_quantity(tmp_path: Path) -> None:
@@ -479,11 +479,14 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
     lines = [*csv.DictReader(io.StringIO(page["csv"]))]
-    first, sure, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
+    first, sure, survivor, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
     hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
+    survives = answered["survives_machine"]
+    assert float(survivor["monthly_usd"]) == pytest.approx(survives["monthly_usd"], rel=1e-9)
+    assert (survivor["instance"], int(survivor["n_instances"])) == (survives["instance"], survives["n_instances"])
     assert (measured["way"], float(measured["once_usd"])) == (
         "measure_first",
         (page["measure"]["decider"] or page["measure"])["usd"],

@@ -1,4 +1,4 @@
-"""What is packed for the page is unpacked there as it was, and the program stands in it as it was written."""
+"""Facts packed for the page are unpacked there as they were, and the program stands in it as it was written."""
 
 from __future__ import annotations
 

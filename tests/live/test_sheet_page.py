@@ -66,7 +66,7 @@ def question_of(name: str) -> Question:
 
 
 def opened(facts: Any) -> dict[str, Any]:
-    """What the page asks when it is opened: texts read as numbers where the page reads numbers."""
+    """The page's question when it is opened: texts read as numbers where the page reads numbers."""
     asked: dict[str, Any] = {"providers": []}
     for name, text in facts["opened"].items():
         if name == "providers":

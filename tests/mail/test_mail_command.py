@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from amounts import IN_LONG
+from click.testing import Result
+from command_lines import run_command
 from packages import part_of, rewritten
 from post_office import HOST, PASSWORD, USER, Post, free_port
 from recalculation import edit
@@ -26,17 +28,15 @@ SECRET = "wr0ng-secret"
 
 
 def run(*arguments: object, **environment: str) -> Result:
-    result = CliRunner(env=environment).invoke(main, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = run_command(*arguments, COLUMNS="80", **environment)
     assert SECRET not in result.output and PASSWORD not in result.output
     return result
 
 
 def read(path: Path) -> EmailMessage:
-    found = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
-    assert isinstance(found, EmailMessage)
-    return found
+    message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +51,13 @@ def test_a_draft_has_what_build_writes(built: Path, empty_folder: Path) -> None:
     assert run("build", *SHEET, "--tiers", "16", "--format", "json", "--out", ".", "--name", "old").exit_code == 0
     result = run("mail", "--to", "vp@acme.com", *SHEET, "--name", "q3", "--since", old, "--out", "o")
     assert result.exit_code == 0 and result.stdout == "wrote o/q3.eml\n" and result.stderr == ""
-    found = read(empty_folder / "o" / "q3.eml")
-    attached = {part.get_filename(): part.get_content() for part in found.iter_attachments()}
+    message = read(empty_folder / "o" / "q3.eml")
+    attached = {part.get_filename(): part.get_content() for part in message.iter_attachments()}
     assert attached == {name: (built / name).read_bytes() for name in ("q3.pdf", "q3.xlsx")}
-    text = found.get_body(("plain",))
+    text = message.get_body(("plain",))
     assert text is not None and "WHAT CHANGED SINCE old.json" in text.get_content()
     assert "16 → 32" in text.get_content()
-    assert found["X-Unsent"] == "1" and found["To"] == "vp@acme.com"
+    assert message["X-Unsent"] == "1" and message["To"] == "vp@acme.com"
 
 
 @pytest.mark.long
@@ -87,10 +87,10 @@ def test_without_pango_a_workbook_goes_out_alone(
     monkeypatch.setattr(pdf, "write_pdf", refuse)
     result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 0 and result.stderr == "Pango is missing.\n"
-    found = read(empty_folder / "output" / "q3.eml")
-    assert [part.get_filename() for part in found.iter_attachments()] == ["q3.xlsx"]
+    message = read(empty_folder / "output" / "q3.eml")
+    assert [part.get_filename() for part in message.iter_attachments()] == ["q3.xlsx"]
     for kind in ("plain", "html"):
-        body = found.get_body((kind,))
+        body = message.get_body((kind,))
         assert body is not None and ".pdf" not in body.get_content() and "q3.xlsx" in body.get_content()
 
 
@@ -125,6 +125,8 @@ def test_a_request_whose_decision_asks_something_else_is_refused(empty_folder: P
     edit(Path("q3.xlsx"), Path("typed.xlsx"), {"in_users": 80})
     result = run("mail", "typed.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "(Decision!B7, People 40)" in result.stderr
+    if not IN_LONG:  # whose other half reads and builds the workbook once more
+        return
     edit(Path("q3.xlsx"), Path("both.xlsx"), {"in_users": 80, "in_decision_users": 80})
     result = run("mail", "both.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "Decision" not in result.stderr, "not recalculated, but on both sheets alike"
@@ -164,8 +166,8 @@ def test_sent_and_partly_refused(post_office: Callable[..., Post], trusted: None
     assert list(told["refused"]) == ["bob@acme.com"]
     sender, recipients, data = post.taken[0]
     assert sender == "me@acme.com" and recipients == ("vp@acme.com", "cfo@acme.com") and post.encrypted == [True]
-    found = email.message_from_bytes(data, policy=email.policy.default)
-    assert found["Cc"] == "cfo@acme.com" and found["X-Unsent"] is None and found["Date"] and found["Message-ID"]
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    assert message["Cc"] == "cfo@acme.com" and message["X-Unsent"] is None and message["Date"] and message["Message-ID"]
     assert list(empty_folder.iterdir()) == []
 
 
@@ -247,4 +249,5 @@ def test_a_message_states_its_load_as_a_build_does(empty_folder: Path) -> None:
     assert "900 people" in told and f"${cell['monthly_usd']:,.0f} a month" in told
     own = run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--concurrent-requests", "9", "--dry-run")
     assert own.exit_code == 2  # a load of one's own at once is a tier, as it is of build
-    assert run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--dry-run").exit_code == 0
+    if IN_LONG:  # drawn once more
+        assert run("mail", "--to", "vp@acme.com", *few, "--context", "8k", "--dry-run").exit_code == 0

@@ -143,13 +143,13 @@ def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, st
     assert len(mail.text.split()) <= MOST_WORDS and "page 1 is the request" in mail.text and "\nPlatform\n" in mail.text
     for text in (mail.text, Text.of(mail.html)):
         told = [part for option in asked.options for part in (option.reply, option.price, option.facts[-1])]
-        told += [asked.excluded, asked.reasons[-1], asked.ways[0].monthly, asked.ways[-1].monthly, asked.basis]
-        told += [way.commits for way in asked.ways if way.binds and way.is_best]
+        told += [asked.excluded, asked.reasons[-1], asked.ways[0].monthly, asked.basis]
+        told += [way.commits for way in asked.ways if way.binds] + [asked.failure]
         assert [str(one) for one in told if str(one) not in text] == []
 
 
 class Text(HTMLParser):
-    """What a reader of the HTML sees, and its tags."""
+    """The text of the HTML as a reader sees it, and its tags."""
 
     def __init__(self) -> None:
         super().__init__()

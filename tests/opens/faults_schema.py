@@ -7,7 +7,7 @@ from package import WORKBOOK, Parts
 
 
 def _merged_without_a_place(parts: Parts) -> None:
-    """Where a sheet's merged cells stand in the schema's order."""
+    """The place of a sheet's merged cells in the schema's order."""
     merged = '<mergeCells count="1"><mergeCell/></mergeCells>'
     swap(sheet_part(parts, "Money"), r"(<sheetProtection [^>]*/>)", rf"\1{merged}")(parts)
 

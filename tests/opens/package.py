@@ -76,9 +76,9 @@ def number_of(letters: str) -> int:
 
 def box(text: str) -> Box | None:
     """`A1`, `$A$1:$C$3`, `A:C` or `1:3` as numbers; None where it is no place on a sheet."""
-    found = _BOX.fullmatch(text)
-    if found:
-        left, top, right, bottom = number_of(found[1]), int(found[2]), found[3] or found[1], found[4] or found[2]
+    match = _BOX.fullmatch(text)
+    if match:
+        left, top, right, bottom = number_of(match[1]), int(match[2]), match[3] or match[1], match[4] or match[2]
         place = Box(left, top, number_of(right), int(bottom))
     else:
         band = _BAND.fullmatch(text)
@@ -130,7 +130,7 @@ class Package:
         return by_part.get(name) or by_extension.get(name.rpartition(".")[2].lower())
 
     def relations(self, name: str) -> list[Relation]:
-        """What a part ("" for the package) refers to."""
+        """The parts that a part ("" for the package) refers to."""
         folder, base = posixpath.split(name)
         rels = posixpath.join(folder, "_rels", f"{base}.rels")
         if rels not in self.parts:

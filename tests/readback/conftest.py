@@ -4,7 +4,8 @@ from pathlib import Path
 
 import books
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_lines import run_command
 from packages import TINY
 
 from sheetgen.cli import Commands
@@ -20,14 +21,12 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Ran:
-    """What a command did: exit code, stdout, stderr. A bug's traceback is raised."""
+    """The result of a command: exit code, stdout, stderr."""
 
     def __init__(self, result: Result) -> None:
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
         self.code, self.out, self.err = result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture
 def sheetgen():  # type: ignore[no-untyped-def]
-    return lambda *arguments: Ran(CliRunner(env={"COLUMNS": "1000"}).invoke(COMMANDS, [str(a) for a in arguments]))
+    return lambda *arguments: Ran(run_command(*arguments, command=COMMANDS))

@@ -66,10 +66,10 @@ def part_of(path: Path, sheet: str) -> str:
     with zipfile.ZipFile(path) as package:
         book = package.read("xl/workbook.xml").decode()
         relations = package.read("xl/_rels/workbook.xml.rels").decode()
-    one = re.search(rf'<sheet name="{sheet}"[^>]*r:id="(\w+)"', book)
-    assert one, sheet
+    match = re.search(rf'<sheet name="{sheet}"[^>]*r:id="(\w+)"', book)
+    assert match, sheet
     for relation in re.findall(r"<Relationship [^>]*>", relations):
-        if f'Id="{one[1]}"' in relation:
+        if f'Id="{match[1]}"' in relation:
             return "xl/" + re.search(r'Target="([^"]+)"', relation)[1].removeprefix("/xl/")  # type: ignore[index]
     raise AssertionError(sheet)
 
@@ -77,9 +77,9 @@ def part_of(path: Path, sheet: str) -> str:
 def name_of(path: Path, name: str) -> str:
     """The text of a defined name."""
     with zipfile.ZipFile(path) as package:
-        found = re.search(rf'<definedName name="{name}"[^>]*>([^<]*)<', package.read("xl/workbook.xml").decode())
-    assert found, name
-    return found[1]
+        match = re.search(rf'<definedName name="{name}"[^>]*>([^<]*)<', package.read("xl/workbook.xml").decode())
+    assert match, name
+    return match[1]
 
 
 def cell_of(path: Path, name: str) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def with_options(path: Path, out: Path, options: Mapping[str, object]) -> Path:
 
 def area_of(path: Path, name: str) -> list[tuple[str, str]]:
     """The cells of a named column."""
-    found = re.fullmatch(r"(.*)!\$([A-Z]+)\$(\d+):\$[A-Z]+\$(\d+)", name_of(path, name))
-    assert found, name
-    sheet, column, first, last = found.groups()
+    match = re.fullmatch(r"(.*)!\$([A-Z]+)\$(\d+):\$[A-Z]+\$(\d+)", name_of(path, name))
+    assert match, name
+    sheet, column, first, last = match.groups()
     return [(sheet.strip("'"), f"{column}{row}") for row in range(int(first), int(last) + 1)]

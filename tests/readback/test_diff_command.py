@@ -80,9 +80,9 @@ def at(book: Path, table: str, column: str, key: str) -> tuple[str, str]:
 def diff(sheetgen: Any, a: Path, b: Path) -> dict[str, Any]:
     ran = sheetgen("diff", a, b, "--json")
     assert ran.code == 0, ran.err
-    found = json.loads(ran.out)
-    assert isinstance(found, dict)
-    return found
+    data = json.loads(ran.out)
+    assert isinstance(data, dict)
+    return data
 
 
 def names(found: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -94,8 +94,10 @@ def names(found: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def test_the_same_sheet_twice(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
     for path in (book, json_of()):
-        found = diff(sheetgen, path, path)
-        assert found["equal"] and names(found) == {} and found["bridge"] == [] and found["not_compared"] == []
+        compared = diff(sheetgen, path, path)
+        assert (
+            compared["equal"] and names(compared) == {} and compared["bridge"] == [] and compared["not_compared"] == []
+        )
         ran = sheetgen("diff", path, path)
         assert "nothing changed" in ran.out and ran.err == ""
         assert sheetgen("diff", path, path, "--exit-code").code == 0
@@ -105,19 +107,19 @@ def test_the_same_sheet_twice(sheetgen: Any, book: Path, json_of: Callable[..., 
 def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited) -> None:
     price = at(book, "instances", "price_usd_per_hour", HERE)
     b = edited({"in_tier_2": 64, "in_headline_tier": 64, "in_gpu_memory_utilization": 0.95, price: 49.0})
-    found = diff(sheetgen, book, b)
-    assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "decision")} == {
+    compared = diff(sheetgen, book, b)
+    assert {s: n for s, n in names(compared).items() if s not in ("recommendation", "results", "decision")} == {
         "load": ["tier_2"],
         "inputs": ["gpu_memory_utilization"],
         "prices": [f"{HERE}.on-demand"],
     }
-    (tier,), (setting,), (price_change,) = found["load"], found["inputs"], found["prices"]
+    (tier,), (setting,), (price_change,) = compared["load"], compared["inputs"], compared["prices"]
     assert (tier["before"], tier["after"], tier["change_fraction"]) == (32, 64, 1.0)
     assert tier["words"].endswith(": 32 -> 64 (+100 %)")
     assert setting["words"].endswith(": 92 % -> 95 %")
     assert price_change["words"].startswith(f"{HERE}: $55.04 -> $49.00 ")
     assert (price_change["before"], price_change["after"]) == (55.04, 49.0)
-    assert found["results"] and all(r["before"] != r["after"] for r in found["results"])
+    assert compared["results"] and all(r["before"] != r["after"] for r in compared["results"])
     ran = sheetgen("diff", book, b)
     for line in ("at once, tier 2: 32 -> 64 (+100 %)", "GPU memory utilization: 92 % -> 95 %", price_change["words"]):
         assert f"  {line}\n" in ran.out
@@ -198,11 +200,11 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
         changes: dict[Any, Any] = {at(book, table, column, key): value}
     else:
         changes = {typed[0]: typed[1]}
-    found = diff(sheetgen, book, edited(changes))
-    others = {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "decision")}
+    compared = diff(sheetgen, book, edited(changes))
+    others = {s: n for s, n in names(compared).items() if s not in ("recommendation", "results", "decision")}
     want = {section: [name, HERE] if what == "a name" else [name]}
     assert others == want
-    assert found[section][0]["words"].startswith(words), found[section][0]["words"]
+    assert compared[section][0]["words"].startswith(words), compared[section][0]["words"]
 
 
 @pytest.mark.long
@@ -222,12 +224,12 @@ def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: P
         "gpu_count": 8,
         "price_usd_per_hour": 3.25,
     }
-    found = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
-    (added,) = found["prices"]
+    compared = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
+    (added,) = compared["prices"]
     assert added["words"].startswith("acme/box.1: added (8x nvidia-h100-sxm5-80gb), $3.25")
-    assert names(found).keys() <= {"prices", "recommendation", "results", "decision"}
-    assert all(isinstance(one["after"], dict) for one in found["results"]), "a load's answer is an object"
-    assert found["results"][0]["after"]["instance"] == "acme/box.1"
+    assert names(compared).keys() <= {"prices", "recommendation", "results", "decision"}
+    assert all(isinstance(result["after"], dict) for result in compared["results"]), "a load's answer is an object"
+    assert compared["results"][0]["after"]["instance"] == "acme/box.1"
 
 
 # Builds against each other ----------------------------------------------------------------------------------
@@ -236,8 +238,8 @@ def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: P
 def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, json_of: Callable[..., Path]) -> None:
     a = json_of(models="8b,70b", workloads="chat,rag", tiers="1,32,128", headline="chat:32")
     b = json_of(models="70b,405b", workloads="rag,long-doc", tiers="32,200", headline="rag:32")
-    found = diff(sheetgen, a, b)
-    words = [c["words"] for c in found["load"]]
+    compared = diff(sheetgen, a, b)
+    words = [c["words"] for c in compared["load"]]
     added = next(c for c in json.loads(b.read_text())["cells"] if (c["model"], c["tier"]) == ("llama-3.1-405b", 32))
     usd = f"${added['monthly_usd']:,.0f}"
     assert words == [
@@ -250,16 +252,16 @@ def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, 
         "at once, tier 2: 200 added",
         "headline: chat at 32 -> rag at 32",
     ]
-    assert found["results"] == [] and [x["how"] for x in found["bridge"]] == ["unchanged"]
+    assert compared["results"] == [] and [x["how"] for x in compared["bridge"]] == ["unchanged"]
 
 
 @pytest.mark.parametrize("kinds", ("book json", "json book"))
 def test_a_workbook_and_the_json_of_the_same_sheet_say_the_same(
     kinds: str, sheetgen: Any, book: Path, json_of: Callable[..., Path]
 ) -> None:
-    found = diff(sheetgen, *({"book": book, "json": json_of()}[k] for k in kinds.split()))
-    assert found["equal"] and names(found) == {}
-    assert any(line.startswith("facts of models") for line in found["not_compared"])
+    compared = diff(sheetgen, *({"book": book, "json": json_of()}[k] for k in kinds.split()))
+    assert compared["equal"] and names(compared) == {}
+    assert any(line.startswith("facts of models") for line in compared["not_compared"])
 
 
 def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
@@ -274,8 +276,8 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
         contexts="long-doc=64k",
         usd_per_kwh=0.2,
     )
-    found = diff(sheetgen, book, other)
-    assert sorted(names(found)["inputs"]) == [
+    compared = diff(sheetgen, book, other)
+    assert sorted(names(compared)["inputs"]) == [
         "currency",
         "fx_rate",
         "kv_cache_dtype",
@@ -285,15 +287,15 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
         "ttft_ms_long_doc",
         "usd_per_kwh",
     ]
-    assert names(found)["load"] == ["context_long_doc", "tier_2"]
-    assert [c["label"] for c in found["recommendation"]] == [
+    assert names(compared)["load"] == ["context_long_doc", "tier_2"]
+    assert [c["label"] for c in compared["recommendation"]] == [
         "Llama 3.1 8B, Chat at 32 -> 128",
         "Llama 3.1 70B, Chat at 32 -> 128",
     ]
-    longer = [c["label"] for c in found["results"] if "Long document" in c["label"]]
+    longer = [c["label"] for c in compared["results"] if "Long document" in c["label"]]
     assert longer and all("Long document 128k -> 64k at " in label for label in longer)
-    assert [one.partition(":")[0] for one in found["quality"]] == ["FP8 KV cache"]
-    assert all(b["how"] == "solved again" for b in found["bridge"])
+    assert [words.partition(":")[0] for words in compared["quality"]] == ["FP8 KV cache"]
+    assert all(b["how"] == "solved again" for b in compared["bridge"])
 
 
 def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_path: Path) -> None:
@@ -307,9 +309,9 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
     }
     path = tmp_path / "one.json"
     path.write_text(json_text(recommend_json(recommended(options, books.catalog()))))
-    found = diff(sheetgen, path, book)
-    assert found["results"] == [] and found["recommendation"] == []
-    assert {c["name"] for c in found["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}
+    compared = diff(sheetgen, path, book)
+    assert compared["results"] == [] and compared["recommendation"] == []
+    assert {c["name"] for c in compared["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}
 
 
 # The bridge -------------------------------------------------------------------------------------------------
@@ -352,10 +354,10 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
 
 @pytest.mark.long
 def test_a_single_cause_has_all_of_it(sheetgen: Any, book: Path, edited: Edited) -> None:
-    found = diff(sheetgen, book, edited({"in_tier_2": 64, "in_headline_tier": 64}))
-    for one in found["bridge"]:
-        assert one["how"] == "one cause"
-        assert one["steps"] == [{"cause": "load", "usd": pytest.approx(one["after_usd"] - one["before_usd"])}]
+    compared = diff(sheetgen, book, edited({"in_tier_2": 64, "in_headline_tier": 64}))
+    for step in compared["bridge"]:
+        assert step["how"] == "one cause"
+        assert step["steps"] == [{"cause": "load", "usd": pytest.approx(step["after_usd"] - step["before_usd"])}]
 
 
 def test_a_result_that_was_overwritten_is_not_read(sheetgen: Any, book: Path, tmp_path: Path) -> None:
@@ -381,9 +383,9 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
     asked = {"tiers": "64,32", "contexts": "chat=8192", "kv_cache_dtype": "fp8", "typed": overrides}
     fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_decision=IN_LONG)[0]
     for before, after in ((book, path), (path, book), (path, fresh))[: amount(1, 3)]:
-        found = diff(sheetgen, before, after)
+        compared = diff(sheetgen, before, after)
         want = diff(sheetgen, *(fresh if one == path else one for one in (before, after)))
-        assert {k: v for k, v in found.items() if k not in ("a", "b")} == {
+        assert {k: v for k, v in compared.items() if k not in ("a", "b")} == {
             k: v for k, v in want.items() if k not in ("a", "b")
         }
     assert diff(sheetgen, path, fresh)["equal"]
@@ -420,26 +422,28 @@ def budgeted(book: Path) -> dict[Any, Any]:
 def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, edited: Edited) -> None:
     b = edited(budgeted(whole), whole)
     ran, block = sheetgen("diff", whole, b).out, sheetgen("diff", whole, b, "--block", "md").out
-    for one in diff(sheetgen, whole, b)["bridge"]:
-        total = f"EUR {one['after_usd'] * 1.15 * 0.92:,.0f}, with 15% contingency (1 USD = 0.92 EUR; 1 EUR = 1.087 USD)"
-        assert f"; now ${one['after_usd']:,.0f}, as budgeted {total}\n" in ran
-        assert f"{one['name']} {total}" in block
+    for step in diff(sheetgen, whole, b)["bridge"]:
+        total = (
+            f"EUR {step['after_usd'] * 1.15 * 0.92:,.0f}, with 15% contingency (1 USD = 0.92 EUR; 1 EUR = 1.087 USD)"
+        )
+        assert f"; now ${step['after_usd']:,.0f}, as budgeted {total}\n" in ran
+        assert f"{step['name']} {total}" in block
     assert "as budgeted" not in sheetgen("diff", b, whole).out + sheetgen("diff", b, whole, "--block", "md").out
     assert "Decision" not in block and "Change log" not in block
 
 
 @pytest.mark.long
 def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: Edited) -> None:
-    found = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
-    assert {one["how"] for one in found["bridge"]} == {"unchanged"}
+    compared = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
+    assert {step["how"] for step in compared["bridge"]} == {"unchanged"}
 
 
 def is_the_discount_alone(found: Mapping[str, Any]) -> None:
     (change,) = found["inputs"]
     assert (change["name"], change["before"], change["after"]) == ("discount_fraction", 0, 0.2)
     assert change["words"].endswith("prices: 0 % -> 20 %") and not found["prices"]
-    for one in found["bridge"]:
-        assert one["after_usd"] == pytest.approx(0.8 * one["before_usd"]) and one["how"] == "one cause"
+    for step in found["bridge"]:
+        assert step["after_usd"] == pytest.approx(0.8 * step["before_usd"]) and step["how"] == "one cause"
 
 
 @pytest.mark.long
@@ -462,9 +466,9 @@ def test_a_discount_in_json_is_no_change_of_prices(
         0.8 * json.loads(json_of().read_text())["candidates"][0]["hourly_usd"]
     )
     is_the_discount_alone(diff(sheetgen, book, less))
-    found = diff(sheetgen, json_of(), less)
-    assert names(found)["inputs"] == ["discount_fraction"] and not found["prices"]
-    assert {one["how"] for one in found["bridge"]} == {"one cause"}
+    compared = diff(sheetgen, json_of(), less)
+    assert names(compared)["inputs"] == ["discount_fraction"] and not compared["prices"]
+    assert {step["how"] for step in compared["bridge"]} == {"one cause"}
     assert not diff(sheetgen, edited({"in_discount_fraction": 0.2}), less)["prices"]
 
 
@@ -476,7 +480,7 @@ def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
     less = json_of(discount_fraction="aws=0.2,aws:spot=0.4")
     for found in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
         assert names(found)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not found["prices"]
-        assert {one["how"] for one in found["bridge"]} == {"one cause"}
+        assert {step["how"] for step in found["bridge"]} == {"one cause"}
     assert "of aws spot: added, 40 %" in sheetgen("diff", book, b).out
     assert diff(sheetgen, b, b)["equal"] and not diff(sheetgen, b, less)["inputs"]
 
@@ -509,8 +513,8 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import changes_since
 
     b = edited(budgeted(whole), whole)
-    found = changes_since(str(whole), b.read_bytes(), "b.xlsx", books.catalog())
-    assert found.lines == (
+    changes = changes_since(str(whole), b.read_bytes(), "b.xlsx", books.catalog())
+    assert changes.lines == (
         f"{HERE}: $55.04 → $1.50 an hour (-97 %)",
         "at once, tier 2: 32 → 64 (+100 %)",
         "KV cache precision: auto → fp8",
@@ -519,9 +523,9 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
         "Exchange rate: 1 → 0.92 (-8 %)",
         "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
     )
-    assert found.more == 0 and len(found.money) == 2
-    assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in found.money)
-    assert any(f" → 1x {HERE}; prices " in one.why for one in found.money)
+    assert changes.more == 0 and len(changes.money) == 2
+    assert all(f" → 1x {HERE}; prices " in change.why or change.why.startswith("prices ") for change in changes.money)
+    assert any(f" → 1x {HERE}; prices " in change.why for change in changes.money)
 
 
 @pytest.mark.long
@@ -531,11 +535,11 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     offers = list(facts_of(book).offers)
     prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
-    found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
+    changes = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     n = SHOWN_IN_MAIL
-    assert len(offers) > n + 2 and len(found.lines) == n + 2 and found.more == len(offers) - n
-    assert found.lines[-2].endswith(": auto → fp8") and found.lines[-1].startswith("FP8 KV cache: 8 bits")
-    assert any(line.startswith(f"{HERE}: ") for line in found.lines), "the one that is rented now is among the first"
+    assert len(offers) > n + 2 and len(changes.lines) == n + 2 and changes.more == len(offers) - n
+    assert changes.lines[-2].endswith(": auto → fp8") and changes.lines[-1].startswith("FP8 KV cache: 8 bits")
+    assert any(line.startswith(f"{HERE}: ") for line in changes.lines), "the one that is rented now is among the first"
 
 
 # The block, and hostile text --------------------------------------------------------------------------------

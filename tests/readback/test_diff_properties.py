@@ -82,19 +82,19 @@ def test_random_edits_are_read_and_named_each_of_them(book: Path, tmp_path: Path
         values = {cell[2]: another(rng, cell[3], cell[1], cell[4]) for cell in chosen}
         typed = {(p.sheet, f"{column_name(p.column - 1)}{p.row}"): v for p, v in values.items()}
         now = read_workbook(edit(book, tmp_path / "edited.xlsx", typed))
-        found = compare(facts, facts_of_workbook(now))
+        comparison = compare(facts, facts_of_workbook(now))
         want = sorted((section, name) for section, name, *_ in chosen)
         got = sorted(
             (section, change.name)
-            for section, changes in found.sections.items()
+            for section, changes in comparison.sections.items()
             if section not in ("results", "recommendation")
             for change in changes
         )
         assert got == want
         back = compare(facts_of_workbook(now), facts)
-        assert {(c.name, c.before, c.after) for s in found.sections.values() for c in s if c.after is not None} == {
-            (c.name, c.after, c.before) for s in back.sections.values() for c in s if c.before is not None
-        }
+        assert {
+            (c.name, c.before, c.after) for s in comparison.sections.values() for c in s if c.after is not None
+        } == {(c.name, c.after, c.before) for s in back.sections.values() for c in s if c.before is not None}
         n += len(chosen)
     print(f"{n} edits of {len(every)} cells in {N_ROUNDS} workbooks, each named")
 
@@ -150,13 +150,13 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
         path.write_text(json.dumps(whole))
         node[key] = kept
         try:
-            found = compare(facts, read_sheet(path, books.catalog()))
+            comparison = compare(facts, read_sheet(path, books.catalog()))
         except WorkbookError as error:
             told += 1
             assert all("\n" not in line and line.isprintable() and len(line) < 600 for line in error.problems)
             continue
-        made = bridges(found, books.catalog())
-        json_text([c.data() for s in found.sections.values() for c in s] + [asdict(b) for b in made])
+        made = bridges(comparison, books.catalog())
+        json_text([c.data() for s in comparison.sections.values() for c in s] + [asdict(b) for b in made])
         assert all(
             abs(b.before_usd + sum(s.usd for s in b.steps) - b.after_usd) < 1e-6 * max(1, abs(b.after_usd))
             for b in made

@@ -66,6 +66,6 @@ def test_a_gpu_that_no_instance_of_today_has_is_rented_as_the_workbook_says(toda
     path, _ = books.build(tmp_path, "old", few)
     pulled = pull(path, today)
     assert "nvidia-l40s-48gb" in [gpu.id for gpu in pulled.solved.question.gpus]
-    assert "aws/g6e.12xlarge" in [one["instance"] for one in document(pulled.solved)["cells"]]
+    assert "aws/g6e.12xlarge" in [cell["instance"] for cell in document(pulled.solved)["cells"]]
     assert not pulled.other_results and pulled.notes == ()
     assert again(pulled, today) == document(pulled.solved)

@@ -10,10 +10,8 @@ from typing import Any
 import books
 import pytest
 from cells_of import LEAN, without_picks
-from click.testing import CliRunner, Result
+from command_lines import run_command
 from recalculation import edit_and_recalculate
-
-from sheetgen.cli import main
 
 DRAWN = ("q3.pdf", "q3.json", "q3.scenario.yaml")
 
@@ -35,17 +33,10 @@ def edited(recalculated: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(recalculated, tmp_path / "mail" / "q3.xlsx"))
 
 
-def run(*arguments: object) -> Result:
-    result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 @pytest.mark.long
 def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp_path: Path) -> None:
     before, out = edited.read_bytes(), tmp_path / "out"
-    result = run("pull", edited, "--out", out, "--format", "json")
+    result = run_command("pull", edited, "--out", out, "--format", "json")
     assert result.exit_code == 0, result.output
     assert sorted(p.name for p in out.iterdir()) == sorted(DRAWN)
     assert (out / "q3.pdf").read_bytes().startswith(b"%PDF")
@@ -54,13 +45,15 @@ def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp
     assert "CUDA graphs (Inputs!B" in result.stdout and "the workbook agrees" in result.stdout
     assert f"wrote {out / 'q3.scenario.yaml'}" in result.stdout
 
-    again = run("build", "--scenario", out / "q3.scenario.yaml", "--out", out, "--name", "again", "--format", "json")
+    again = run_command(
+        "build", "--scenario", out / "q3.scenario.yaml", "--out", out, "--name", "again", "--format", "json"
+    )
     assert again.exit_code == 0, again.output
     assert (out / "again.json").read_bytes() == (out / "q3.json").read_bytes()
 
 
 def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -> None:
-    result = run("pull", edited, "--out", tmp_path, "--name", "x", "--json", "--quiet")
+    result = run_command("pull", edited, "--out", tmp_path, "--name", "x", "--json", "--quiet")
     found: dict[str, Any] = json.loads(result.stdout)
     assert {c["name"]: (c["before"], c["after"], c["place"].split("!")[0]) for c in found["changes"]} == {
         "context_chat": (4096, 8192, "Inputs"),
@@ -78,7 +71,7 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
 @pytest.mark.long
 def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     before = edited.read_bytes()
-    result = run("pull", edited, "--out", edited.parent, "--format", "xlsx")
+    result = run_command("pull", edited, "--out", edited.parent, "--format", "xlsx")
     assert result.exit_code == 1 and "another --out or --name" in result.stderr
     assert edited.read_bytes() == before
     assert sorted(p.name for p in edited.parent.iterdir()) == ["q3.xlsx"], "something was left behind"
@@ -86,7 +79,7 @@ def test_it_never_writes_over_the_workbook(edited: Path) -> None:
 
 def test_what_is_no_workbook_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "plan.xlsx").write_text("a,b\n")
-    result = run("pull", tmp_path / "plan.xlsx", "--out", tmp_path / "out")
+    result = run_command("pull", tmp_path / "plan.xlsx", "--out", tmp_path / "out")
     assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1
     assert str(tmp_path / "plan.xlsx") in result.stderr and not (tmp_path / "out").exists()
 
@@ -102,13 +95,13 @@ def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path("mine.json").write_text(json.dumps(config))
     books.build(tmp_path, "mine", {**LEAN, "models": "./mine.json", "tiers": "64"})
-    result = run("pull", "mine.xlsx")
+    result = run_command("pull", "mine.xlsx")
     assert result.exit_code == 1 and "./mine.json. Name its models with --models" in result.stderr
-    result = run("pull", "mine.xlsx", "--models", "./mine.json", "--out", "out")
+    result = run_command("pull", "mine.xlsx", "--models", "./mine.json", "--out", "out")
     assert result.exit_code == 0 and "nothing was changed" in result.stdout
 
 
 def test_another_model_is_not_pulled_under_its_name(edited: Path) -> None:
-    result = run("pull", str(edited), "--models", "405b")
+    result = run_command("pull", str(edited), "--models", "405b")
     assert result.exit_code == 1 and not result.stdout
     assert "models names llama-3.1-405b" in result.stderr and result.stderr.count("\n") == 1

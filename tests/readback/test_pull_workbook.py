@@ -164,9 +164,9 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     pulled = pull(edit(book, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "not recalculated"
     assert pulled.other_results
-    found = values_after(book, typed)
+    by_place = values_after(book, typed)
     assert pulled.after.results
-    assert all(agree(now, found[f"rec_{name}"]) for name, now in pulled.after.results.items())
+    assert all(agree(now, by_place[f"rec_{name}"]) for name, now in pulled.after.results.items())
     if IN_LONG:
         fresh = pull(edited(book, tmp_path, typed), books.catalog())
         assert document(fresh.solved) == document(pulled.solved)
@@ -295,7 +295,7 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     said = "\n".join(lines(pulled))
     assert "of aws reserved 3yr ('" in said and "33.33" in said
     text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
-    listed = "".join(f'- "{one}"\n' for one in option.split(","))
+    listed = "".join(f'- "{word}"\n' for word in option.split(","))
     assert f"discount_fraction:\n{listed}" in text and again(pulled) == document(pulled.solved)
     second = tmp_path / "second.xlsx"
     second.write_bytes(books.book_bytes(pulled.solved))
@@ -504,7 +504,7 @@ def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tm
 def test_options_that_were_tampered_with_are_told(
     options: dict[str, Any], problem: str, book: Path, tmp_path: Path
 ) -> None:
-    """What a workbook says of its own making is nobody's word: it opens no file, and breaks nothing."""
+    """A workbook's record of its own making is nobody's word: it opens no file, and breaks nothing."""
     file = with_options(book, tmp_path / "bad.xlsx", {**TINY, **options})
     with pytest.raises(SheetgenError) as raised:
         pull(file, books.catalog())

@@ -1,4 +1,4 @@
-"""What LibreOffice saved is read back right, and `diff` names what was done there and nothing else."""
+"""A file saved by LibreOffice is read back right, and `diff` names what was done there and nothing else."""
 
 from __future__ import annotations
 
@@ -133,14 +133,14 @@ def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, pa
 
     ran = sheetgen("diff", book, path, "--json")
     assert ran.code == 0, ran.err
-    found = json.loads(ran.out)
-    said = [c["words"] for s in ("load", "inputs", "prices", "models", "gpus", "precisions") for c in found[s]]
-    assert said == [
+    data = json.loads(ran.out)
+    words = [c["words"] for s in ("load", "inputs", "prices", "models", "gpus", "precisions") for c in data[s]]
+    assert words == [
         "at once, tier 2: 32 -> 64 (+100 %)",
         "aws/p5.48xlarge: $55.04 -> $49.00 an hour (-11 %)",
         "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $33.50 an hour",
     ]
-    assert found["results"] and [b["how"] for b in found["bridge"]] == ["solved again"], found["bridge"]
+    assert data["results"] and [b["how"] for b in data["bridge"]] == ["solved again"], data["bridge"]
 
 
 @pytest.mark.long  # in the gate test_pull_libreoffice reads a workbook that LibreOffice saved

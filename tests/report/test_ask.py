@@ -1,4 +1,5 @@
-"""What the page is to decide: for which model, or all together, by whom, until when; as options and in a scenario."""
+"""The decision that the page asks for: for which model, or all together, by whom, until when; as options and in a
+scenario."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def test_the_head_is_as_it_was_typed() -> None:
 @pytest.mark.long
 def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
     def spare(**more: Any) -> list[str]:
-        return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
+        return [str(risk) for risk in page(models="405b", **more).risks if "spare machine" in str(risk)]
 
     assert [line.partition(": ")[2] for line in spare()] == ["Llama 3.1 405B $83,171."]
     assert spare(survive="machine") == []
@@ -104,9 +105,9 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
     counted = {(row[1], row[2]): row[6] for row in rows if len(row) > 8 and row[2][:1].isdigit()}
     catalog = Catalog()
     known = {
-        (engine.name, one.from_version): str(one.pools_checked or "–")
+        (engine.name, version.from_version): str(version.pools_checked or "–")
         for engine in (load_engine(catalog, name) for name in ("vllm", "sglang", "tensorrt-llm"))
-        for one in engine.versions
+        for version in engine.versions
     }
     assert counted == known
 
@@ -147,8 +148,8 @@ def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_no
     said = " ".join(map(str, page(models="8b,70b,405b").risks))
     assert ": Llama 3.1 8B serves 33, asked 32, " in said
     assert "70B serves" not in said and ": H100 NVL, B200 SXM." in said
-    assert any("without tax, storage, network, staff or a spare machine." in one for one in page().assumed)
-    assert not any("spare machine" in one for one in page(survive="machine", models="8b").assumed)
+    assert any("without tax, storage, network, staff or a spare machine." in line for line in page().assumed)
+    assert not any("spare machine" in line for line in page(survive="machine", models="8b").assumed)
 
 
 def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
@@ -156,5 +157,5 @@ def test_the_guide_has_the_numbers_of_the_model_to_approve() -> None:
 
 
 def test_sources_have_where_the_prices_of_every_class_shown_were_read() -> None:
-    said = [one.text for one in page(tiers="32").sources]
-    assert any(re.fullmatch(r"[\w, ]*AWS[\w, ]* prices: sooddvs/gpu-pricing@\w+, 2026-06-15", one) for one in said)
+    texts = [source.text for source in page(tiers="32").sources]
+    assert any(re.fullmatch(r"[\w, ]*AWS[\w, ]* prices: sooddvs/gpu-pricing@\w+, 2026-06-15", text) for text in texts)

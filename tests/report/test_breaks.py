@@ -1,4 +1,4 @@
-"""Where a recommendation breaks is what the sizing engine says of the same hardware."""
+"""The loads at which a recommendation breaks are the sizing engine's for the same hardware."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def solved(**more: str) -> Solution:
     "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
 )
 def test_the_load_answered_is_held(more: dict[str, str]) -> None:
-    one = solved(**more)
-    for row in headline_rows(one):
-        fit, load = Fit.of(one, row), one.question.loads[row]
+    answer = solved(**more)
+    for row in headline_rows(answer):
+        fit, load = Fit.of(answer, row), answer.question.loads[row]
         assert fit is not None
         held = held_per_replica(fit, [load.context_tokens // 4, load.context_tokens, 4 * load.context_tokens])
         assert held == sorted(held, reverse=True)
@@ -39,13 +39,13 @@ def test_the_load_answered_is_held(more: dict[str, str]) -> None:
 
 
 def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
-    one = solved()
-    for row in headline_rows(one):
-        fit, longest = Fit.of(one, row), longest_context(one, row)
+    answer = solved()
+    for row in headline_rows(answer):
+        fit, longest = Fit.of(answer, row), longest_context(answer, row)
         assert fit is not None and longest is not None
-        limit = one.question.models[fit.model].model.max_context_tokens
+        limit = answer.question.models[fit.model].model.max_context_tokens
         at, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
-        requests = one.question.loads[row].requests
+        requests = answer.question.loads[row].requests
         assert at >= requests and (longest == limit or beyond < requests)
 
 
@@ -53,17 +53,17 @@ def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
 @pytest.mark.parametrize("context", [3_000, 16_384, 50_000, 131_072])
 def test_size_says_the_same(context: int) -> None:
     """`size`, which takes predictions at their word, holds as many on the same GPUs, where it is not capped."""
-    one = solved(confidence="0.5")
+    answer = solved(confidence="0.5")
     compared = 0
-    for row in headline_rows(one):
-        fit = Fit.of(one, row)
+    for row in headline_rows(answer):
+        fit = Fit.of(answer, row)
         assert fit is not None
         if fit.choice.pipeline_parallel_size > 1:
             continue
         held = held_per_replica(fit, [context])[0]
         point = {
-            "weight_dtype": one.question.models[fit.model].weight_dtype,
-            "model": one.question.models[fit.model].model.id,
+            "weight_dtype": answer.question.models[fit.model].weight_dtype,
+            "model": answer.question.models[fit.model].model.id,
             "gpu": fit.candidate.gpu.id,
             **fit.layout._asdict(),
             "context_tokens": context,

@@ -78,11 +78,11 @@ def test_bars_hold_what_is_on_the_gpus(asked: dict[str, str]) -> None:
     solved, drawn = answered(FIVE, **asked), page_for(answered(FIVE, **asked))
     for row, bar in zip(headline_rows(solved), headline_bars(drawn), strict=True):
         replicas = solved.choices[row].n_replicas
-        limit, overhead, *weights = bar.limit.value, bar.overhead.value, *(one.value for one in bar.weights.parts)
+        limit, overhead, *weights = bar.limit.value, bar.overhead.value, *(part.value for part in bar.weights.parts)
         assert weights == ([replicas, *weights[1:]] if replicas > 1 else [])
         model_bytes = solved.models["weights_bytes"][solved.question.loads[row].model]
         assert (weights[1] if replicas > 1 else bar.weights.value) == model_bytes
-        kv_bytes = math.prod(one.value for one in bar.kv.parts) if bar.kv.parts else bar.kv.value
+        kv_bytes = math.prod(part.value for part in bar.kv.parts) if bar.kv.parts else bar.kv.value
         assert 0.4 * limit < replicas * model_bytes + kv_bytes + overhead < limit
         fit = Fit.of(solved, row)
         assert fit is not None
@@ -182,7 +182,10 @@ def test_the_banner_has_the_oldest_date_of_the_answers() -> None:
 
 def test_prices_that_hardly_can_be_are_named() -> None:
     question = answered(THREE).question
-    low = [dataclasses.replace(one, usd_per_hour=one.usd_per_hour / 1000) for one in question.candidates[:3]]
+    low = [
+        dataclasses.replace(candidate, usd_per_hour=candidate.usd_per_hour / 1000)
+        for candidate in question.candidates[:3]
+    ]
     several = dataclasses.replace(question, candidates=(*low, *question.candidates[3:5]))
     named = f"; 3 far from what providers take: {low[0].instance}, {low[1].instance} and others"
     assert notes.price_banner(several, 180, "2026-06-18").endswith(named)

@@ -38,8 +38,8 @@ def flags(found: Fingerprint) -> list[str]:
 def flags_of() -> dict[str, set[str]]:
     """Every flag of the catalogs by engine, as typed and as the page has it."""
     known: dict[str, set[str]] = {engine: set() for engine in ENGINES}
-    given = [fix.flags for one in guidance.fingerprints(catalog()) for fix in one.fixes]
-    given += [one.flags for one in guidance.assumptions(catalog()).values()]
+    given = [fix.flags for fingerprint in guidance.fingerprints(catalog()) for fix in fingerprint.fixes]
+    given += [assumption.flags for assumption in guidance.assumptions(catalog()).values()]
     for some in given:
         for engine, flag in some.items():
             known[engine] |= {flag, guidance.bare(flag)}
@@ -58,11 +58,11 @@ def foreign(engine: str) -> re.Pattern[str]:
 def test_no_flag_of_another_engine(engine: str) -> None:
     pattern = foreign(engine)
     assert pattern.search("x --max-model-len y") or engine == "vllm"
-    for found in deaths(engine).values():
-        texts = asdict(found)
+    for death in deaths(engine).values():
+        texts = asdict(death)
         texts.pop("numbers")
-        assert not pattern.search(str(texts)), (found.label, pattern.search(str(texts)))
-        assert not pattern.search(found.change)
+        assert not pattern.search(str(texts)), (death.label, pattern.search(str(texts)))
+        assert not pattern.search(death.change)
     drawn = page(MODELS, engine=engine)
     assert not pattern.search(str(drawn.fingerprints))
     sheets = {s.name: s for s in book_for(answered(MODELS, engine=engine), page=drawn).sheets}
@@ -74,7 +74,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("gpu,asked", [("nvidia-h100-sxm5-80gb", {**MEMORY, "gpus": "h100"}), ("", {})])
 def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
-    """Where the share is one of what is free, what is left out is what is free and not in the pool."""
+    """Of a share of what is free, the part left out is what is free and not in the pool."""
     fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
     assert fit is not None and gpu in fit.candidate.gpu.id
     found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
@@ -193,7 +193,7 @@ def test_a_precision_or_a_share_in_use_is_not_suggested() -> None:
     full = deaths("vllm", "70b", gpu_memory_utilization=1.0)
     assert "--gpu-memory-utilization" not in flags(full[POOL])
     assert "--gpu-memory-utilization" in flags(full[GRAPHS]), "it can still be lowered"
-    shares = [flag for one in deaths("llama.cpp").values() for flag in flags(one) if flag.startswith("share of")]
+    shares = [flag for death in deaths("llama.cpp").values() for flag in flags(death) if flag.startswith("share of")]
     assert not shares, "llama.cpp has no share to set"
 
 

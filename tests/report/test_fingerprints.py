@@ -1,4 +1,4 @@
-"""Where a deployment dies: the catalog's facts, with this sheet's numbers, checked against `size`."""
+"""The deaths of a deployment: the catalog's facts, with this sheet's numbers, checked against `size`."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_a_step_that_frees_nothing_is_not_said() -> None:
     solved = answered("70b")
     record, started = record_for(solved, ()), {"max_num_seqs": 12, "sampler_bytes": 5e7}
     numbers = {**record.of_replica, **started, "sampler_bytes_at_fewer_sequences": 3e7}
-    found = fingerprints_of(dataclasses.replace(record, of_replica=numbers), solved.question)
-    (sampler,) = (f for f in found if f.label == "sampler_logits_peak")
+    fingerprints = fingerprints_of(dataclasses.replace(record, of_replica=numbers), solved.question)
+    (sampler,) = (f for f in fingerprints if f.label == "sampler_logits_peak")
     assert [fix.flag for fix in sampler.fixes] == ["--gpu-memory-utilization"]
     assert "1,024 by default: " in sampler.here
 
@@ -87,8 +87,10 @@ def started(models: str, fit_on: dict[str, str], **numbers: object) -> dict[str,
     """The deaths of a replica with some of its numbers as it is started."""
     solved = answered(models, **fit_on)
     record = record_for(solved, ())
-    found = fingerprints_of(dataclasses.replace(record, of_replica={**record.of_replica, **numbers}), solved.question)
-    return {f.label: f for f in found}
+    fingerprints = fingerprints_of(
+        dataclasses.replace(record, of_replica={**record.of_replica, **numbers}), solved.question
+    )
+    return {f.label: f for f in fingerprints}
 
 
 def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:

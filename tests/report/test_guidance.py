@@ -40,8 +40,8 @@ def test_settings_and_assumptions_are_equal() -> None:
 
 
 def test_every_assumption_has_a_reason() -> None:
-    for one in guidance.assumptions(catalog()).values():
-        assert len(one.reason) > 30 and one.source and one.unit, one.id
+    for assumption in guidance.assumptions(catalog()).values():
+        assert len(assumption.reason) > 30 and assumption.source and assumption.unit, assumption.id
 
 
 def overlay(folder: Path, name: str, text: str) -> Catalog:
@@ -67,8 +67,8 @@ GOOD = {
 
 
 def test_a_sound_file_is_read(tmp_path: Path) -> None:
-    (one,) = guidance.fingerprints(overlay(tmp_path, "fingerprints.yaml", ENTRY.format(**GOOD)))
-    assert one.fixes[0].flags == {"vllm": "--max-model-len"}
+    (fingerprint,) = guidance.fingerprints(overlay(tmp_path, "fingerprints.yaml", ENTRY.format(**GOOD)))
+    assert fingerprint.fixes[0].flags == {"vllm": "--max-model-len"}
 
 
 @pytest.mark.parametrize(

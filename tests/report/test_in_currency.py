@@ -47,7 +47,7 @@ def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -
             told = told.replace(said, "")
         assert not AMOUNT.findall(told)
         assert euros in told
-    assert any(" 0.86 EUR, as of 2026-11-01" in str(said) for said in page.confidence)
+    assert any(" 0.86 EUR, as of 2026-11-01" in str(line) for line in page.confidence)
     months = [row.cells[m].monthly.value for m in (0, 1) for row in page.case.rows]
     assert months == pytest.approx([row.cells[m].monthly.value * 0.86 for m in (0, 1) for row in dollars.case.rows])
 

@@ -23,8 +23,8 @@ def solved(**options: Any) -> Solution:
 
 
 def facts(**options: Any) -> MoneyFacts:
-    one = solved(**options)
-    return facts_of(one.question, record_for(one).cells[0])
+    answer = solved(**options)
+    return facts_of(answer.question, record_for(answer).cells[0])
 
 
 def test_a_model_by_hand() -> None:

@@ -89,7 +89,7 @@ def test_every_price_is_less_by_the_discount_of_its_provider_and_class() -> None
 
 def test_a_discount_may_move_the_choice_to_its_provider() -> None:
     chosen = [solve(ask(CATALOG, {**ONE, "discount_fraction": f"{p}=0.9"})) for p in ("aws", "azure", "gcp")]
-    providers = [one.candidate(one.choices[0].offer or 0).provider for one in chosen]
+    providers = [log.candidate(log.choices[0].offer or 0).provider for log in chosen]
     assert providers == ["aws", "azure", "gcp"]
 
 

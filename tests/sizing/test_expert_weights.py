@@ -1,4 +1,4 @@
-"""What data-parallel ranks keep of a mixture: all but the routed experts whole, and of these a share each."""
+"""The weights of a mixture on data-parallel ranks: all but the routed experts whole, and of these a share each."""
 
 from __future__ import annotations
 

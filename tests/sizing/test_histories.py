@@ -1,4 +1,4 @@
-"""What is found in the prefix cache is of two kinds: shared by all requests, or each request's own history."""
+"""Tokens found in the prefix cache are of two kinds: shared by all requests, or each request's own history."""
 
 from __future__ import annotations
 

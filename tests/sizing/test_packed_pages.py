@@ -37,8 +37,8 @@ def test_a_refused_start_says_what_a_request_takes() -> None:
     """vLLM 0.22 on two GH200 (vllm-project/vllm issue 44376): "6.66 GiB KV cache is needed" for 30,000 tokens, with the
     16,384 tokens a batch of its offline class."""
     asked = {**FLASH, "max_num_batched_tokens": 16_384, "context": 30_000, "engine_version": "0.22.0"}
-    found = sheetgen.size(gpu="h100", tensor_parallel_size=2, **asked)
-    assert round(found["kv_bytes_per_sequence"] / 2**30, 2) == 6.66
+    sized = sheetgen.size(gpu="h100", tensor_parallel_size=2, **asked)
+    assert round(sized["kv_bytes_per_sequence"] / 2**30, 2) == 6.66
 
 
 @pytest.mark.parametrize(("layout", "printed"), [("tensor_parallel_size", 20.43), ("data_parallel_size", 156.9 / 8)])
@@ -46,13 +46,13 @@ def test_requests_of_a_million_tokens(layout: str, printed: float) -> None:
     """vLLM 0.25 on eight B200 (vllm-project/vllm issue 51454, recipes issue 762): what a rank prints. The pool is
     predicted, too, which is why it is 2 and 3 % off; without what waits to be compressed it was 1.9 times as much."""
     asked = {**FLASH, "engine_version": "0.25.0", "gpu_memory_utilization": 0.95, "max_num_seqs": 256}
-    found = sheetgen.size(gpu="b200", context=LONGEST, max_model_len=LONGEST, **{layout: 8}, **asked)
-    assert found["max_concurrency"] == pytest.approx(printed, rel=0.03)
+    sized = sheetgen.size(gpu="b200", context=LONGEST, max_model_len=LONGEST, **{layout: 8}, **asked)
+    assert sized["max_concurrency"] == pytest.approx(printed, rel=0.03)
 
 
 def test_a_request_that_decodes_keeps_little_beside_its_context() -> None:
     """Of 10,778 blocks of 1,048,576 tokens it keeps 4,096, three of each of two groups of windows, 3 and 17."""
-    found = sheetgen.size(gpu="b200", context=LONGEST, max_model_len=LONGEST, **FLASH)
+    sized = sheetgen.size(gpu="b200", context=LONGEST, max_model_len=LONGEST, **FLASH)
     block = 21 * (37_440 + 8_640) + 20 * 1_728
-    assert found["kv_bytes_per_sequence"] == 10_778 * block
-    assert found["kv_bytes_per_sequence_steady"] == (4_096 + 2 * 3 + 3 + 17) * block
+    assert sized["kv_bytes_per_sequence"] == 10_778 * block
+    assert sized["kv_bytes_per_sequence_steady"] == (4_096 + 2 * 3 + 3 + 17) * block

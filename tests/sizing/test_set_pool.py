@@ -32,11 +32,11 @@ def size(**asked: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("share", [0.3, 0.92])
 def test_the_pool_is_what_it_is_set_to(share: float) -> None:
-    found = size(kv_cache_memory_bytes=6 * GIB, gpu_memory_utilization=share, engine_version="0.30.0")
-    assert found["kv_pool_bytes_per_gpu"] == found["kv_pool_bytes_per_gpu_low"] == 6 * GIB
-    assert found["kv_pool_bytes_per_gpu_high"] == 6 * GIB
-    assert found["kv_tokens"] == 49_152 and found["max_concurrency"] == 6
-    assert found["fits"] and not size(kv_cache_memory_bytes=6 * GIB, concurrent_requests=7)["fits"]
+    sized = size(kv_cache_memory_bytes=6 * GIB, gpu_memory_utilization=share, engine_version="0.30.0")
+    assert sized["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu_low"] == 6 * GIB
+    assert sized["kv_pool_bytes_per_gpu_high"] == 6 * GIB
+    assert sized["kv_tokens"] == 49_152 and sized["max_concurrency"] == 6
+    assert sized["fits"] and not size(kv_cache_memory_bytes=6 * GIB, concurrent_requests=7)["fits"]
 
 
 def test_an_engine_does_not_start_where_less_is_left() -> None:
@@ -58,11 +58,11 @@ def test_a_log_that_sets_its_pool_is_predicted_by_it(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text(LOG, encoding="utf-8")
     ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "h100", "--json"])
-    found = json.loads(ran.output)
-    assert found["inputs"]["kv_cache_memory_bytes"] == 6 * GIB
-    assert found["predicted"]["kv_tokens"] == found["measured"]["kv_tokens"] == 49_152
-    assert not [note for note in found["notes"] if "kv_cache_memory" in note]
-    assert found["predicted"]["kv_pool_bytes_per_gpu"] == found["measured"]["kv_pool_bytes_per_gpu"]
+    data = json.loads(ran.output)
+    assert data["inputs"]["kv_cache_memory_bytes"] == 6 * GIB
+    assert data["predicted"]["kv_tokens"] == data["measured"]["kv_tokens"] == 49_152
+    assert not [note for note in data["notes"] if "kv_cache_memory" in note]
+    assert data["predicted"]["kv_pool_bytes_per_gpu"] == data["measured"]["kv_pool_bytes_per_gpu"]
 
 
 def test_the_command_sets_it() -> None:
@@ -102,9 +102,9 @@ def test_states_have_a_pool_by_ratio() -> None:
 def test_windows_have_a_pool_by_ratio() -> None:
     """SGLang, for models whose windows it keeps apart: 0.8 tokens of windowed layers for each of the others."""
     asked = {"model": "gpt-oss-120b", "gpu": "h100", "engine": "sglang", "context": 16_384, "concurrent_requests": 8}
-    found = sheetgen.size(**asked, hybrid_kv_manager=1)
-    assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
-    assert int(found["max_concurrency"]) == found["kv_tokens"] // 16_384
+    sized = sheetgen.size(**asked, hybrid_kv_manager=1)
+    assert sized["kv_tokens"] == int(sized["kv_pool_bytes_per_gpu"] / (36_864 * 1.8))
+    assert int(sized["max_concurrency"]) == sized["kv_tokens"] // 16_384
 
 
 def test_ratios_that_sglang_sets_for_one_model() -> None:
@@ -117,12 +117,12 @@ def test_ratios_that_sglang_sets_for_one_model() -> None:
         "hybrid_kv_manager": 1,
     }
     for model, windows in (("deepseek-v4-flash", 43 * 512), ("inkling", 55 * 16 * 256 * 2 // 8)):
-        found = sheetgen.size(**asked, model=model, context=16_384)
-        token = found["kv_bytes_per_token_per_gpu"] + 0.1 * windows
+        sized = sheetgen.size(**asked, model=model, context=16_384)
+        token = sized["kv_bytes_per_token_per_gpu"] + 0.1 * windows
         states = 1.1 if model == "inkling" else 1
-        assert found["kv_tokens"] == int(found["kv_pool_bytes_per_gpu"] / (token * states))
+        assert sized["kv_tokens"] == int(sized["kv_pool_bytes_per_gpu"] / (token * states))
     old = sheetgen.size(**asked, model="inkling", context=16_384, engine_version="0.4.0")
-    assert old["kv_tokens"] > found["kv_tokens"]  # no pools by ratio: the longest context is one pool's
+    assert old["kv_tokens"] > sized["kv_tokens"]  # no pools by ratio: the longest context is one pool's
     one, both = (ask(Catalog(), {"models": m, "engine": "sglang"}) for m in ("inkling", "inkling,8b"))
     assert (one.engine.window_pool_ratio, both.engine.window_pool_ratio) == (0.1, 0.8)
 
@@ -172,11 +172,11 @@ def test_a_log_of_tensorrt_llm_states_its_limit(stated: int | str, read: int, tm
     log.write_text(TRTLLM_LOG % stated, encoding="utf-8")
     ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "h100", "--json"])
     assert ran.exit_code == 0, ran.output
-    found = json.loads(ran.output)
-    assert found["inputs"]["kv_cache_memory_bytes"] == read
+    data = json.loads(ran.output)
+    assert data["inputs"]["kv_cache_memory_bytes"] == read
     asked = {"model": "8b", "gpu": "h100", "engine": "tensorrt-llm", "max_num_seqs": 64, "context": 16_384}
     free = sheetgen.size(**asked)["kv_pool_bytes_per_gpu"]
-    assert found["predicted"]["kv_pool_bytes_per_gpu"] == (20 * GIB if read == 20 * GIB else free)
+    assert data["predicted"]["kv_pool_bytes_per_gpu"] == (20 * GIB if read == 20 * GIB else free)
 
 
 @pytest.mark.parametrize("gib", [20, 100])

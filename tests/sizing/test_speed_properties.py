@@ -1,4 +1,4 @@
-"""What must hold of speed whatever is deployed: monotone in hardware and load, never beyond physics, Little's law."""
+"""Properties of speed whatever is deployed: monotone in hardware and load, never beyond physics, Little's law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request keeps while it is served, beside what admission charges it; how many a pool then holds."""
+"""Bytes that a request keeps while it is served, beside what admission charges it; how many a pool then holds."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_a_pool_without_room_for_one_admission_holds_nothing(catalog: Catalog) -
 def test_what_a_cell_keeps_is_the_same_on_every_gpu(catalog: Catalog) -> None:
     load = {"model": "gemma-3-27b", "context": "32k", "concurrent_requests": 16}
     cells = [document(recommended({**load, "gpus": gpu}, catalog))["cells"][0] for gpu in ("l40s", "h100", "b200")]
-    assert len({one["gpu"] for one in cells}) == 3
-    assert {one["kv_bytes"] for one in cells} == {sheetgen.size(**load)["kv_bytes"]}
+    assert len({cell["gpu"] for cell in cells}) == 3
+    assert {cell["kv_bytes"] for cell in cells} == {sheetgen.size(**load)["kv_bytes"]}
 
 
 def test_a_window_of_a_request_that_decodes() -> None:

@@ -1,4 +1,4 @@
-"""What a user and a million tokens cost."""
+"""The cost of a user and of a million tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start-up log of vLLM 0.33 states and the prediction does not have: said by name."""
+"""Figures of a vLLM 0.33 start-up log that the prediction does not have: told by name."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
                 kv_cache_dtype=dtype,
                 **({"gpu": "b200"} if asked is sheetgen.size else {}),
             )
-    found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{dtype}'")
+    prediction = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{dtype}'")
     if dtype in SAME_SIZE:  # a log is sized all the same
-        assert found["inputs"]["kv_cache_dtype"] == SAME_SIZE[dtype]
+        assert prediction["inputs"]["kv_cache_dtype"] == SAME_SIZE[dtype]
     else:
-        assert [note for note in found["notes"] if f"'{dtype}' in the log" in note]
+        assert [note for note in prediction["notes"] if f"'{dtype}' in the log" in note]
 
 
 @pytest.mark.parametrize(("word", "dtype"), KV_ALIASES.items())
 def test_the_engines_words_are_read(word: str, dtype: str, tmp_path: Path) -> None:
-    found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{word}'")
-    assert found["inputs"]["kv_cache_dtype"] == dtype
+    prediction = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{word}'")
+    assert prediction["inputs"]["kv_cache_dtype"] == dtype
     said = f"1}}\nINFO 11-03 10:00:03 [cache.py:478] Using {word} data type to store kv cache. It\n# {{"
     by_line = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'data_parallel_size': {said}")
     assert by_line["inputs"]["kv_cache_dtype"] == dtype

@@ -28,7 +28,7 @@ DAY_ZERO = datetime.date(1899, 12, 30)
 
 
 class Places:
-    """Where each table's cell stands: `table[name][row key][column]`, the rows without a key under `spare`."""
+    """The places of each table's cells: `table[name][row key][column]`, the rows without a key under `spare`."""
 
     def __init__(self, path: Path) -> None:
         self.values = values(path)

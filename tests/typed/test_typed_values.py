@@ -1,4 +1,4 @@
-"""What `typed` of a scenario may hold: every problem is told at once, each with its place and what is allowed."""
+"""Values of `typed` in a scenario: every problem is told at once, each with its place and what is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the PDF ask of a finished file, with pdfplumber and pypdf."""
+"""Readings of a finished PDF for its tests, with pdfplumber and pypdf."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def outside(pdf: bytes, paper: str) -> list[str]:
     slack = 1  # point: a long line gathers the rounding of its letters
     left, top, right, bottom = MARGIN_X - slack, MARGIN_Y - slack, width - MARGIN_X + slack, height - MARGIN_Y + slack
     return [
-        f"{thing.get('text', 'a drawing')!r} at {thing['x0']:.0f}, {thing['top']:.0f}"
+        f"{char.get('text', 'a drawing')!r} at {char['x0']:.0f}, {char['top']:.0f}"
         for page in read(pdf)
-        for thing in [*page.chars, *page.boxes]
-        if thing.get("text") != " "  # which shows nothing
-        and (thing["x0"] < left or thing["x1"] > right or thing["top"] < top or thing["bottom"] > bottom)
+        for char in [*page.chars, *page.boxes]
+        if char.get("text") != " "  # which shows nothing
+        and (char["x0"] < left or char["x1"] > right or char["top"] < top or char["bottom"] > bottom)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a catalog says is text on the page: never markup, a link, a fetch, or a font of the system."""
+"""Words of a catalog are text on the page: never markup, a link, a fetch, or a font of the system."""
 
 from __future__ import annotations
 

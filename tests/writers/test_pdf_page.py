@@ -87,7 +87,7 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
 
 @pytest.mark.parametrize(
     ("n_models", "paper", "long"),
-    [(one if one in IN_GATE else pytest.param(*one, marks=pytest.mark.long)) for one in PAGES],
+    [(page if page in IN_GATE else pytest.param(*page, marks=pytest.mark.long)) for page in PAGES],
 )
 def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     layout = laid_out(n_models, paper, long)
@@ -163,7 +163,7 @@ def test_a_first_part_of_two_pages_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.long
 def test_a_fault_in_a_picture_or_a_font_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the walk over the boxes cannot see: words inside a picture, and fonts."""
+    """Faults that the walk over the boxes cannot see: words inside a picture, and fonts."""
 
     def faulty(*args: Any, **options: Any) -> str:
         html = render_html(*args, **options).replace("</polygon>", "")
@@ -197,7 +197,7 @@ def test_pictures_have_words() -> None:
 
 
 def test_a_gpu_is_full_where_its_line_is() -> None:
-    """What stands in it, the pool as its log says it, and its limit are one sum."""
+    """Its contents, the pool as its log says it, and its limit are one sum."""
     for row in page_of(8).replicas:
         *parts, used, free = (part.value for part in row.parts.sizes)
         assert used + free == pytest.approx(row.pool.value)

@@ -61,6 +61,7 @@ def test_nothing_is_wider_than_its_place(models: str, workloads: str, tiers: str
     assert layout.problems == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_usual_sheet_is_laid_out_once(paper: str) -> None:
     page = printed_page(solve(ask(catalog(), {"models": ",".join(MODELS), "paper": paper})))

@@ -72,11 +72,11 @@ def test_without_the_option_there_is_none() -> None:
 
 
 def bars_of(page: Page) -> list[tuple[float, float]]:
-    """Where each bar begins and ends, as the picture has it."""
+    """The ends of each bar, as the picture has it."""
     pictures = range_bars(page.request, 2.0, "#1b5a8a", "Inter")["bars"]
     bar = re.compile(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="6.00"')
-    found = [next(iter(bar.finditer(str(one)))) for one in pictures]
-    return [(float(one[1]), float(one[1]) + float(one[2])) for one in found]
+    bars = [next(iter(bar.finditer(str(picture)))) for picture in pictures]
+    return [(float(bar[1]), float(bar[1]) + float(bar[2])) for bar in bars]
 
 
 def test_bars_are_to_scale_on_one_axis_from_zero() -> None:

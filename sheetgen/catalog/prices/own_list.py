@@ -70,6 +70,11 @@ class _Reader:
     decimal: str
     currency: str  # of prices that name none; empty where they must
 
+    def cell(self, line: Mapping[str, str], role: str) -> str:
+        """The text in a line's column of a role; empty where the list has no such column."""
+        column = self.columns.roles.get(role)
+        return line[column] if column else ""
+
 
 def _with_prices(columns: OwnColumns, table: Lines) -> OwnColumns:
     """The columns, with each price column without any price replaced by another of its class that has some."""
@@ -144,7 +149,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     roles, wrong = reader.columns.roles, list[str]()
 
     def text(role: str, allowed: re.Pattern[str], must_be: str) -> str:
-        cell = " ".join(line[roles[role]].replace("×", "x").strip(" ,").split()) if role in roles else ""
+        cell = " ".join(reader.cell(line, role).replace("×", "x").strip(" ,").split())
         if cell and (len(cell) > MOST_LENGTH or not cell.isprintable() or not allowed.fullmatch(cell)):
             wrong.append(_refused(roles[role], cell, must_be))
         return cell
@@ -168,7 +173,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
     wrong += _contradictions(reader, line, n_gpus)
     rate = reader.stated.usd_per.get(currency)
-    memory = re.search(r"[0-9]+(\.[0-9]+)?", line[roles["gpu_memory"]]) if "gpu_memory" in roles else None
+    memory = re.search(r"[0-9]+(\.[0-9]+)?", reader.cell(line, "gpu_memory"))
     offer = Offer(
         where=reader.where,
         line=number,
@@ -177,11 +182,11 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         name=gpu if by_gpu else name or (f"{n_gpus:g}x {gpu}" if n_gpus else gpu),
         prices=prices,
         region=text("region", _TEXT, "a place, such as Frankfurt"),
-        as_of=_day(line, roles.get("date"), wrong),
+        as_of=_day(reader, line, wrong),
         per_gpu=by_gpu,
         is_for_gpu=is_for_gpu and n_gpus is None,
         gpu=gpu,
-        interconnect=line[roles["interconnect"]] if "interconnect" in roles else "",
+        interconnect=reader.cell(line, "interconnect"),
         gpu_count=n_gpus,
         gpu_memory_gb=float(memory[0]) if memory else None,
         vcpu=_number(reader, line, "vcpu"),
@@ -257,8 +262,7 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
     """
     prices: dict[str, float] = {}
     currencies: set[str] = set()
-    unit = plain(line[reader.columns.roles["unit"]]) if "unit" in reader.columns.roles else ""
-    is_for_gpu = bool(PER_GPU.search(unit))
+    is_for_gpu = bool(PER_GPU.search(plain(reader.cell(line, "unit"))))
     for column in reader.columns.prices:
         text = line[column.name]
         try:
@@ -287,12 +291,12 @@ def _currency(reader: _Reader, line: Mapping[str, str], price_column: PriceColum
 
     A `$` beside another currency is that one's dollar. Raises AmountError where they differ or a code is unknown.
     """
-    column = reader.columns.roles.get("currency")
-    of_line = currency_in(line[column]) if column else ""
-    if column and line[column] and not of_line:
-        raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is {shown(line[column])!r}")
+    column, text = reader.columns.roles.get("currency"), reader.cell(line, "currency")
+    of_line = currency_in(text)
+    if column and text and not of_line:
+        raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is {shown(text)!r}")
     named = {amount.currency, price_column.currency, of_line} - {""}
-    if column and not line[column].strip() and not named:
+    if column and not text.strip() and not named:
         raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is empty")
     others = named - ({USD} if "$" in line[price_column.name] and amount.currency == USD else set())
     if len(others) > 1:
@@ -305,7 +309,7 @@ def _hours(reader: _Reader, line: Mapping[str, str], price_column: PriceColumn) 
 
     Raises AmountError where they differ.
     """
-    unit = line[reader.columns.roles["unit"]] if "unit" in reader.columns.roles else ""
+    unit = reader.cell(line, "unit")
     words = re.findall(r"[^\W\d_]+", f"{line[price_column.name]} {unit}".lower())
     named = [PERIODS[word] for word in words if word in PERIODS]
     periods = {hours * how_many(unit, hours) for hours in named} | ({price_column.hours} - {0})
@@ -317,27 +321,24 @@ def _hours(reader: _Reader, line: Mapping[str, str], price_column: PriceColumn) 
 def _purchase(reader: _Reader, line: Mapping[str, str]) -> str:
     """The purchase class in other columns of a line: on demand if none names one; empty for a commitment of another
     term."""
-    roles = reader.columns.roles
-    is_spot = "spot" in roles and line[roles["spot"]].strip().lower() in ("true", "yes", "ja", "y", "x", "1", SPOT)
+    is_spot = reader.cell(line, "spot").strip().lower() in ("true", "yes", "ja", "y", "x", "1", SPOT)
     if is_spot or re.search(r"\bspot\b", plain(" ".join(line[column] for column in reader.columns.of_windows))):
         return SPOT
-    stated = line[roles["purchase"]].strip().lower() if "purchase" in roles else ""
+    stated = reader.cell(line, "purchase").strip().lower()
     return stated if stated in PURCHASES else purchase_in(plain(stated)) or ""
 
 
 def _other_product(reader: _Reader, line: Mapping[str, str]) -> str:
     """The reason why a line is not the price of a plain machine's time; empty for none."""
-    roles = reader.columns.roles
     for column, allowed in reader.columns.plain.items():
         if line[column].strip().lower() not in allowed:
             return f"of another product ({shown(column)}: {shown(line[column], 30)})"
-    named = [*reader.columns.of_windows, *([roles["purchase"]] if "purchase" in roles else [])]
-    words = plain(" ".join(line[column] for column in named))
+    words = plain(" ".join([*(line[column] for column in reader.columns.of_windows), reader.cell(line, "purchase")]))
     if other := re.search("windows|dev ?test|low priority", words):
         return f"of another product ({other[0]})"
-    unit = line[roles["unit"]].lower() if "unit" in roles else ""
+    unit = reader.cell(line, "unit").lower()
     if unit and not PERIODS.keys() & set(re.findall(r"[^\W\d_]+", unit)):
-        return f"not priced by time ({shown(roles['unit'])}: {shown(unit, 30)})"
+        return f"not priced by time ({shown(reader.columns.roles['unit'])}: {shown(unit, 30)})"
     return ""
 
 
@@ -347,12 +348,12 @@ def _unread(reader: _Reader, line: Mapping[str, str]) -> str:
     return "for a commitment: the form `commitments` takes its price by the hour, with its term" if has_price else ""
 
 
-def _day(line: Mapping[str, str], column: str | None, wrong: list[str]) -> str:
+def _day(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> str:
     """The date of `2026-05-24`, `2026-05-24T12:00:00Z` or `24.5.2026`, or a month or year; empty for an empty cell.
 
     For any other text the message is added to `wrong`.
     """
-    text = day = line[column] if column else ""
+    text = day = reader.cell(line, "date")
     if german := re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})", text):
         day = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
     if re.fullmatch("20[0-9]{2}(-(0[1-9]|1[0-2]))?", day):
@@ -360,5 +361,5 @@ def _day(line: Mapping[str, str], column: str | None, wrong: list[str]) -> str:
     try:
         return datetime.date.fromisoformat(day[:10]).isoformat() if day else ""
     except ValueError:
-        wrong.append(_refused(str(column), text, "a day such as 2026-05-24"))
+        wrong.append(_refused(reader.columns.roles["date"], text, "a day such as 2026-05-24"))
         return ""

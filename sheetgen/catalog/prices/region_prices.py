@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sheetgen.catalog.base import first_day
-from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, compared
+from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, change_of, compared
 from sheetgen.catalog.regions import Regions
 
 
@@ -40,24 +40,16 @@ def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[li
         if before is None or first_day(before.offer.as_of) < first_day(offer.as_of):
             newest[key] = reading
     prices: list[RegionPrice] = []
-    for (instance, region_id, purchase), reading in newest.items():
+    for (_, region_id, purchase), reading in newest.items():
         offer = reading.offer
         of_type = regions.of_row(reading.row)
         old, _ = of_type.get(region_id, {}).get(purchase, (None, ""))
         outcome = compared(old, reading)
+        touches_row = outcome not in ("unchanged", "older")
+        change = change_of(reading, outcome, old, (region_id, region_id), touches_row)
         prices.append(
             RegionPrice(
-                instance=instance,
-                purchase=purchase,
-                what=outcome,
-                old_usd=old.usd_per_hour if old else None,
-                new_usd=reading.usd_per_hour,
-                old_as_of=old.as_of if old else None,
-                new_as_of=offer.as_of,
-                old_region=region_id,
-                new_region=region_id,
-                at=offer.at,
-                touches_row=outcome not in ("unchanged", "older"),
+                **vars(change),
                 kind=offer.kinds.get(purchase) or (old.kind if old else None),
                 source=offer.source or f"price list {offer.cited}",
                 is_new_pair=region_id not in of_type,

@@ -217,6 +217,24 @@ class Change:
         return None if self.old_usd is None else self.new_usd / self.old_usd - 1
 
 
+def change_of(
+    reading: Reading, outcome: What, before: InstancePrice | None, regions: tuple[str, str], touches_row: bool
+) -> Change:
+    """The outcome of a reading after the price `before`, with the old and the new region."""
+    return Change(
+        reading.row.id,
+        reading.purchase,
+        outcome,
+        before.usd_per_hour if before else None,
+        reading.usd_per_hour,
+        before.as_of if before else None,
+        reading.offer.as_of,
+        *regions,
+        reading.offer.at,
+        touches_row,
+    )
+
+
 def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, list[Change]]:
     """`row` at the prices of `readings`, in any order, and the outcome of each.
 
@@ -252,21 +270,7 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
             source = with_list(source, offer.cited, reading.purchase)
         prices[reading.purchase] = after
         was = old or before.get(reading.purchase)
-        changes.append(
-            Change(
-                instance=row.id,
-                purchase=reading.purchase,
-                what=outcome,
-                old_usd=was.usd_per_hour if was else None,
-                new_usd=reading.usd_per_hour,
-                old_as_of=was.as_of if was else None,
-                new_as_of=offer.as_of,
-                old_region=row.region,
-                new_region=region,
-                at=offer.at,
-                touches_row=after is not old,
-            ),
-        )
+        changes.append(change_of(reading, outcome, was, (row.region, region), touches_row=after is not old))
     kept = sorted(prices.values(), key=lambda price: ORDER.index(price.purchase))
     return row.model_copy(update={"prices": tuple(kept), "source": source, "region": region}), changes
 

@@ -1,0 +1,26 @@
+"""The cheapest answer that still serves its load within the targets after the loss of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sheetgen.answer.answer_record import SureRental
+from sheetgen.answer.picks import picks_of
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import chances_of
+from sheetgen.program.sheet_program import AGAIN
+
+
+def survivors(solved: Solution) -> dict[int, SureRental]:
+    """By the row of a load that something holds, what would be rented so that a machine may fail: by the rule of the
+    answer, at the same levels. None where a loss is survived already."""
+    if solved.question.settings.survive:
+        return {}
+    after = replace(solved, grid=solved.grid.read_again(AGAIN.again("with_loss"), AGAIN))
+    of_loads = enumerate(zip(solved.question.loads, picks_of(after.grid), strict=True))
+    picks = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
+    chances = chances_of(after, list(picks), [picked.offer for picked in picks.values()])
+    return {
+        row: SureRental(solved.candidate(picked.offer).instance, picked.n_instances, picked.usd, chance)
+        for (row, picked), chance in zip(picks.items(), chances, strict=True)
+    }
