@@ -175,12 +175,14 @@ function offersIn(question, purchase) {
   return listOf(lists[question.providers.length ? NAMED : BY_DEFAULT][purchase], question.providers);
 }
 
-// By kind of FACTS.beyond the offers that nobody asked for.
-function offersBeyond(question) {
+// By kind of FACTS.beyond the offers that nobody asked for; isUnbound: of a question on demand beside a class that binds
+// those of others alone.
+function offersBeyond(question, isUnbound) {
   const lists = MARKET.regions[question.region][question.purchase];
   const asked = question.providers.length ? question.providers : FACTS.default_providers;
   const elsewhere = listOf(lists[WHOLE], []).filter((offer) => !asked.includes(machineOf(offer)[PROVIDER]));
   const isCloud = (offer) => FACTS.default_providers.includes(machineOf(offer)[PROVIDER]);
+  if (isUnbound) return { [FACTS.unbound]: elsewhere };
   return {
     vendor: listOf(lists[OTHER_VENDORS], asked),
     cloud: elsewhere.filter(isCloud),
@@ -666,12 +668,17 @@ function inPublished({ solved }) {
   return { weight_dtype: dtype, ...rentalOnly(rental), chance: rental.chance, served_at_target };
 }
 
-// The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found; where
-// that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
+// The best of each group that nobody asked for, and of what is sold on demand where the answer's class binds, where it
+// costs clearly less than the answer or nothing was found; where that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
 function notAsked(record) {
-  const { solved, chance } = record,
-    { question } = solved,
-    groups = offersBeyond(question);
+  const { question } = record.solved,
+    { binds } = FACTS.purchases[question.purchase];
+  return [...ofGroups(record, question), ...(binds ? ofGroups(record, { ...question, purchase: ON_DEMAND }, true) : [])];
+}
+
+function ofGroups(record, question, isUnbound = false) {
+  const { chance } = record,
+    groups = offersBeyond(question, isUnbound);
   const offers = Object.values(groups).flat();
   if (!offers.length) return [];
   const others = tablesOf(question, offers),
@@ -844,7 +851,10 @@ function* everyWay(record) {
     .filter(([name, rental]) => rental && purchases[name].months)
     .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
   if (term) yield termOf(record, ...term);
-  if (elsewhereOf(record).length) yield fromOthers(elsewhereOf(record));
+  for (const kind of FACTS.not_requested) {
+    const others = othersOf(record, kind);
+    if (others.length) yield fromOthers(kind, others);
+  }
   const own = owned(record);
   yield {
     kind: "own",
@@ -866,10 +876,11 @@ function termOf(record, name, rental) {
 // What nobody asked for, found once for a record; and the way that it is: the cheapest near what was asked for, and
 // what is cheaper still.
 const elsewhereOf = (record) => (record.elsewhere ??= notAsked(record));
-function fromOthers(others) {
+const othersOf = (record, kind) => elsewhereOf(record).filter((one) => (one.kind === FACTS.unbound) === (kind === FACTS.unbound));
+function fromOthers(way, others) {
   const [least, ...more] = [...others].sort((one, other) => one.monthly_usd - other.monthly_usd),
     other = [least, ...more].find(({ kind }) => FACTS.near.includes(kind)) ?? least;
-  return { ...other, kind: "provider", detail: other.kind, other, further: other === least ? null : least };
+  return { ...other, kind: way, detail: other.kind, other, further: other === least ? null : least };
 }
 
 // The money that a way binds where it is rented in the answer's class.
@@ -927,9 +938,10 @@ function asSureWays(record, ways) {
       .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
     if (term) surer.push(termOf(record, ...term));
   }
-  const way = ways.find(({ kind }) => kind === "provider"),
-    others = elsewhereOf(record).filter(isAsSure);
-  if (way && others.length && ![way.other, way.further].some((one) => one && isAsSure(one))) surer.push(boundAs(record, fromOthers(others)));
+  for (const way of ways.filter(({ kind }) => FACTS.not_requested.includes(kind))) {
+    const others = othersOf(record, way.kind).filter(isAsSure);
+    if (others.length && ![way.other, way.further].some((one) => one && isAsSure(one))) surer.push(boundAs(record, fromOthers(way.kind, others)));
+  }
   return surer;
 }
 
@@ -959,11 +971,12 @@ function* absentWays(record, rows) {
     four_bits: bytesOf("linear_bytes", question.weights) < 1 ? "in_use" : isHeldIn4Bits ? "not_held" : "no_checkpoint",
     hours: "no_price",
     provider: "not_clearly",
+    unbound: FACTS.purchases[purchase].binds ? "not_clearly" : "",
     own: "no_purchase_price",
     hosted: "no_host",
   };
   for (const [kind, why] of Object.entries(untried))
-    if (!rows.some((row) => row.kind === kind)) {
+    if (why && !rows.some((row) => row.kind === kind)) {
       const { reason, way } = record.tried.get(kind) ?? { reason: why };
       yield { kind, reason, rental: way };
     }
@@ -1193,14 +1206,14 @@ function cheapestWords(record, rows) {
     other_provider: other ? providerOf(other.instance) : "",
     other_month: other ? dollars(other.monthly_usd) : "",
     other_sure: other ? sureWords(other.chance) : "",
-    is_free: Number(!FACTS.terms[record.purchase]),
+    is_free: Number(other?.kind === FACTS.unbound || !FACTS.purchases[record.purchase].binds),
   });
 }
 
 // The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the best
 // way at those that were.
 function cheaperElsewhere(record, rows, best) {
-  const ways = rows.filter(({ kind }) => kind === "provider"),
+  const ways = rows.filter(({ kind }) => FACTS.not_requested.includes(kind)),
     { monthly_usd: most } = best ?? record;
   return ways
     .flatMap(({ other, further }) => [other, further])

@@ -350,7 +350,7 @@ const OF_HOSTS = ["host", "input_usd_per_million", "cached_usd_per_million", "ou
 function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, chance }, { purchase }) {
   const [, , region, price_as_of] = MARKET.offers[offer],
     machine = machineOf(offer);
-  const paid = kind === "term" || kind === SPOT ? detail : kind === "hours" ? ON_DEMAND : purchase;
+  const paid = kind === "term" || kind === SPOT ? detail : kind === "hours" || kind === FACTS.unbound ? ON_DEMAND : purchase;
   const gpus = { gpu: FACTS.gpus[machine[GPU]].id, n_gpus: n_instances * machine[GPU_COUNT], purchase: paid };
   const price = { monthly_usd, annual_usd: 12 * monthly_usd, price_as_of, price_source: sourceOf(offer) };
   return { verdict: "fits", instance, n_instances, chance, region, ...price, ...gpus };

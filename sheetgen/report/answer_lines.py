@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, is_below
-from sheetgen.answer.pay_less import MORE, committed_usd
+from sheetgen.answer.pay_less import MORE, NOT_REQUESTED, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
@@ -564,11 +564,11 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
         for way in cell.pay_less
     )
-    apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
+    apart = (*NOT_REQUESTED, "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     is_spot = question.instances[cell.answer.instance].purchase == SPOT
     every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
     as_sure = cell.as_sure if shown.has_as_sure else ()
-    elsewhere = [way for way in (*cell.pay_less, *as_sure) if way.kind == "provider"]
+    elsewhere = [way for way in (*cell.pay_less, *as_sure) if way.kind in NOT_REQUESTED]
     every += [way for way in as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
@@ -586,12 +586,12 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 def _lesser_there(way: PayLess, ways: Sequence[PayLess]) -> PayLess | None:
     """The less sure way of the same GPU and provider, after which one that is surer stands in brackets."""
-    if way.kind != "provider" or way.other is None or way.chance is None:
+    if way.kind not in NOT_REQUESTED or way.other is None or way.chance is None:
         return None
     same = (
         lesser
         for lesser in ways
-        if lesser.kind == "provider" and lesser.other and other_words(lesser.other) == other_words(way.other)
+        if lesser.kind == way.kind and lesser.other and other_words(lesser.other) == other_words(way.other)
     )
     return next((lesser for lesser in same if is_below(lesser.chance or 0, way.chance)), None)
 
@@ -618,7 +618,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
     is_best = best is not None and (way.kind, way.detail, way.instance) == (best.kind, best.detail, best.instance)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=short_words(way, question, cell) if is_short and way.kind != "provider" else way.what,
+        what=short_words(way, question, cell) if is_short and way.kind not in NOT_REQUESTED else way.what,
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",

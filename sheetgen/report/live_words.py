@@ -41,6 +41,7 @@ UNKNOWN_CHECKPOINT = "A checkpoint in {dtype}: {unknown_checkpoint}."
 ABSENT_NAMES = {
     "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
     "four_bits": "4-bit weights", "hours": "working hours only", "provider": "another provider or vendor",
+    "unbound": "on demand at another provider",
     "own": "owning", "hosted": "a hosted API",
 }  # fmt: skip
 ABSENT: Mapping[str, Template] = {
@@ -49,7 +50,7 @@ ABSENT: Mapping[str, Template] = {
     "no_less": template("less than {least:percent} is saved"),
     "costs_more": template("it costs {month} a month, no less than the answer"),
     "no_less_sure": template("less than {least_sure:percent} is saved"),
-    "not_clearly": template("nothing that is compared by default is {clearly:percent} cheaper; others can be named"),
+    "not_clearly": template("nothing compared that is sold this way is {clearly:percent} cheaper; others can be named"),
     "not_held": template("nothing serves this so within the targets"),
     "no_price": template(
         "the catalog has no {area} price of this kind[named? at {providers}]", named=is_text(q.providers)

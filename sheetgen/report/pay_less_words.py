@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.confidences import is_below
-from sheetgen.answer.pay_less import MONTHS
+from sheetgen.answer.pay_less import MONTHS, NOT_REQUESTED
 from sheetgen.formula import either, is_text
-from sheetgen.question.market import vendor_name
+from sheetgen.question.market import UNBOUND, vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
@@ -143,6 +143,22 @@ WAYS: dict[str, Way] = {
             "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
+    UNBOUND: Way(
+        template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
+        template(
+            "[less_sure?certainty, and ]the providers requested: buying there must be allowed",
+            less_sure=q.is_less_sure == 1,
+        ),
+        template("{other} on demand"),
+        template("{other} on demand"),
+        template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
+        template(
+            "[less_sure?|a supplier to approve][told?; {own}]",
+            less_sure=q.is_less_sure == 1,
+            told=either(q.is_surer == 1, q.is_lower == 1),
+        ),
+        template("buying at {other_provider}, on demand[lower? ({few} sure)]", lower=q.is_lower == 1),
+    ),
     "own": Way(
         template("owning {owned_gpus}"),
         template("{commits_usd} up front; staff, network and space are yours"),
@@ -160,8 +176,8 @@ WAYS: dict[str, Way] = {
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
-OF_SUPPLIERS = ("cloud", "provider")  # groups that nobody requested, by who sells them
-OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give their certainty
+OF_SUPPLIERS = ("cloud", "provider", UNBOUND)  # groups that nobody requested, by who sells them
+OF_CERTAINTY = ("less_sure", *NOT_REQUESTED)  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
@@ -220,6 +236,7 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
     best, amount = cell.cheapest_same, amounts_of(question.settings)
     hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
     other = _cheaper_elsewhere(cell)
+    is_unbound = other is not None and other.kind == UNBOUND
     return CHEAPEST_SAME.fill(
         what=best.what if best else "",
         gives_up=best.gives_up if best else "",
@@ -233,14 +250,14 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
         other_month=amount(other.monthly_usd) if other else "",
         other_sure=str(sure(other.chance)) if other else "",
         allowed=other is not None,
-        is_free=int(question.settings.purchase not in TERMS),
+        is_free=int(is_unbound or not PURCHASES[question.settings.purchase].binds),
     )
 
 
 def _cheaper_elsewhere(cell: CellRecord) -> NotAskedRecord | None:
     """The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the
     best way at those that were."""
-    ways = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
+    ways = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind in NOT_REQUESTED]
     others = [
         other
         for way in ways

@@ -262,6 +262,27 @@ def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
     assert {bool(page["measure"]["passed_saves_usd"]) for page in pages} == {True, False}
 
 
+def test_a_class_that_binds_names_what_others_sell_on_demand(tmp_path: Path) -> None:
+    """At least as sure for less, and bound to nothing, beside a term and a capacity block."""
+    large: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
+    purchases = ("reserved-3yr", "reserved-1yr", "capacity-block", "spot")
+    *bound, spot = beside([{**large, "purchase": purchase} for purchase in purchases], tmp_path)
+    on_demand = in_python({**large, "providers": ["lambda"], "confidence": 0.85})
+    for page in bound:
+        surer = max((way for way in page["way_words"] if way["kind"] == "unbound"), key=lambda way: way["chance"])
+        assert surer["chance"] > 0.85
+        [line] = [
+            line
+            for line in csv.DictReader(io.StringIO(page["csv"]))
+            if line["way"] == "unbound" and float(line["chance"]) == pytest.approx(surer["chance"])
+        ]
+        assert float(line["monthly_usd"]) == pytest.approx(on_demand["monthly_usd"], rel=1e-9)
+        assert on_demand["monthly_usd"] < page["month"]
+        assert (line["purchase"], line["commits_usd"]) == ("on-demand", "")
+        assert f"${on_demand['monthly_usd']:,.0f}" in page["words"]["cheapest"]
+    assert not [way for way in spot["way_words"] if way["kind"] == "unbound"]
+
+
 def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
     """Of 90% an answer is over 95% sure: a way that is 90% sure gives up nothing; one below does."""
     [page] = beside([{**PEOPLE, "confidence": 0.9}], tmp_path)
