@@ -1428,7 +1428,7 @@ function answerWords(record) {
         year: dollars(record.annual_usd),
         term: months ? FACTS.terms[purchase] : "",
         binds: dollars(months * record.monthly_usd),
-        is_on_demand: Number(purchase === ON_DEMAND),
+        purchase,
       }) + (declined && `. ${declined}`),
     quality: qualityWords(record),
     weights_of: weightsWords(record),

@@ -24,7 +24,7 @@ from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, s
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
-from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
+from sheetgen.units import CAPACITY_BLOCK, EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 EXPERT_PARALLEL = "expert parallel"
@@ -145,7 +145,10 @@ _NEVER_MEASURED = template(
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template(
-    "Spot can be taken away any time; that is not counted.[usual? On demand it is {month}.]", usual=is_text(q.month)
+    "[ahead?Paid ahead for fixed days; then the block ends.|Spot can be taken away any time; that is not counted.]"
+    "[usual? On demand it is {month}.]",
+    ahead=q.purchase == CAPACITY_BLOCK,
+    usual=is_text(q.month),
 )
 _WAY = template(
     "{month}: {what}[best? (same service)][rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
@@ -478,9 +481,10 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         fewer, machines = cell.fewer_machines if shown.has_fewer else None, f"{answer.n_instances:,} machines"
         rent, month = (rented(fewer), amounts_of(question.settings)(fewer.monthly_usd)) if fewer else ("", "")
         told.append(str(_RESERVE.fill(machines=machines, rent=rent, month=month, fewer=fewer is not None)))
-    if candidate.purchase == SPOT:
+    if candidate.purchase in (SPOT, CAPACITY_BLOCK):
         usual = cell.by_purchase.get(ON_DEMAND)
-        told.append(str(_INTERRUPTED.fill(month=amounts_of(question.settings)(usual.monthly_usd) if usual else "")))
+        month = amounts_of(question.settings)(usual.monthly_usd) if usual else ""
+        told.append(str(_INTERRUPTED.fill(purchase=candidate.purchase, month=month)))
     told_of = ""
     if question.draft is not None:
         draft = f"{question.draft.name} as a draft, whose speed-up is not counted"

@@ -55,7 +55,7 @@ from sheetgen.report.wording import (
     sure,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import CAPACITY_BLOCK, CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -71,11 +71,13 @@ _CHOOSE = template("Choose one of {what}; do not add their costs")
 _NOTHING = template("Nothing to approve yet: {what}, {verdict}")
 _YEAR = template(
     "{year} a year[free?, cancel any day][bound?, a {term} commitment[longer?: {binds} in all]]"
-    "[taken?, taken away at any time].[raised? Rent {rent} a month, {contingency}.]",
+    "[taken?, taken away at any time][ahead?, paid ahead for a block that ends]."
+    "[raised? Rent {rent} a month, {contingency}.]",
     free=q.purchase == ON_DEMAND,
     bound=is_text(q.term),
     longer=is_text(q.binds),
     taken=q.purchase == SPOT,
+    ahead=q.purchase == CAPACITY_BLOCK,
     raised=is_text(q.contingency),
 )
 _SURE = template(

@@ -11,7 +11,7 @@ from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
-from sheetgen.units import SPOT
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT
 
 NEAR = f"[near?{MEANT.format('{near}')}]"
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
@@ -77,9 +77,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "cheapest_same": pay_less_words.CHEAPEST_SAME,
     "rented": template("{rent}, {provider}"),
     "year": template(
-        "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",
+        "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]"
+        "[taken?; spot machines may be taken away at any time, which is not counted]"
+        "[ahead?; a capacity block is paid ahead, for fixed days, and ends]",
         bound=is_text(q.term),
-        cancelled=q.is_on_demand == 1,
+        cancelled=q.purchase == ON_DEMAND,
+        taken=q.purchase == SPOT,
+        ahead=q.purchase == CAPACITY_BLOCK,
     ),
     "declined": first_of(
         (q.reason == "unsold", "{term} was requested, and no machine is sold so: this is on demand."),
@@ -226,6 +230,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "The next step, {rent}, is {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
         "load, and less sure with more."
     ),
+    "near_tie": template(
+        "The cheapest that carries it, {rent}, is {month} a month, {sure}: it lost to these machines, as {rule}"
+    ),
+    "near_rule": template(
+        "within {near:percent} of the cheapest, on no more GPUs, the fewest machines come first, then "
+        "what computes in the weights' precision, then what serves most."
+    ),
+    "falls": template("A step can cost less than the one before: {rule}"),
     "area": template("{area}[default?, any region]", default=q.is_default == 1),
     "other_more_load": template(
         "Twice the {unit} ({load})[people?, or twice the questions a day]", people=q.is_people == 1

@@ -17,7 +17,7 @@ from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hour
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, rent, sure
 from sheetgen.sizing import cost
-from sheetgen.units import PURCHASES, SPOT
+from sheetgen.units import CAPACITY_BLOCK, PURCHASES, SPOT
 
 _KNOWN = is_text(q.detail)
 _DOUBTED = "[doubted?, {sure}]"  # where its certainty is told
@@ -41,7 +41,7 @@ class Way(NamedTuple):
 # Of the same machines in classes without a term: the change, and the losses.
 CLASSES = {
     SPOT: ("spot machines", "keeping them: they may be taken away at any time"),
-    "capacity-block": ("capacity block", "paid ahead; it ends"),
+    CAPACITY_BLOCK: ("capacity block", "paid ahead; it ends"),
 }
 
 

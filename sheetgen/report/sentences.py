@@ -210,7 +210,7 @@ worked_out = template(
     ),
 )
 rounded_chance = template(
-    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, never as surer than it is",
+    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, rounded down",
     worked_out=worked_out,
     how_sure=how_sure,
 )

@@ -29,6 +29,7 @@ from node import run
 
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
 from sheetgen.api import recommended, sheet_record, size
 from sheetgen.errors import SheetgenError
@@ -187,6 +188,37 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         assert answer_in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
         )
+
+
+def test_a_month_above_that_of_the_next_step_has_its_reason(tmp_path: Path) -> None:
+    """A near tie of the very cheapest, on fewer machines: in the United Kingdom, and of a small model."""
+    uk: Question = {**USERS, "users": 1100, "region": "uk"}
+    small: Question = {"model": "8b", "users": 4000, "input_tokens": 15_360, "output_tokens": 1024}
+    for question, page in zip((uk, small, USERS), beside([uk, small, USERS], tmp_path), strict=True):
+        [cell] = record_of(recommended(options_of(question), catalog())).cells
+        assert cell.cheapest
+        is_tie = cell.cheapest.monthly_usd < cell.answer.monthly_usd - 0.01
+        assert (f"${cell.cheapest.monthly_usd:,.0f} a month" in page["near_tie"]) == bool(page["near_tie"]) == is_tie
+        if page["steps"]["next"]["monthly_usd"] < page["month"]:
+            assert is_tie, question
+    assert beside([uk], tmp_path)[0]["near_tie"] and not beside([USERS], tmp_path)[0]["near_tie"]
+
+
+def test_the_ends_of_a_step_of_a_rate_are_apart(tmp_path: Path) -> None:
+    rate: Question = {"model": "70b", "requests_per_second": 0.4333, "input_tokens": 15_360, "output_tokens": 1024}
+    [page] = beside([rate], tmp_path)
+    steps, (up_to, begins) = page["steps"], page["step_ends"]
+    assert float(up_to) <= steps["upTo"] < steps["next"]["amount"] <= float(begins)
+    assert float(begins) - float(up_to) < 0.01 * steps["upTo"]
+
+
+def test_a_class_that_can_end_says_so_by_the_month(tmp_path: Path) -> None:
+    classes = {"spot": "taken away", "capacity-block": "paid ahead", "on-demand": "cancel any day"}
+    for purchase, words in classes.items():
+        [page] = beside([{**USERS, "users": 500, "requests_per_user_per_day": 20, "purchase": purchase}], tmp_path)
+        for other in classes.values():
+            assert (other in page["words"]["year"]) == (other == words), purchase
+            assert (other in page["request"]["options"][0]["facts"][0]) == (other == words), purchase
 
 
 def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
