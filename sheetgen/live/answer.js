@@ -860,6 +860,7 @@ function* everyWay(record) {
     kind: "own",
     monthly_usd: own("monthly_owned_usd"),
     commits_usd: own("owned_capex_usd"),
+    hardware_usd: own("owned_hardware_usd"),
     detail: `${own("n_owned_gpus")} ${record.gpu}`,
   };
   const [host] = hostsTold(record);
@@ -994,8 +995,10 @@ function* absentWays(record, rows) {
 // The same in words, those of one reason together; nothing where every way is a row.
 function absentWords(record, rows) {
   const { question } = record,
-    { judged, absent_names: names, purchases } = FACTS,
-    byReason = new Map();
+    { judged, absent_names: names, purchases, gpus } = FACTS,
+    byReason = new Map(),
+    gpuOf = ({ offer }) => gpus[machineOf(offer)[GPU]],
+    ownable = rows.find((row) => row.kind === "term" && gpuOf(row).own[0] !== null);
   for (const { kind, reason, rental } of absentWays(record, rows)) {
     const words = say(`absent_${reason}`, {
       least: judged.least_saving_fraction,
@@ -1004,6 +1007,9 @@ function absentWords(record, rows) {
       area: areaWords(question.region),
       providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
       machine: rentWords({ ...record, n_instances: 1 }).replace(/^1 . /, ""),
+      gpu: record.gpu_name,
+      other_gpu: ownable ? gpuOf(ownable).name : "",
+      term: ownable ? FACTS.terms[ownable.detail] : "",
       rent: rental?.instance ? rentWords(rental) : "",
       month: rental ? dollars(rental.monthly_usd) : "",
     });
@@ -1202,6 +1208,7 @@ function cheapestWords(record, rows) {
     month: best ? dollars(best.monthly_usd) : "",
     rent: best ? placeWords(best) : "",
     hours_month: hours ? dollars(hours.monthly_usd) : "",
+    hours_sure: hours && sureWords(hours.chance) !== sureWords(record.chance) ? sureWords(hours.chance) : "",
     is_both: Number(Boolean(best && hours)),
     other_provider: other ? providerOf(other.instance) : "",
     other_month: other ? dollars(other.monthly_usd) : "",
@@ -1249,6 +1256,9 @@ function wayWords(way, record) {
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),
+    hardware: dollars(way.hardware_usd ?? 0),
+    running: dollars(moreThan(way.monthly_usd, way.hardware_usd ?? 0)),
+    owned_years: String(FACTS.owning.owned_years),
     months: fixed(way.pays_after_months ?? 0, 1),
     working_hours: String(judged.working_hours_per_month),
     start_minutes: String(judged.start_minutes),
@@ -1365,6 +1375,12 @@ function waitFraction(places, offered) {
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
 const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
+// The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
+function lateValues(record) {
+  const { wait_fraction: share, mean_wait_seconds: mean } = waitsOf(record);
+  return mean !== null && share >= FACTS.wait_told ? { share: shareWords(share), mean_wait: secondsWords(mean) } : { share: "", mean_wait: "" };
+}
+
 // A length of time in the largest unit of which it has two.
 function spanWords(seconds) {
   const [name, of] = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]].find(([, of]) => seconds >= 2 * of || of === 1);
@@ -1456,7 +1472,7 @@ function answerWords(record) {
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
     scale: scaleWords(record, sure),
-    memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
+    memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: gpusHeld(record), n_needed: record.n_gpus }),
     memory: parts.map(([part, bytes], i) => ({
       part,
       share: bytes / gpu.memory_bytes,
@@ -1465,13 +1481,15 @@ function answerWords(record) {
     hardware: say("hardware", {
       hardware: say("hardware_words", {
         n_instances: record.n_instances,
-        n_gpus: record.n_gpus,
+        n_gpus: gpusHeld(record),
         gpu_name: record.gpu_name,
-        n_replicas: record.n_replicas,
+        n_replicas: record.replicas_held,
         tensor_parallel_size: record.tensor_parallel_size,
         data_parallel_size: record.data_parallel_size,
         pipeline_stages: record.pipeline_parallel_size,
       }),
+      held: record.replicas_held,
+      needed: record.n_replicas,
       weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
@@ -1506,6 +1524,9 @@ function certaintyWords(record, { usual = null, others = [] } = {}) {
     elsewhere: surer(home),
   });
 }
+
+// The GPUs of all replicas that fit on what is rented: more than the load needs, where a machine has more.
+const gpusHeld = ({ replicas_held, gpus_per_replica }) => replicas_held * gpus_per_replica;
 
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.

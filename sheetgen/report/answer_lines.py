@@ -23,6 +23,7 @@ from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
+from sheetgen.report.wait_words import late_values
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import CAPACITY_BLOCK, EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
@@ -114,8 +115,10 @@ _WAIT = template(
     f"[worded?First word|Answer]{sentences.BEYOND} after "
     "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
     "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy]"
-    "[filled?; with every place taken after {full} s].",
+    "[filled?; with every place taken after {full} s][waited?; {late}].",
     filled=is_text(q.full),
+    late=sentences.late,
+    waited=is_text(q.share),
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
     some=q.is_some == 1,
@@ -334,6 +337,7 @@ class Shown(NamedTuple):
     has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
+    has_late: bool = True  # who waits for a place, and for how long
     has_full: bool = True  # the times of a rate with every place taken
     has_gap: bool = True  # an empty line below the question
     has_rent: bool = True  # the instances that each way rents
@@ -432,6 +436,7 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
         needed=answer.n_replicas,
         held=answer.replicas_held,
         full=f"{waits.ttft_full_seconds:.1f}" if waits and cell.is_rate and shown.has_full else "",
+        **(late_values(cell) if shown.has_late else {}),
     )
     yield f"{capacity} {wait}"
 

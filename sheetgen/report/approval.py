@@ -42,6 +42,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
+from sheetgen.report.wait_words import late_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -81,7 +82,7 @@ _YEAR = template(
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough.[tested? Tested on day one.]",
+    "{sure} to be [short?large and ]fast enough.[tested? To be tested on day one.]",
     short=q.is_short == 1,
     tested=q.is_tested == 1,
 )
@@ -139,8 +140,10 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{late}}.]",
     wait=sentences.wait,
+    late=sentences.late,
+    waited=is_text(q.share),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
@@ -674,6 +677,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             pace=wording.pace(1 / answer.tpot_seconds),
             pace_target=wording.pace(1000 / (pace or 1000)),
             is_beyond=question.speed.is_beyond(cell.input_tokens),
+            **late_values(cell),
             aimed=bool(first and aimed),
             paced=bool(pace and aimed),
         )

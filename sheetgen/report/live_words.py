@@ -60,7 +60,11 @@ ABSENT: Mapping[str, Template] = {
     ),
     "no_other": template("rents the same as another way"),
     "no_checkpoint": template("the catalog has no such checkpoint"),
-    "no_purchase_price": template("the catalog has no price of this GPU"),
+    "no_purchase_price": template(
+        "the catalog has no purchase price of {gpu}[other?; of {other_gpu}, which a {term} commitment rents, it has "
+        "one: ask with that commitment]",
+        other=is_text(q.other_gpu),
+    ),
     "no_host": template("no host with a fresh price is known"),
 }
 CHANGED_BY = {"fp8_weights": "FP8 weights", "kv_fp8": "FP8 KV cache", "four_bits": "4-bit weights"}  # by way
@@ -207,15 +211,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "memory": template(
         "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
-        "average load",
+        "average load[spare? on the {n_needed:grouped} that are enough]",
         several=q.n_gpus > 1,
+        spare=q.n_gpus > q.n_needed,
     ),
     "part": template("{part}, {gib} GiB[shared? ({percent:percent})]", shared=q.percent > 0),
     "hardware": template(
-        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}[aged?, {age} days old]].",
+        "{hardware}[spare? ({needed:grouped} {needed:is|are} enough)], {weights} weights[placed?, {region}]"
+        "[dated?, price of {day}[aged?, {age} days old]].",
         aged=is_text(q.age),
         placed=is_text(q.region),
         dated=is_text(q.day),
+        spare=q.held > q.needed,
     ),
     "no_ways": template("None saves enough to be listed."),
     "other": pay_less_words.OTHER,

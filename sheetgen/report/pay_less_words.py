@@ -15,7 +15,7 @@ from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hours_lost
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, provider_of, rent, sure
+from sheetgen.report.wording import MARGIN, more_than, provider_of, rent, sure
 from sheetgen.sizing import cost
 from sheetgen.units import CAPACITY_BLOCK, PURCHASES, SPOT
 
@@ -161,7 +161,10 @@ WAYS: dict[str, Way] = {
     ),
     "own": Way(
         template("owning {owned_gpus}"),
-        template("{commits_usd} up front; staff, network and space are yours"),
+        template(
+            "{commits_usd} up front, which is {hardware} of the month over {owned_years} years, capital paid; "
+            "{running} are support, power and site; staff and network are yours"
+        ),
         template("owned"),
         template("owning the machines"),
         template(OWN_LOSES),
@@ -191,10 +194,12 @@ CHEAPEST_SAME = template(
     f"No cheaper way has {_SAME}]."
     "[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
     "[free?, bound to nothing].]"
-    "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
+    "[hours? Without nights and weekends: working hours only, {hours_month} a month[unlike?, "
+    "{hours_sure}], bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
     any=is_text(q.what),
     hours=is_text(q.hours_month),
+    unlike=is_text(q.hours_sure),
     both=q.is_both == 1,
     allowed=is_text(q.other_month),
     free=q.is_free == 1,
@@ -237,6 +242,8 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
     hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
     other = _cheaper_elsewhere(cell)
     is_unbound = other is not None and other.kind == UNBOUND
+    hours_sure = str(sure(hours.chance)) if hours and hours.chance is not None else ""
+    hours_sure = "" if hours_sure == str(sure(cell.answer.chance)) else hours_sure
     return CHEAPEST_SAME.fill(
         what=best.what if best else "",
         gives_up=best.gives_up if best else "",
@@ -245,6 +252,8 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
         any=best is not None,
         hours_month=amount(hours.monthly_usd) if hours else "",
         hours=hours is not None,
+        hours_sure=hours_sure,
+        unlike=bool(hours_sure),
         both=best is not None and hours is not None,
         other_provider=provider_of(other.instance) if other else "",
         other_month=amount(other.monthly_usd) if other else "",
@@ -323,11 +332,22 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
+        **_owning(way, question, cell),
         "year": amount(MONTHS_IN_A_YEAR * way.monthly_usd) if MONTHS.get(way.detail, 0) > MONTHS_IN_A_YEAR else "",
         "elsewhere": provider_of(way.instance) if way.instance and way.instance != cell.answer.instance else "",
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
+
+
+def _owning(way: PayLess, question: Question, cell: CellRecord) -> dict[str, str]:
+    """The parts of the month of owning."""
+    if way.kind != "own" or cell.owned is None:
+        return {}
+    amount, hardware = amounts_of(question.settings), cell.owned.base["owned_hardware_usd"]
+    running = more_than(way.monthly_usd, hardware)
+    years = f"{question.owning.values['owned_years']:g}"
+    return {"hardware": amount(hardware), "running": amount(running), "owned_years": years}
 
 
 def _percent(chance: float) -> str:

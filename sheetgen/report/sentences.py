@@ -175,8 +175,8 @@ _WORD = template("[worded?first word|answer]", worded=q.output_tokens > 1)
 waits = template(
     "Alone a request has its {word} after {alone} s, with every place taken after {full} s"
     "[worded?, then {pace} tokens a second][aimed?, {sure} to keep {first_target} s]"
-    "[known?; {share} of the requests come when no place is free and wait for one first"
-    "[long?, {mean_wait} s on average]]"
+    "[known?; these are times of requests that have a place: {share} of all find none and wait for one first"
+    "[long?, {mean_wait} s longer on average], were all replicas as slow as full ones]"
     "[placed?; each has a place at every moment, and nobody waits for one].",
     word=_WORD,
     worded=q.output_tokens > 1,
@@ -185,6 +185,7 @@ waits = template(
     long=is_text(q.mean_wait),
     placed=q.is_placed == 1,
 )
+late = template("{share} wait {mean_wait} s for a place first")
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
     "the last about {last} for its {word}|each has a place].",

@@ -2,7 +2,7 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, nearTieWords, loadName, upToWords, fromWords, everyStep, gridOfLoads,
+  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, absentWords, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, nearTieWords, loadName, upToWords, fromWords, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
 );
 
@@ -24,6 +24,8 @@ function beside(question) {
       others = program.otherAnswers(found);
     return {
       others: others.map(({ question: _, ...one }) => one),
+      absent_words: program.absentWords(found, ways),
+      replicas: program.engineerWords(found).replicas,
       absent: [...program.absentWays(found, ways)],
       words: { ...program.answerWords(found), ...program.laterWords(found), cheapest: program.cheapestWords(found, ways) },
       way_words: ways.map((way) => ({ kind: way.kind, chance: way.chance ?? null, keeps: program.keepsWords(way, found), ...program.wayWords(way, found) })),

@@ -39,11 +39,13 @@ from sheetgen.live.live_facts import facts_of_sheet
 from sheetgen.live.live_program import plain_source
 from sheetgen.question.sheet_question import Question as Asked
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.answer_lines import Shown, answer_lines
 from sheetgen.report.build_page import build_page
-from sheetgen.report.wording import provider_name, rent
+from sheetgen.report.wording import provider_name, rent, seconds
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
+LARGE: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
 # At TP 8 tensor parallelism would cut the blocks that share a scale.
 WHOLE_EXPERTS: Question = {
     "model": "qwen3-coder-480b-a35b",
@@ -212,10 +214,65 @@ def test_the_ends_of_a_step_of_a_rate_are_apart(tmp_path: Path) -> None:
     assert float(begins) - float(up_to) < 0.01 * steps["upTo"]
 
 
+def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike(tmp_path: Path) -> None:
+    """Of eight GPUs four replicas of two, of which three are enough: on the page, for engineers, and in Africa."""
+    questions: list[Question] = [{**LARGE, "confidence": 0.9}, {**LARGE, "region": "af"}, LARGE]
+    for question, page in zip(questions, beside(questions, tmp_path), strict=True):
+        answer, words = answer_in_python(question), page["words"]
+        held, needed = page["replicas_held"], answer["n_replicas"]
+        assert held == answer["replicas_held"]
+        n_gpus = held * answer["tensor_parallel_size"] * answer["data_parallel_size"]
+        assert words["hardware"].startswith(f"{n_gpus}× ") and f" {held} replicas" in words["hardware"]
+        assert f"each of the {n_gpus} GPUs" in words["memory_words"]
+        assert page["replicas"].startswith(f"{held} replicas")
+        is_spare = held > needed
+        assert (f"({needed} are enough)" in words["hardware"]) == is_spare == (f"{needed} needed" in page["replicas"])
+        assert (f"on the {answer['n_gpus']} that are enough" in words["memory_words"]) == is_spare
+    assert {page["replicas_held"] for page in beside(questions, tmp_path)} == {3, 4}
+
+
+def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path) -> None:
+    """Where more than a hundredth waits, the request says for how long, as the terminal and the page do."""
+    often, seldom = {**LARGE, "requests_per_user_per_day": 6}, {**LARGE, "confidence": 0.9}
+    for question, is_told in ((often, True), (seldom, False)):
+        [page] = beside([question], tmp_path)
+        record, asked = in_full(question) or pytest.fail("no answer")
+        [cell] = record.cells
+        assert cell.waits and cell.waits.mean_wait_seconds
+        assert ((cell.wait_fraction or 0) > 0.01) is is_told
+        told = (
+            f"{100 * (cell.wait_fraction or 0):.2g}% wait {seconds(cell.waits.mean_wait_seconds)} s for a place first"
+        )
+        speed = next(text for text in page["request"]["serves"] if text.startswith("First word"))
+        assert (told in speed) is is_told is any(told in text for _, text in answer_lines(asked, cell, Shown()))
+        assert "requests that have a place" in page["words"]["waits"]
+
+
+def test_owning_has_its_parts_and_its_gpu(tmp_path: Path) -> None:
+    """The purchase spread over its years and what runs make the month; where there is no price, of which GPU."""
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+    [own] = [way for way in term["way_words"] if way["kind"] == "own"]
+    record, _ = in_full({**LARGE, "purchase": "reserved-3yr"}) or pytest.fail("no answer")
+    owned = record.cells[0].owned
+    assert owned
+    parts = [owned.base[f"owned_{name}_usd"] for name in ("hardware", "support", "energy", "site")]
+    assert math.fsum(parts) == pytest.approx(owned.base["monthly_owned_usd"], rel=1e-9)
+    for usd in (owned.base["owned_capex_usd"], parts[0]):
+        assert f"${usd:,.0f}" in own["gives_up"]
+    assert any("H100 NVL" in text and "H100 SXM" in text for text in usual["absent_words"] if "Owning" in text)
+
+
+def test_working_hours_say_how_sure_they_are_where_the_answer_is_not_as_sure(tmp_path: Path) -> None:
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+    for page, is_unlike in ((term, True), (usual, False)):
+        hours = page["words"]["cheapest"].partition("working hours only")[2].partition("bound to nothing")[0]
+        assert ("75% sure" in hours) is is_unlike
+
+
 def test_a_class_that_can_end_says_so_by_the_month(tmp_path: Path) -> None:
     classes = {"spot": "taken away", "capacity-block": "paid ahead", "on-demand": "cancel any day"}
     for purchase, words in classes.items():
-        [page] = beside([{**USERS, "users": 500, "requests_per_user_per_day": 20, "purchase": purchase}], tmp_path)
+        [page] = beside([{**LARGE, "purchase": purchase}], tmp_path)
         for other in classes.values():
             assert (other in page["words"]["year"]) == (other == words), purchase
             assert (other in page["request"]["options"][0]["facts"][0]) == (other == words), purchase
@@ -290,16 +347,15 @@ def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
         assert ("certainty, not money" in words["measure"]) == isnt_money, question
         wait = answer["waits"]["mean_wait_seconds"]
         assert ("nobody waits" in words["waits"]) == (wait is None) == ("concurrent_requests" in question)
-        assert wait is None or f"{wait:.2f} s on average" in words["waits"] or f"{wait:.1f} s on" in words["waits"]
+        assert wait is None or f"{seconds(wait)} s longer on average" in words["waits"]
     assert {bool(page["measure"]["passed_saves_usd"]) for page in pages} == {True, False}
 
 
 def test_a_class_that_binds_names_what_others_sell_on_demand(tmp_path: Path) -> None:
     """At least as sure for less, and bound to nothing, beside a term and a capacity block."""
-    large: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
     purchases = ("reserved-3yr", "reserved-1yr", "capacity-block", "spot")
-    *bound, spot = beside([{**large, "purchase": purchase} for purchase in purchases], tmp_path)
-    on_demand = in_python({**large, "providers": ["lambda"], "confidence": 0.85})
+    *bound, spot = beside([{**LARGE, "purchase": purchase} for purchase in purchases], tmp_path)
+    on_demand = in_python({**LARGE, "providers": ["lambda"], "confidence": 0.85})
     for page in bound:
         surer = max((way for way in page["way_words"] if way["kind"] == "unbound"), key=lambda way: way["chance"])
         assert surer["chance"] > 0.85
@@ -532,10 +588,11 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
     lines = [*csv.DictReader(io.StringIO(page["csv"]))]
-    first, sure, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
+    first, sure, survivor, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
     hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
+    assert survivor["way"] == "survives_machine"
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
     assert (measured["way"], float(measured["once_usd"])) == (
         "measure_first",
