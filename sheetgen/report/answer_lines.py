@@ -436,7 +436,7 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
         needed=answer.n_replicas,
         held=answer.replicas_held,
         full=f"{waits.ttft_full_seconds:.1f}" if waits and cell.is_rate and shown.has_full else "",
-        **(late_values(cell) if shown.has_late else {}),
+        **late_values(cell, shown.has_late),
     )
     yield f"{capacity} {wait}"
 
