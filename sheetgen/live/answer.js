@@ -912,8 +912,10 @@ function waysToPayLess(record) {
 }
 
 // Why a way that saves too little is none.
-const reasonAgainst = ({ kind, monthly_usd }, record) =>
-  monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
+const reasonAgainst = ({ kind, monthly_usd, chance }, record) =>
+  isBelow(record.chance, chance) && monthly_usd - record.monthly_usd < CENT
+    ? "surer"
+    : monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
 
 // Beside the best term the other ones, and spot, where they save as a way to pay less does.
 function otherClasses(record, ways) {
@@ -1012,6 +1014,7 @@ function absentWords(record, rows) {
       term: ownable ? FACTS.terms[ownable.detail] : "",
       rent: rental?.instance ? rentWords(rental) : "",
       month: rental ? dollars(rental.monthly_usd) : "",
+      sure: rental?.chance === undefined ? "" : sureWords(rental.chance),
     });
     byReason.set(words, [...(byReason.get(words) ?? []), names[kind] ?? purchases[kind].words]);
   }

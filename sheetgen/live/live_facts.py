@@ -69,6 +69,7 @@ from sheetgen.report.live_words import (
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import OF_SUPPLIERS, TERMS
+from sheetgen.report.sentences import ENTERPRISE_ASKS
 from sheetgen.report.wait_words import WAIT_TOLD
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
@@ -226,6 +227,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
         "wait_told": WAIT_TOLD,
+        "enterprise_asks": ENTERPRISE_ASKS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,

@@ -165,6 +165,7 @@ function otherQuestions({ question }) {
     less_load: halfOf(amount) < amount ? { [name]: halfOf(amount) } : null,
     less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
     less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
+    usual_asks: users && workload.requests_per_user_per_day !== FACTS.enterprise_asks ? { requests_per_user_per_day: FACTS.enterprise_asks } : null,
     same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
   };
   return [...Object.entries(others), ...elsewhere.map((region) => ["in_area", { region }])].filter(([, changes]) => changes);
@@ -219,6 +220,7 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
     prompt: count(changes.input_tokens ?? 0),
     answer: count(changes.output_tokens ?? 0),
     people: count(changes.concurrent_requests ?? 0),
+    times: String(changes.requests_per_user_per_day ?? ""),
     is_people: Number(name === "users"),
     area: areaWords(changes.region ?? ""),
     is_default: Number(changes.region === ""),

@@ -84,6 +84,7 @@ function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
   return {
     less: less ? lessOf(less) : "",
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
+    total: more ? lessOf(marginOf(record).margin.monthly_usd) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
     is_worth_it: Number(is_worth_it),
   };
@@ -389,6 +390,7 @@ function ofOther({ kind, question, link = "", ...rental }) {
     weight_dtype: weights,
     kv_cache_dtype: kv,
     [name]: amountOf(question),
+    requests_per_user_per_day: workload.requests_per_user_per_day,
     context_tokens: of("context"),
     input_tokens: of("input"),
     output_tokens: of("output"),

@@ -462,6 +462,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             is_worth_it=int(cell.measure.is_worth_it),
             less=_more_shown(question, answer.monthly_usd, cheaper.monthly_usd) if cheaper else NONE,
             more=_more_shown(question, margin.monthly_usd, answer.monthly_usd) if margin else NONE,
+            total=_shown(question, margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             moved=bool(less or more or more is None),
             falls=less > 0,

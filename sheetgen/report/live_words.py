@@ -49,6 +49,7 @@ ABSENT: Mapping[str, Template] = {
     "at_even": template("the answer has an even chance"),
     "no_less": template("less than {least:percent} is saved"),
     "costs_more": template("it costs {month} a month, no less than the answer"),
+    "surer": template("it saves nothing, but is {sure} for {month} a month: surer at no cost"),
     "no_less_sure": template("less than {least_sure:percent} is saved"),
     "not_clearly": template("nothing compared that is sold this way is {clearly:percent} cheaper; others can be named"),
     "not_held": template("nothing serves this so within the targets"),
@@ -257,6 +258,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "Half the {unit} ({load})[people?, or half the questions a day]", people=q.is_people == 1
     ),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_usual_asks": template("{times} questions a day from each, as known of enterprises"),
     "other_in_area": template("In [default?the ]{area}", default=q.is_default == 1),
     "other_same_moment": template("All {people} people at the same moment"),
     "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),

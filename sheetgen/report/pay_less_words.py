@@ -99,7 +99,7 @@ WAYS: dict[str, Way] = {
     ),
     "term": Way(
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
-        template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
+        template("cancelling: it pays after {pays_after_months:tenths} months of what on demand would rent"),
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(

@@ -79,7 +79,10 @@ weights_of_group = template(
     licensed=is_text(q.license),
 )
 reads_at_most = template("this model reads at most {limit} tokens")
-known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
+ENTERPRISE_ASKS = 6  # questions a day of each
+known_asks = template(
+    f"Known: users of a consumer assistant ask 3 to 4 times, of an enterprise {ENTERPRISE_ASKS}, the top tenth 23."
+)
 per_second = template("{rate} requests/s")
 load_in_title = template(
     "[stated?{load:grouped} {name}{load:|s} at once|[people?{stated_users:grouped} {stated_users:person's|people's} "
@@ -222,7 +225,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
     "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
-    "failing [rises?costs up to {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
+    "failing [rises?costs up to {more} more, {total} in all|[nothing?leaves nothing {level}|costs no more]]|"
+    "no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),

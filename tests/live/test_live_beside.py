@@ -248,6 +248,27 @@ def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path
         assert "requests that have a place" in page["words"]["waits"]
 
 
+def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so(tmp_path: Path) -> None:
+    surer = answer_in_python({**LARGE, "kv_cache_dtype": "fp8"})
+    [page] = beside([LARGE], tmp_path)
+    [way] = [one for one in page["absent"] if one["kind"] == "kv_fp8"]
+    assert (way["reason"], surer["monthly_usd"]) == ("surer", pytest.approx(page["month"], rel=1e-9))
+    assert way["rental"]["chance"] == pytest.approx(surer["chance"], rel=1e-9)
+    assert surer["chance"] > answer_in_python(LARGE)["chance"] + 0.05
+
+
+def test_the_use_that_is_known_of_enterprises_is_priced(tmp_path: Path) -> None:
+    [page] = beside([LARGE], tmp_path)
+    [usual] = [other for other in page["others"] if other["kind"] == "usual_asks"]
+    often = answer_in_python({**LARGE, **usual["changes"]})
+    assert usual["monthly_usd"] == pytest.approx(often["monthly_usd"], rel=1e-9)
+    lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
+    assert (lines["if_usual_asks"]["requests_per_user_per_day"], lines["answer"]["requests_per_user_per_day"]) == (
+        "6",
+        "20",
+    )
+
+
 def test_owning_has_its_parts_and_its_gpu(tmp_path: Path) -> None:
     """The purchase spread over its years and what runs make the month; where there is no price, of which GPU."""
     term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
