@@ -149,7 +149,7 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
 CHANCE_STEP = 0.05  # step to which a chance is printed, as it is known no better
 EVEN, SURE = 0.5, 0.9  # confidences shown beside the one asked for
 COMMITTED = tuple(name for name, purchase in PURCHASES.items() if purchase.committed)
-SPOT = "spot"
+SPOT, CAPACITY_BLOCK = "spot", "capacity-block"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
     "owned_years": (1, 20),

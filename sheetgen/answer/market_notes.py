@@ -14,9 +14,13 @@ from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import chances_of, tables, were_measured
 from sheetgen.question.deployment import SPEED_SCOPES
-from sheetgen.question.market import BEYOND
+from sheetgen.question.market import BEYOND, UNBOUND, Candidate
+from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import speed
 from sheetgen.sizing.certainty import confidence_z
+from sheetgen.units import ON_DEMAND
+
+Groups = Mapping[str, tuple[Candidate, ...]]  # of what nobody asked for, by kind
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -43,17 +47,26 @@ def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
 
 def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     """By load the best of each group of `beyond` that costs clearly less than the answer, or holds what nothing else
-    holds; chosen as the answer is, across machines only where the answer may be, and of very many machines only where
-    the answer is or fewer save nothing. Where that is less sure than the answer, the best that is as sure comes after
-    it, or in its place where it rents the same in another layout."""
+    holds, and the same of what is sold on demand, where the answer's class binds; chosen as the answer is, across
+    machines only where the answer may be, and of very many machines only where the answer is or fewer save nothing.
+    Where that is less sure than the answer, the best that is as sure comes after it, or in its place where it rents the
+    same in another layout."""
     question = solved.question
+    in_class = _of_groups(solved, question, dict(zip(BEYOND, question.beyond, strict=False)))
+    on_demand = replace(question, settings=replace(question.settings, purchase=ON_DEMAND))
+    unbound = _of_groups(solved, on_demand, {UNBOUND: question.unbound})
+    return tuple((*own, *others) for own, others in zip(in_class, unbound, strict=True))
+
+
+def _of_groups(solved: Solution, question: Question, groups: Groups) -> list[list[NotAskedRecord]]:
+    """The same of these groups. question: in the class in which they are sold."""
     records: list[list[NotAskedRecord]] = [[] for _ in question.loads]
-    candidates = tuple(candidate for group in question.beyond for candidate in group)
+    candidates = tuple(candidate for group in groups.values() for candidate in group)
     if not candidates:
-        return tuple(map(tuple, records))
+        return records
     gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}
     others = tables(replace(question, candidates=candidates, gpus=tuple(gpus.values())))
-    cheapest = list(_cheaper(solved, others))
+    cheapest = list(_cheaper(solved, others, groups))
     for row, other in cheapest:
         records[row].append(other)
     # Where the cheapest of a group is less sure than the answer, the cheapest that is as sure stands beside it.
@@ -62,30 +75,30 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
         choice = solved.choices[row]
         if choice.offer is not None and is_below(other.chance, choice.chance):
             by_level.setdefault(least_level(choice.chance), set()).add((row, other.kind))
-    for level, groups in by_level.items():
+    for level, doubted in by_level.items():
         at_level = replace(others, grid=at_z(others.grid, float(confidence_z(level))))
-        for row, other in _cheaper(solved, at_level):
-            if (row, other.kind) in groups and not is_below(other.chance, solved.choices[row].chance):
+        for row, other in _cheaper(solved, at_level, groups):
+            if (row, other.kind) in doubted and not is_below(other.chance, solved.choices[row].chance):
                 same = [
                     record for record in records[row] if is_same_rental(record, other)
                 ]  # in a layout that is less sure
                 records[row] = [*(record for record in records[row] if record not in same), other]
-    return tuple(map(tuple, records))
+    return records
 
 
-def _cheaper(solved: Solution, others: Solution) -> Iterator[tuple[int, NotAskedRecord]]:
-    """The best of each group of `beyond` for each load for which it costs clearly less than the answer, or holds what
+def _cheaper(solved: Solution, others: Solution, groups: Groups) -> Iterator[tuple[int, NotAskedRecord]]:
+    """The best of each group for each load for which it costs clearly less than the answer, or holds what
     nothing else holds, with the load's row."""
     question = solved.question
     allowed = (solved.loads["held_inside"][:, None] == 0) | (others.costs["pipeline_stages"] == 1)
-    group = numpy.repeat(range(len(question.beyond)), [len(offered) for offered in question.beyond])
+    group = numpy.repeat(range(len(groups)), [len(offered) for offered in groups.values()])
     group = group[[offer.candidate for offer in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
     many = question.reference.assumption("many_instances")
     most = numpy.array([max(many, choice.n_instances or 0) for choice in solved.choices])
     is_few = others.costs["n_instances"] <= most[:, None]
     cheaper: list[tuple[int, str, Pick]] = []
-    for i, kind in enumerate(BEYOND):
+    for i, kind in enumerate(groups):
         of_kind = allowed & (group == i)
         every = pick(others.grid, of_kind)
         is_many = [picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(every)]

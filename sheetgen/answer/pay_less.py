@@ -15,6 +15,7 @@ from sheetgen.answer.answer_record import (
     RentalRecord,
 )
 from sheetgen.answer.confidences import is_below
+from sheetgen.question.market import UNBOUND
 from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever, the kind of way that it is; for weights both where the published ones have 16 bits.
@@ -27,6 +28,7 @@ JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_h
 # Of what was not asked for: GPUs of another vendor or others at the providers asked for, or at the clouds that take
 # part by default.
 NEAR = ("vendor", "cloud", "gpu")
+NOT_REQUESTED = ("provider", UNBOUND)  # the kinds of ways whose hardware nobody asked for
 
 Rented = tuple[str | None, int | None, float]  # instance, number, $ a month to the cent
 
@@ -78,8 +80,9 @@ def _all_ways(
         yield PayLess("hours", usd, usual.instance, usual.n_instances, chance=usual.chance, detail=other_class)
     if terms := tuple(_terms(cell)):
         yield min(terms, key=lambda term: term.monthly_usd)
-    if cell.not_asked:
-        yield _from_others(cell.not_asked)
+    for kind in NOT_REQUESTED:
+        if others := _others(cell, kind):
+            yield _from_others(kind, others)
     if cell.owned is not None:
         own = cell.owned.base
         commits = own["owned_capex_usd"]
@@ -138,11 +141,11 @@ def as_sure_ways(
         surer = [_term(cell, purchase, rental) for purchase, rental in terms.items() if rental.monthly_usd <= most]
         sure_ways += [min(surer, key=lambda term: term.monthly_usd)] if surer else []
     for way in ways:
-        if way.kind == "provider" and not any(
+        if way.kind in NOT_REQUESTED and not any(
             is_as_sure(rental.chance) for rental in (way.other, way.further) if rental
         ):
-            surer_others = [other for other in cell.not_asked if is_as_sure(other.chance)]
-            sure_ways += [_bound_as(cell.answer, _from_others(surer_others))] if surer_others else []
+            surer_others = [other for other in _others(cell, way.kind) if is_as_sure(other.chance)]
+            sure_ways += [_bound_as(cell.answer, _from_others(way.kind, surer_others))] if surer_others else []
     return tuple(sure_ways)
 
 
@@ -159,7 +162,12 @@ def committed_usd(purchase: str, monthly_usd: float) -> float:
     return MONTHS.get(purchase, 0) * monthly_usd
 
 
-def _from_others(not_asked: Collection[NotAskedRecord]) -> PayLess:
+def _others(cell: CellRecord, kind: str) -> list[NotAskedRecord]:
+    """Hardware that nobody asked for, for a way of this kind: in the answer's class, or bound to nothing."""
+    return [other for other in cell.not_asked if (other.kind == UNBOUND) == (kind == UNBOUND)]
+
+
+def _from_others(kind: str, not_asked: Collection[NotAskedRecord]) -> PayLess:
     """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
     default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
@@ -167,7 +175,7 @@ def _from_others(not_asked: Collection[NotAskedRecord]) -> PayLess:
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     further = None if other is cheapest else cheapest
     return PayLess(
-        "provider",
+        kind,
         other.monthly_usd,
         other.instance,
         other.n_instances,

@@ -62,6 +62,7 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_host_facts": True},
     {"has_routing": True},
     {"has_gap": True},
+    {"has_late": True},
     {"has_full": True},
     {"has_rent": True},
     {"has_known": True},
@@ -143,7 +144,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
         f"{f'{100 * wait:.2g}%' if wait >= LEAST_WAIT else rare} of the requests would wait for one to "
         f"end{mean}{above}. "
-        "The times above are those of the replicas as busy as they are on average."
+        "The times above are those of the replicas as busy as they are on average, from the place that a request has."
     )
 
 

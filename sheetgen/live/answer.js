@@ -175,12 +175,14 @@ function offersIn(question, purchase) {
   return listOf(lists[question.providers.length ? NAMED : BY_DEFAULT][purchase], question.providers);
 }
 
-// By kind of FACTS.beyond the offers that nobody asked for.
-function offersBeyond(question) {
+// By kind of FACTS.beyond the offers that nobody asked for; isUnbound: of a question on demand beside a class that binds
+// those of others alone.
+function offersBeyond(question, isUnbound) {
   const lists = MARKET.regions[question.region][question.purchase];
   const asked = question.providers.length ? question.providers : FACTS.default_providers;
   const elsewhere = listOf(lists[WHOLE], []).filter((offer) => !asked.includes(machineOf(offer)[PROVIDER]));
   const isCloud = (offer) => FACTS.default_providers.includes(machineOf(offer)[PROVIDER]);
+  if (isUnbound) return { [FACTS.unbound]: elsewhere };
   return {
     vendor: listOf(lists[OTHER_VENDORS], asked),
     cloud: elsewhere.filter(isCloud),
@@ -666,12 +668,17 @@ function inPublished({ solved }) {
   return { weight_dtype: dtype, ...rentalOnly(rental), chance: rental.chance, served_at_target };
 }
 
-// The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found; where
-// that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
+// The best of each group that nobody asked for, and of what is sold on demand where the answer's class binds, where it
+// costs clearly less than the answer or nothing was found; where that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
 function notAsked(record) {
-  const { solved, chance } = record,
-    { question } = solved,
-    groups = offersBeyond(question);
+  const { question } = record.solved,
+    { binds } = FACTS.purchases[question.purchase];
+  return [...ofGroups(record, question), ...(binds ? ofGroups(record, { ...question, purchase: ON_DEMAND }, true) : [])];
+}
+
+function ofGroups(record, question, isUnbound = false) {
+  const { chance } = record,
+    groups = offersBeyond(question, isUnbound);
   const offers = Object.values(groups).flat();
   if (!offers.length) return [];
   const others = tablesOf(question, offers),
@@ -844,12 +851,16 @@ function* everyWay(record) {
     .filter(([name, rental]) => rental && purchases[name].months)
     .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
   if (term) yield termOf(record, ...term);
-  if (elsewhereOf(record).length) yield fromOthers(elsewhereOf(record));
+  for (const kind of FACTS.not_requested) {
+    const others = othersOf(record, kind);
+    if (others.length) yield fromOthers(kind, others);
+  }
   const own = owned(record);
   yield {
     kind: "own",
     monthly_usd: own("monthly_owned_usd"),
     commits_usd: own("owned_capex_usd"),
+    hardware_usd: own("owned_hardware_usd"),
     detail: `${own("n_owned_gpus")} ${record.gpu}`,
   };
   const [host] = hostsTold(record);
@@ -866,10 +877,11 @@ function termOf(record, name, rental) {
 // What nobody asked for, found once for a record; and the way that it is: the cheapest near what was asked for, and
 // what is cheaper still.
 const elsewhereOf = (record) => (record.elsewhere ??= notAsked(record));
-function fromOthers(others) {
+const othersOf = (record, kind) => elsewhereOf(record).filter((one) => (one.kind === FACTS.unbound) === (kind === FACTS.unbound));
+function fromOthers(way, others) {
   const [least, ...more] = [...others].sort((one, other) => one.monthly_usd - other.monthly_usd),
     other = [least, ...more].find(({ kind }) => FACTS.near.includes(kind)) ?? least;
-  return { ...other, kind: "provider", detail: other.kind, other, further: other === least ? null : least };
+  return { ...other, kind: way, detail: other.kind, other, further: other === least ? null : least };
 }
 
 // The money that a way binds where it is rented in the answer's class.
@@ -900,8 +912,10 @@ function waysToPayLess(record) {
 }
 
 // Why a way that saves too little is none.
-const reasonAgainst = ({ kind, monthly_usd }, record) =>
-  monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
+const reasonAgainst = ({ kind, monthly_usd, chance }, record) =>
+  isBelow(record.chance, chance) && monthly_usd - record.monthly_usd < CENT
+    ? "surer"
+    : monthly_usd >= record.monthly_usd ? "costs_more" : kind === "less_sure" ? "no_less_sure" : "no_less";
 
 // Beside the best term the other ones, and spot, where they save as a way to pay less does.
 function otherClasses(record, ways) {
@@ -927,9 +941,10 @@ function asSureWays(record, ways) {
       .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
     if (term) surer.push(termOf(record, ...term));
   }
-  const way = ways.find(({ kind }) => kind === "provider"),
-    others = elsewhereOf(record).filter(isAsSure);
-  if (way && others.length && ![way.other, way.further].some((one) => one && isAsSure(one))) surer.push(boundAs(record, fromOthers(others)));
+  for (const way of ways.filter(({ kind }) => FACTS.not_requested.includes(kind))) {
+    const others = othersOf(record, way.kind).filter(isAsSure);
+    if (others.length && ![way.other, way.further].some((one) => one && isAsSure(one))) surer.push(boundAs(record, fromOthers(way.kind, others)));
+  }
   return surer;
 }
 
@@ -959,11 +974,12 @@ function* absentWays(record, rows) {
     four_bits: bytesOf("linear_bytes", question.weights) < 1 ? "in_use" : isHeldIn4Bits ? "not_held" : "no_checkpoint",
     hours: "no_price",
     provider: "not_clearly",
+    unbound: FACTS.purchases[purchase].binds ? "not_clearly" : "",
     own: "no_purchase_price",
     hosted: "no_host",
   };
   for (const [kind, why] of Object.entries(untried))
-    if (!rows.some((row) => row.kind === kind)) {
+    if (why && !rows.some((row) => row.kind === kind)) {
       const { reason, way } = record.tried.get(kind) ?? { reason: why };
       yield { kind, reason, rental: way };
     }
@@ -981,8 +997,10 @@ function* absentWays(record, rows) {
 // The same in words, those of one reason together; nothing where every way is a row.
 function absentWords(record, rows) {
   const { question } = record,
-    { judged, absent_names: names, purchases } = FACTS,
-    byReason = new Map();
+    { judged, absent_names: names, purchases, gpus } = FACTS,
+    byReason = new Map(),
+    gpuOf = ({ offer }) => gpus[machineOf(offer)[GPU]],
+    ownable = rows.find((row) => row.kind === "term" && gpuOf(row).own[0] !== null);
   for (const { kind, reason, rental } of absentWays(record, rows)) {
     const words = say(`absent_${reason}`, {
       least: judged.least_saving_fraction,
@@ -991,8 +1009,12 @@ function absentWords(record, rows) {
       area: areaWords(question.region),
       providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
       machine: rentWords({ ...record, n_instances: 1 }).replace(/^1 . /, ""),
+      gpu: record.gpu_name,
+      other_gpu: ownable ? gpuOf(ownable).name : "",
+      term: ownable ? FACTS.terms[ownable.detail] : "",
       rent: rental?.instance ? rentWords(rental) : "",
       month: rental ? dollars(rental.monthly_usd) : "",
+      sure: rental?.chance === undefined ? "" : sureWords(rental.chance),
     });
     byReason.set(words, [...(byReason.get(words) ?? []), names[kind] ?? purchases[kind].words]);
   }
@@ -1189,18 +1211,19 @@ function cheapestWords(record, rows) {
     month: best ? dollars(best.monthly_usd) : "",
     rent: best ? placeWords(best) : "",
     hours_month: hours ? dollars(hours.monthly_usd) : "",
+    hours_sure: hours && sureWords(hours.chance) !== sureWords(record.chance) ? sureWords(hours.chance) : "",
     is_both: Number(Boolean(best && hours)),
     other_provider: other ? providerOf(other.instance) : "",
     other_month: other ? dollars(other.monthly_usd) : "",
     other_sure: other ? sureWords(other.chance) : "",
-    is_free: Number(!FACTS.terms[record.purchase]),
+    is_free: Number(other?.kind === FACTS.unbound || !FACTS.purchases[record.purchase].binds),
   });
 }
 
 // The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the best
 // way at those that were.
 function cheaperElsewhere(record, rows, best) {
-  const ways = rows.filter(({ kind }) => kind === "provider"),
+  const ways = rows.filter(({ kind }) => FACTS.not_requested.includes(kind)),
     { monthly_usd: most } = best ?? record;
   return ways
     .flatMap(({ other, further }) => [other, further])
@@ -1236,6 +1259,9 @@ function wayWords(way, record) {
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),
+    hardware: dollars(way.hardware_usd ?? 0),
+    running: dollars(moreThan(way.monthly_usd, way.hardware_usd ?? 0)),
+    owned_years: String(FACTS.owning.owned_years),
     months: fixed(way.pays_after_months ?? 0, 1),
     working_hours: String(judged.working_hours_per_month),
     start_minutes: String(judged.start_minutes),
@@ -1352,6 +1378,12 @@ function waitFraction(places, offered) {
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
 const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
+// The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
+function lateValues(record) {
+  const { wait_fraction: share, mean_wait_seconds: mean } = waitsOf(record);
+  return mean !== null && share >= FACTS.wait_told ? { share: shareWords(share), mean_wait: secondsWords(mean) } : { share: "", mean_wait: "" };
+}
+
 // A length of time in the largest unit of which it has two.
 function spanWords(seconds) {
   const [name, of] = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]].find(([, of]) => seconds >= 2 * of || of === 1);
@@ -1415,7 +1447,7 @@ function answerWords(record) {
         year: dollars(record.annual_usd),
         term: months ? FACTS.terms[purchase] : "",
         binds: dollars(months * record.monthly_usd),
-        is_on_demand: Number(purchase === ON_DEMAND),
+        purchase,
       }) + (declined && `. ${declined}`),
     quality: qualityWords(record),
     weights_of: weightsWords(record),
@@ -1443,7 +1475,7 @@ function answerWords(record) {
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
     scale: scaleWords(record, sure),
-    memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
+    memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: gpusHeld(record), n_needed: record.n_gpus }),
     memory: parts.map(([part, bytes], i) => ({
       part,
       share: bytes / gpu.memory_bytes,
@@ -1452,13 +1484,15 @@ function answerWords(record) {
     hardware: say("hardware", {
       hardware: say("hardware_words", {
         n_instances: record.n_instances,
-        n_gpus: record.n_gpus,
+        n_gpus: gpusHeld(record),
         gpu_name: record.gpu_name,
-        n_replicas: record.n_replicas,
+        n_replicas: record.replicas_held,
         tensor_parallel_size: record.tensor_parallel_size,
         data_parallel_size: record.data_parallel_size,
         pipeline_stages: record.pipeline_parallel_size,
       }),
+      held: record.replicas_held,
+      needed: record.n_replicas,
       weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
@@ -1493,6 +1527,9 @@ function certaintyWords(record, { usual = null, others = [] } = {}) {
     elsewhere: surer(home),
   });
 }
+
+// The GPUs of all replicas that fit on what is rented: more than the load needs, where a machine has more.
+const gpusHeld = ({ replicas_held, gpus_per_replica }) => replicas_held * gpus_per_replica;
 
 // The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
 // replica with stages, whose GPUs differ, the mean of all.

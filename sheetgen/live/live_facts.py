@@ -20,7 +20,7 @@ from sheetgen.answer.answer_record import OF_SEARCH, not_in_price
 from sheetgen.answer.confidences import ABOUT, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE
 from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.levers.changes import FP4, FP8
-from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR, SOLD_AS_ANSWER
+from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR, NOT_REQUESTED, SOLD_AS_ANSWER
 from sheetgen.answer.people_loads import MOST_AT_ONCE
 from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS
@@ -44,6 +44,7 @@ from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
 from sheetgen.question.market import (
     BEYOND,
     DEFAULT_PROVIDERS,
+    UNBOUND,
     Candidate,
     OfMarket,
     OwnedGpu,
@@ -68,6 +69,8 @@ from sheetgen.report.live_words import (
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import OF_SUPPLIERS, TERMS
+from sheetgen.report.sentences import ENTERPRISE_ASKS
+from sheetgen.report.wait_words import WAIT_TOLD
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
@@ -218,9 +221,13 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
         "near": list(NEAR),
+        "not_requested": list(NOT_REQUESTED),
+        "unbound": UNBOUND,
         "of_suppliers": list(OF_SUPPLIERS),
         "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
+        "wait_told": WAIT_TOLD,
+        "enterprise_asks": ENTERPRISE_ASKS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,

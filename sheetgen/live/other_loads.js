@@ -70,6 +70,20 @@ function stepsOf({ solved, chosen }) {
   return { amount, points, upTo: low, next: next && { ...next, amount: high } };
 }
 
+const nearRule = () => say("near_rule", { near: CONSTANTS.near_tie_fraction });
+
+// The very cheapest of a load, where the answer costs more as a near tie of it; "" where it is the cheapest.
+function nearTieWords({ solved, chosen, monthly_usd }) {
+  const { cheapest } = chosen;
+  if (monthly_usd - cheapest.monthly_usd < CENT) return "";
+  const { chance } = surelyRented(solved.grid, cheapest);
+  return say("near_tie", { rent: placeWords(cheapest), month: dollars(cheapest.monthly_usd), sure: sureWords(chance), rule: nearRule() });
+}
+
+// Why a step costs less than the one before; "" where none does.
+const fallWords = (steps) =>
+  steps.some(({ monthly_usd }, i) => i && monthly_usd !== null && monthly_usd < steps[i - 1].monthly_usd - CENT) ? say("falls", { rule: nearRule() }) : "";
+
 const MOST_TRIED = 600; // amounts that the list of steps is sought with
 const MOST_STEPS = POINTS / 2; // of the curve: where there are more, the list has the month at some of its points
 const LISTED_POINTS = 16;
@@ -151,6 +165,7 @@ function otherQuestions({ question }) {
     less_load: halfOf(amount) < amount ? { [name]: halfOf(amount) } : null,
     less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
     less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
+    usual_asks: users && workload.requests_per_user_per_day !== FACTS.enterprise_asks ? { requests_per_user_per_day: FACTS.enterprise_asks } : null,
     same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
   };
   return [...Object.entries(others), ...elsewhere.map((region) => ["in_area", { region }])].filter(([, changes]) => changes);
@@ -180,6 +195,16 @@ const UNITS_OF_ONE = { users: "person", concurrent_requests: "request at once", 
 const unitOf = (kind, amount) => (amount === 1 ? UNITS_OF_ONE : UNITS)[kind];
 const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
 
+// An end of a step: of a rate in three digits, rounded so that it lies inside the step.
+const upToWords = (kind, x) => (kind === "requests_per_second" ? digitsWords(x, Math.floor) : count(x));
+const fromWords = (kind, x) => (kind === "requests_per_second" ? digitsWords(x, Math.ceil) : count(x));
+function digitsWords(x, rounded) {
+  if (!(x > 0)) return "0";
+  const places = 2 - Math.floor(Math.log10(x)),
+    unit = 10 ** -places;
+  return (rounded(Number((x / unit).toPrecision(12))) * unit).toLocaleString("en-US", { maximumFractionDigits: Math.max(0, places) });
+}
+
 // What a month costs more or less than the answer's.
 function differenceWords(usd, own) {
   const more = moreThan(usd, own);
@@ -195,6 +220,7 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
     prompt: count(changes.input_tokens ?? 0),
     answer: count(changes.output_tokens ?? 0),
     people: count(changes.concurrent_requests ?? 0),
+    times: String(changes.requests_per_user_per_day ?? ""),
     is_people: Number(name === "users"),
     area: areaWords(changes.region ?? ""),
     is_default: Number(changes.region === ""),

@@ -84,6 +84,7 @@ function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
   return {
     less: less ? lessOf(less) : "",
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
+    total: more ? lessOf(marginOf(record).margin.monthly_usd) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
     is_worth_it: Number(is_worth_it),
   };
@@ -160,7 +161,7 @@ function* servedOf(record) {
     at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...lateValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -350,7 +351,7 @@ const OF_HOSTS = ["host", "input_usd_per_million", "cached_usd_per_million", "ou
 function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, chance }, { purchase }) {
   const [, , region, price_as_of] = MARKET.offers[offer],
     machine = machineOf(offer);
-  const paid = kind === "term" || kind === SPOT ? detail : kind === "hours" ? ON_DEMAND : purchase;
+  const paid = kind === "term" || kind === SPOT ? detail : kind === "hours" || kind === FACTS.unbound ? ON_DEMAND : purchase;
   const gpus = { gpu: FACTS.gpus[machine[GPU]].id, n_gpus: n_instances * machine[GPU_COUNT], purchase: paid };
   const price = { monthly_usd, annual_usd: 12 * monthly_usd, price_as_of, price_source: sourceOf(offer) };
   return { verdict: "fits", instance, n_instances, chance, region, ...price, ...gpus };
@@ -389,6 +390,7 @@ function ofOther({ kind, question, link = "", ...rental }) {
     weight_dtype: weights,
     kv_cache_dtype: kv,
     [name]: amountOf(question),
+    requests_per_user_per_day: workload.requests_per_user_per_day,
     context_tokens: of("context"),
     input_tokens: of("input"),
     output_tokens: of("output"),

@@ -215,6 +215,7 @@ def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purch
 
 
 BEYOND = ("vendor", "cloud", "provider", "gpu")  # kinds of hardware that nobody asked for, group by group
+UNBOUND = "unbound"  # the kind of what is sold on demand by others, where the class asked for binds
 
 
 def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
@@ -223,6 +224,14 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     providers, and other GPUs where some were named. Of providers that were not named only whole instances at list
     prices."""
     return _not_asked(catalog, _RunsOn.of(engine), filters)
+
+
+def not_bound(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[Candidate, ...]:
+    """Instances on demand of providers that took no part, where the class asked for binds: nothing else does."""
+    if not PURCHASES[filters.purchase].binds:
+        return ()
+    _, of_clouds, of_providers, _ = not_asked(catalog, engine, replace(filters, purchase=ON_DEMAND))
+    return (*of_clouds, *of_providers)
 
 
 @lru_cache(16)

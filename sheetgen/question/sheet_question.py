@@ -31,7 +31,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
-from sheetgen.question.market import Candidate, Filters, Owning, is_sold, not_asked, owning_of, select
+from sheetgen.question.market import Candidate, Filters, Owning, is_sold, not_asked, not_bound, owning_of, select
 from sheetgen.question.measurements import (
     NOTHING_MEASURED,
     Measurements,
@@ -367,6 +367,7 @@ class Question:
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     rows: tuple[Candidate, ...] = ()  # the catalog's instances as a workbook lists them: candidates of every class
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
+    unbound: tuple[Candidate, ...] = ()  # of others on demand, where the class binds: see `market.not_bound`
     rate: Rate | None = None
     draft: Model | None = None  # drafts for each of the models
     typed: int | None = None  # requests at once of the headline, where they are no tier: it has loads of its own
@@ -542,6 +543,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
         others=others,
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
+        unbound=not_bound(catalog, engine, filters),
         rate=rate,
         draft=draft and at_weights(draft, models[0].weight_dtype),
         doubted=doubted,

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, is_below
-from sheetgen.answer.pay_less import MORE, committed_usd
+from sheetgen.answer.pay_less import MORE, NOT_REQUESTED, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
@@ -23,8 +23,9 @@ from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
+from sheetgen.report.wait_words import late_values
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
-from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
+from sheetgen.units import CAPACITY_BLOCK, EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 EXPERT_PARALLEL = "expert parallel"
@@ -114,8 +115,10 @@ _WAIT = template(
     f"[worded?First word|Answer]{sentences.BEYOND} after "
     "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
     "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy]"
-    "[filled?; with every place taken after {full} s].",
+    "[filled?; with every place taken after {full} s][waited?; {late}].",
     filled=is_text(q.full),
+    late=sentences.late,
+    waited=is_text(q.share),
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
     some=q.is_some == 1,
@@ -145,7 +148,10 @@ _NEVER_MEASURED = template(
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template(
-    "Spot can be taken away any time; that is not counted.[usual? On demand it is {month}.]", usual=is_text(q.month)
+    "[ahead?Paid ahead for fixed days; then the block ends.|Spot can be taken away any time; that is not counted.]"
+    "[usual? On demand it is {month}.]",
+    ahead=q.purchase == CAPACITY_BLOCK,
+    usual=is_text(q.month),
 )
 _WAY = template(
     "{month}: {what}[best? (same service)][rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
@@ -331,6 +337,7 @@ class Shown(NamedTuple):
     has_best: bool = True  # the cheapest way with the same answers, at all hours
     has_host_facts: bool = True  # facts of the cheapest host
     has_routing: bool = True  # that replicas share the requests, and times are averages
+    has_late: bool = True  # who waits for a place, and for how long
     has_full: bool = True  # the times of a rate with every place taken
     has_gap: bool = True  # an empty line below the question
     has_rent: bool = True  # the instances that each way rents
@@ -429,6 +436,7 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
         needed=answer.n_replicas,
         held=answer.replicas_held,
         full=f"{waits.ttft_full_seconds:.1f}" if waits and cell.is_rate and shown.has_full else "",
+        **late_values(cell, shown.has_late),
     )
     yield f"{capacity} {wait}"
 
@@ -478,9 +486,10 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         fewer, machines = cell.fewer_machines if shown.has_fewer else None, f"{answer.n_instances:,} machines"
         rent, month = (rented(fewer), amounts_of(question.settings)(fewer.monthly_usd)) if fewer else ("", "")
         told.append(str(_RESERVE.fill(machines=machines, rent=rent, month=month, fewer=fewer is not None)))
-    if candidate.purchase == SPOT:
+    if candidate.purchase in (SPOT, CAPACITY_BLOCK):
         usual = cell.by_purchase.get(ON_DEMAND)
-        told.append(str(_INTERRUPTED.fill(month=amounts_of(question.settings)(usual.monthly_usd) if usual else "")))
+        month = amounts_of(question.settings)(usual.monthly_usd) if usual else ""
+        told.append(str(_INTERRUPTED.fill(purchase=candidate.purchase, month=month)))
     told_of = ""
     if question.draft is not None:
         draft = f"{question.draft.name} as a draft, whose speed-up is not counted"
@@ -564,11 +573,11 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
         for way in cell.pay_less
     )
-    apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
+    apart = (*NOT_REQUESTED, "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     is_spot = question.instances[cell.answer.instance].purchase == SPOT
     every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
     as_sure = cell.as_sure if shown.has_as_sure else ()
-    elsewhere = [way for way in (*cell.pay_less, *as_sure) if way.kind == "provider"]
+    elsewhere = [way for way in (*cell.pay_less, *as_sure) if way.kind in NOT_REQUESTED]
     every += [way for way in as_sure if way.kind == "term"]
     first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
     told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
@@ -586,12 +595,12 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 def _lesser_there(way: PayLess, ways: Sequence[PayLess]) -> PayLess | None:
     """The less sure way of the same GPU and provider, after which one that is surer stands in brackets."""
-    if way.kind != "provider" or way.other is None or way.chance is None:
+    if way.kind not in NOT_REQUESTED or way.other is None or way.chance is None:
         return None
     same = (
         lesser
         for lesser in ways
-        if lesser.kind == "provider" and lesser.other and other_words(lesser.other) == other_words(way.other)
+        if lesser.kind == way.kind and lesser.other and other_words(lesser.other) == other_words(way.other)
     )
     return next((lesser for lesser in same if is_below(lesser.chance or 0, way.chance)), None)
 
@@ -618,7 +627,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
     is_best = best is not None and (way.kind, way.detail, way.instance) == (best.kind, best.detail, best.instance)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=short_words(way, question, cell) if is_short and way.kind != "provider" else way.what,
+        what=short_words(way, question, cell) if is_short and way.kind not in NOT_REQUESTED else way.what,
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",

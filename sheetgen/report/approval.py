@@ -42,6 +42,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
+from sheetgen.report.wait_words import late_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -55,7 +56,7 @@ from sheetgen.report.wording import (
     sure,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import CAPACITY_BLOCK, CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -71,15 +72,17 @@ _CHOOSE = template("Choose one of {what}; do not add their costs")
 _NOTHING = template("Nothing to approve yet: {what}, {verdict}")
 _YEAR = template(
     "{year} a year[free?, cancel any day][bound?, a {term} commitment[longer?: {binds} in all]]"
-    "[taken?, taken away at any time].[raised? Rent {rent} a month, {contingency}.]",
+    "[taken?, taken away at any time][ahead?, paid ahead for a block that ends]."
+    "[raised? Rent {rent} a month, {contingency}.]",
     free=q.purchase == ON_DEMAND,
     bound=is_text(q.term),
     longer=is_text(q.binds),
     taken=q.purchase == SPOT,
+    ahead=q.purchase == CAPACITY_BLOCK,
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough.[tested? Tested on day one.]",
+    "{sure} to be [short?large and ]fast enough.[tested? To be tested on day one.]",
     short=q.is_short == 1,
     tested=q.is_tested == 1,
 )
@@ -137,8 +140,10 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{late}}.]",
     wait=sentences.wait,
+    late=sentences.late,
+    waited=is_text(q.share),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
@@ -457,6 +462,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             is_worth_it=int(cell.measure.is_worth_it),
             less=_more_shown(question, answer.monthly_usd, cheaper.monthly_usd) if cheaper else NONE,
             more=_more_shown(question, margin.monthly_usd, answer.monthly_usd) if margin else NONE,
+            total=_shown(question, margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             moved=bool(less or more or more is None),
             falls=less > 0,
@@ -672,6 +678,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             pace=wording.pace(1 / answer.tpot_seconds),
             pace_target=wording.pace(1000 / (pace or 1000)),
             is_beyond=question.speed.is_beyond(cell.input_tokens),
+            **late_values(cell),
             aimed=bool(first and aimed),
             paced=bool(pace and aimed),
         )

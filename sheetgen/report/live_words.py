@@ -11,7 +11,7 @@ from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
-from sheetgen.units import SPOT
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT
 
 NEAR = f"[near?{MEANT.format('{near}')}]"
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
@@ -41,6 +41,7 @@ UNKNOWN_CHECKPOINT = "A checkpoint in {dtype}: {unknown_checkpoint}."
 ABSENT_NAMES = {
     "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
     "four_bits": "4-bit weights", "hours": "working hours only", "provider": "another provider or vendor",
+    "unbound": "on demand at another provider",
     "own": "owning", "hosted": "a hosted API",
 }  # fmt: skip
 ABSENT: Mapping[str, Template] = {
@@ -48,8 +49,9 @@ ABSENT: Mapping[str, Template] = {
     "at_even": template("the answer has an even chance"),
     "no_less": template("less than {least:percent} is saved"),
     "costs_more": template("it costs {month} a month, no less than the answer"),
+    "surer": template("it saves nothing, but is {sure} for {month} a month: surer at no cost"),
     "no_less_sure": template("less than {least_sure:percent} is saved"),
-    "not_clearly": template("nothing that is compared by default is {clearly:percent} cheaper; others can be named"),
+    "not_clearly": template("nothing compared that is sold this way is {clearly:percent} cheaper; others can be named"),
     "not_held": template("nothing serves this so within the targets"),
     "no_price": template(
         "the catalog has no {area} price of this kind[named? at {providers}]", named=is_text(q.providers)
@@ -59,7 +61,11 @@ ABSENT: Mapping[str, Template] = {
     ),
     "no_other": template("rents the same as another way"),
     "no_checkpoint": template("the catalog has no such checkpoint"),
-    "no_purchase_price": template("the catalog has no price of this GPU"),
+    "no_purchase_price": template(
+        "the catalog has no purchase price of {gpu}[other?; of {other_gpu}, which a {term} commitment rents, it has "
+        "one: ask with that commitment]",
+        other=is_text(q.other_gpu),
+    ),
     "no_host": template("no host with a fresh price is known"),
 }
 CHANGED_BY = {"fp8_weights": "FP8 weights", "kv_fp8": "FP8 KV cache", "four_bits": "4-bit weights"}  # by way
@@ -76,9 +82,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "cheapest_same": pay_less_words.CHEAPEST_SAME,
     "rented": template("{rent}, {provider}"),
     "year": template(
-        "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",
+        "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]"
+        "[taken?; spot machines may be taken away at any time, which is not counted]"
+        "[ahead?; a capacity block is paid ahead, for fixed days, and ends]",
         bound=is_text(q.term),
-        cancelled=q.is_on_demand == 1,
+        cancelled=q.purchase == ON_DEMAND,
+        taken=q.purchase == SPOT,
+        ahead=q.purchase == CAPACITY_BLOCK,
     ),
     "declined": first_of(
         (q.reason == "unsold", "{term} was requested, and no machine is sold so: this is on demand."),
@@ -202,15 +212,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "memory": template(
         "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
-        "average load",
+        "average load[spare? on the {n_needed:grouped} that are enough]",
         several=q.n_gpus > 1,
+        spare=q.n_gpus > q.n_needed,
     ),
     "part": template("{part}, {gib} GiB[shared? ({percent:percent})]", shared=q.percent > 0),
     "hardware": template(
-        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}[aged?, {age} days old]].",
+        "{hardware}[spare? ({needed:grouped} {needed:is|are} enough)], {weights} weights[placed?, {region}]"
+        "[dated?, price of {day}[aged?, {age} days old]].",
         aged=is_text(q.age),
         placed=is_text(q.region),
         dated=is_text(q.day),
+        spare=q.held > q.needed,
     ),
     "no_ways": template("None saves enough to be listed."),
     "other": pay_less_words.OTHER,
@@ -225,6 +238,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "The next step, {rent}, is {sure} at {amount} {unit}, where it begins; the same machines are surer with less "
         "load, and less sure with more."
     ),
+    "near_tie": template(
+        "The cheapest that carries it, {rent}, is {month} a month, {sure}: it lost to these machines, as {rule}"
+    ),
+    "near_rule": template(
+        "within {near:percent} of the cheapest, on no more GPUs, the fewest machines come first, then "
+        "what computes in the weights' precision, then what serves most."
+    ),
+    "falls": template("A step can cost less than the one before: {rule}"),
     "area": template("{area}[default?, any region]", default=q.is_default == 1),
     "other_more_load": template(
         "Twice the {unit} ({load})[people?, or twice the questions a day]", people=q.is_people == 1
@@ -237,6 +258,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "Half the {unit} ({load})[people?, or half the questions a day]", people=q.is_people == 1
     ),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_usual_asks": template("{times} questions a day from each, as known of enterprises"),
     "other_in_area": template("In [default?the ]{area}", default=q.is_default == 1),
     "other_same_moment": template("All {people} people at the same moment"),
     "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),

@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from sheetgen.answer.pay_less import NOT_REQUESTED
 from sheetgen.units import TEXT, Display
 
 # Of a page: a number, a text, a cell, a record of these, or None.
@@ -58,7 +59,7 @@ COMMON_DEATHS = (
 )
 # Ways to pay less, those that are asked for most first.
 ASKED_FOR_MOST = (
-    "term", "hosted", "less_sure", "kv_fp8", "provider", "own", "fp8_weights", "four_bits", "hours",
+    "term", "hosted", "less_sure", "kv_fp8", "provider", "unbound", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # shown where there is no number; never 0
@@ -184,7 +185,7 @@ class WayRow:
     @property
     def is_elsewhere(self) -> bool:
         """True where another provider or a host takes less, on a condition."""
-        return self.kind in ("provider", "hosted")
+        return self.kind in (*NOT_REQUESTED, "hosted")
 
     @property
     def binds(self) -> bool:

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.confidences import is_below
-from sheetgen.answer.pay_less import MONTHS
+from sheetgen.answer.pay_less import MONTHS, NOT_REQUESTED
 from sheetgen.formula import either, is_text
-from sheetgen.question.market import vendor_name
+from sheetgen.question.market import UNBOUND, vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hours_lost
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, provider_of, rent, sure
+from sheetgen.report.wording import MARGIN, more_than, provider_of, rent, sure
 from sheetgen.sizing import cost
-from sheetgen.units import PURCHASES, SPOT
+from sheetgen.units import CAPACITY_BLOCK, PURCHASES, SPOT
 
 _KNOWN = is_text(q.detail)
 _DOUBTED = "[doubted?, {sure}]"  # where its certainty is told
@@ -41,7 +41,7 @@ class Way(NamedTuple):
 # Of the same machines in classes without a term: the change, and the losses.
 CLASSES = {
     SPOT: ("spot machines", "keeping them: they may be taken away at any time"),
-    "capacity-block": ("capacity block", "paid ahead; it ends"),
+    CAPACITY_BLOCK: ("capacity block", "paid ahead; it ends"),
 }
 
 
@@ -99,7 +99,7 @@ WAYS: dict[str, Way] = {
     ),
     "term": Way(
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
-        template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
+        template("cancelling: it pays after {pays_after_months:tenths} months of what on demand would rent"),
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
@@ -143,9 +143,28 @@ WAYS: dict[str, Way] = {
             "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
+    UNBOUND: Way(
+        template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
+        template(
+            "[less_sure?certainty, and ]the providers requested: buying there must be allowed",
+            less_sure=q.is_less_sure == 1,
+        ),
+        template("{other} on demand"),
+        template("{other} on demand"),
+        template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
+        template(
+            "[less_sure?|a supplier to approve][told?; {own}]",
+            less_sure=q.is_less_sure == 1,
+            told=either(q.is_surer == 1, q.is_lower == 1),
+        ),
+        template("buying at {other_provider}, on demand[lower? ({few} sure)]", lower=q.is_lower == 1),
+    ),
     "own": Way(
         template("owning {owned_gpus}"),
-        template("{commits_usd} up front; staff, network and space are yours"),
+        template(
+            "{commits_usd} up front, which is {hardware} of the month over {owned_years} years, capital paid; "
+            "{running} are support, power and site; staff and network are yours"
+        ),
         template("owned"),
         template("owning the machines"),
         template(OWN_LOSES),
@@ -160,8 +179,8 @@ WAYS: dict[str, Way] = {
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
-OF_SUPPLIERS = ("cloud", "provider")  # groups that nobody requested, by who sells them
-OF_CERTAINTY = ("less_sure", "provider")  # their words for budget owners give their certainty
+OF_SUPPLIERS = ("cloud", "provider", UNBOUND)  # groups that nobody requested, by who sells them
+OF_CERTAINTY = ("less_sure", *NOT_REQUESTED)  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
@@ -175,10 +194,12 @@ CHEAPEST_SAME = template(
     f"No cheaper way has {_SAME}]."
     "[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
     "[free?, bound to nothing].]"
-    "[hours? Without nights and weekends: working hours only, {hours_month} a month, bound to nothing.] "
+    "[hours? Without nights and weekends: working hours only, {hours_month} a month[unlike?, "
+    "{hours_sure}], bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
     any=is_text(q.what),
     hours=is_text(q.hours_month),
+    unlike=is_text(q.hours_sure),
     both=q.is_both == 1,
     allowed=is_text(q.other_month),
     free=q.is_free == 1,
@@ -220,6 +241,9 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
     best, amount = cell.cheapest_same, amounts_of(question.settings)
     hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
     other = _cheaper_elsewhere(cell)
+    is_unbound = other is not None and other.kind == UNBOUND
+    hours_sure = str(sure(hours.chance)) if hours and hours.chance is not None else ""
+    hours_sure = "" if hours_sure == str(sure(cell.answer.chance)) else hours_sure
     return CHEAPEST_SAME.fill(
         what=best.what if best else "",
         gives_up=best.gives_up if best else "",
@@ -228,19 +252,21 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
         any=best is not None,
         hours_month=amount(hours.monthly_usd) if hours else "",
         hours=hours is not None,
+        hours_sure=hours_sure,
+        unlike=bool(hours_sure),
         both=best is not None and hours is not None,
         other_provider=provider_of(other.instance) if other else "",
         other_month=amount(other.monthly_usd) if other else "",
         other_sure=str(sure(other.chance)) if other else "",
         allowed=other is not None,
-        is_free=int(question.settings.purchase not in TERMS),
+        is_free=int(is_unbound or not PURCHASES[question.settings.purchase].binds),
     )
 
 
 def _cheaper_elsewhere(cell: CellRecord) -> NotAskedRecord | None:
     """The cheapest at a provider that was not requested, at least as sure as the answer, where it costs less than the
     best way at those that were."""
-    ways = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind == "provider"]
+    ways = [way for way in (*cell.pay_less, *cell.as_sure) if way.kind in NOT_REQUESTED]
     others = [
         other
         for way in ways
@@ -306,11 +332,22 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
+        **_owning(way, question, cell),
         "year": amount(MONTHS_IN_A_YEAR * way.monthly_usd) if MONTHS.get(way.detail, 0) > MONTHS_IN_A_YEAR else "",
         "elsewhere": provider_of(way.instance) if way.instance and way.instance != cell.answer.instance else "",
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
+
+
+def _owning(way: PayLess, question: Question, cell: CellRecord) -> dict[str, str]:
+    """The parts of the month of owning."""
+    if way.kind != "own" or cell.owned is None:
+        return {}
+    amount, hardware = amounts_of(question.settings), cell.owned.base["owned_hardware_usd"]
+    running = more_than(way.monthly_usd, hardware)
+    years = f"{question.owning.values['owned_years']:g}"
+    return {"hardware": amount(hardware), "running": amount(running), "owned_years": years}
 
 
 def _percent(chance: float) -> str:

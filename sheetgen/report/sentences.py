@@ -79,7 +79,10 @@ weights_of_group = template(
     licensed=is_text(q.license),
 )
 reads_at_most = template("this model reads at most {limit} tokens")
-known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
+ENTERPRISE_ASKS = 6  # questions a day of each
+known_asks = template(
+    f"Known: users of a consumer assistant ask 3 to 4 times, of an enterprise {ENTERPRISE_ASKS}, the top tenth 23."
+)
 per_second = template("{rate} requests/s")
 load_in_title = template(
     "[stated?{load:grouped} {name}{load:|s} at once|[people?{stated_users:grouped} {stated_users:person's|people's} "
@@ -175,8 +178,8 @@ _WORD = template("[worded?first word|answer]", worded=q.output_tokens > 1)
 waits = template(
     "Alone a request has its {word} after {alone} s, with every place taken after {full} s"
     "[worded?, then {pace} tokens a second][aimed?, {sure} to keep {first_target} s]"
-    "[known?; {share} of the requests come when no place is free and wait for one first"
-    "[long?, {mean_wait} s on average]]"
+    "[known?; these are times of requests that have a place: {share} of all find none and wait for one first"
+    "[long?, {mean_wait} s longer on average], were all replicas as slow as full ones]"
     "[placed?; each has a place at every moment, and nobody waits for one].",
     word=_WORD,
     worded=q.output_tokens > 1,
@@ -185,6 +188,7 @@ waits = template(
     long=is_text(q.mean_wait),
     placed=q.is_placed == 1,
 )
+late = template("{share} wait {mean_wait} s for a place first")
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
     "the last about {last} for its {word}|each has a place].",
@@ -210,7 +214,7 @@ worked_out = template(
     ),
 )
 rounded_chance = template(
-    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, never as surer than it is",
+    "worked out {worked_out}, said as {how_sure}: in steps of {chance_step:percent}, rounded down",
     worked_out=worked_out,
     how_sure=how_sure,
 )
@@ -221,7 +225,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
     "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
-    "failing [rises?costs up to {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
+    "failing [rises?costs up to {more} more, {total} in all|[nothing?leaves nothing {level}|costs no more]]|"
+    "no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),

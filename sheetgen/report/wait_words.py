@@ -10,6 +10,15 @@ from sheetgen.report import sentences
 from sheetgen.report.page import Cell
 from sheetgen.report.wording import pace, seconds, span, sure
 
+WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
+
+
+def late_values(cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str]:
+    """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does."""
+    mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
+    is_told = is_shown and mean is not None and share >= WAIT_TOLD
+    return {"share": f"{100 * share:.2g}%" if is_told else "", "mean_wait": seconds(mean or 0) if is_told else ""}
+
 
 def wait_words(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """The times of a request alone and with every place taken, and who waits longer; then those of all people who ask

@@ -778,7 +778,8 @@ def queue_seconds(
 
 @formula("Time to first token", SECONDS)
 def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Quantity:
-    """Seconds from sending a request to its first token (TTFT), waiting for a turn included. Under load indicative.
+    """Seconds from the place that a request has to its first token (TTFT), waiting for its turn among the requests that
+    run included; a wait for a place comes before them. Under load indicative.
 
     Source: the sum of its parts.
     """

@@ -57,14 +57,15 @@ function showSteps(record) {
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
     confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
-    up_to: upTo === null ? "" : amountText(upTo),
+    up_to: upTo === null ? "" : upToWords(kind, upTo),
     most: amountText(points.at(-1).amount),
     unit: unitOf(kind, upTo ?? points.at(-1).amount),
     next: next ? dollars(next.monthly_usd) : "",
   });
-  $("next_step").textContent = next
-    ? say("next_step", { rent: placeWords(next), sure: sureWords(next.chance), amount: amountText(next.amount), unit: unitOf(kind, next.amount) })
+  const begins = next
+    ? say("next_step", { rent: placeWords(next), sure: sureWords(next.chance), amount: fromWords(kind, next.amount), unit: unitOf(kind, next.amount) })
     : "";
+  $("next_step").textContent = [begins, nearTieWords(record)].filter(Boolean).join(" ");
   const draw = () => $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
   draw();
   drawCurve = draw;
@@ -80,14 +81,14 @@ function showStepList(record) {
       isNone = monthly_usd === null;
     return say(isNone ? "no_step" : is_point ? "month_at" : "step", {
       month: dollars(monthly_usd ?? 0),
-      up_to: amountWords(kind, amount),
-      above: amountWords(kind, before.amount),
+      up_to: upToWords(kind, amount),
+      above: upToWords(kind, before.amount),
       unit: unitOf(kind, isNone ? before.amount : amount),
       is_last: Number(i === steps.length - 1),
       is_rough: Number(!(isNone ? before : { is_exact }).is_exact),
     });
   });
-  $("steps").replaceChildren(...itemsOf(words));
+  $("steps").replaceChildren(...itemsOf([...words, fallWords(steps)].filter(Boolean)));
 }
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [230, 60, 26, 14, 12]; // of the curve, and of what is around it

@@ -2,11 +2,18 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, everyStep, gridOfLoads,
+  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, absentWords, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, nearTieWords, loadName, upToWords, fromWords, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
 );
 
 const other = (question) => ({ model: "8b", weights: "recommended", record: program.answer({ ...question, model: "8b" }) });
+
+// The ends of a step as the page says them: up to which amount, and from which the next.
+function stepEnds(found) {
+  const { upTo, next } = program.stepsOf(found),
+    kind = program.loadName(found.question);
+  return [upTo === null ? null : program.upToWords(kind, upTo), next && program.fromWords(kind, next.amount)];
+}
 
 function beside(question) {
   try {
@@ -17,6 +24,8 @@ function beside(question) {
       others = program.otherAnswers(found);
     return {
       others: others.map(({ question: _, ...one }) => one),
+      absent_words: program.absentWords(found, ways),
+      replicas: program.engineerWords(found).replicas,
       absent: [...program.absentWays(found, ways)],
       words: { ...program.answerWords(found), ...program.laterWords(found), cheapest: program.cheapestWords(found, ways) },
       way_words: ways.map((way) => ({ kind: way.kind, chance: way.chance ?? null, keeps: program.keepsWords(way, found), ...program.wayWords(way, found) })),
@@ -29,6 +38,8 @@ function beside(question) {
       log: program.logOf(found),
       measure: program.measureOf(found),
       steps: program.stepsOf(found),
+      near_tie: program.nearTieWords(found),
+      step_ends: stepEnds(found),
       every_step: program.everyStep(found),
       loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
       request: program.requestWords(found),

@@ -12,6 +12,13 @@ from sheetgen.question.sheet_question import DeclinedReason
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.sentences import MEASURE_FIRST
 
+LARGE: Question = {
+    "model": "70b",
+    "users": 500,
+    "requests_per_user_per_day": 20,
+    "input_tokens": 15_360,
+    "output_tokens": 1024,
+}
 # Of the default run: people, at once, a rate; dense, mixture, MLA, hybrid.
 FEW: list[Question] = [
     {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024},
@@ -42,6 +49,8 @@ FEW: list[Question] = [
     # A way that is less sure than the answer beside one that is as sure: another provider's, and a term.
     {"model": "70b", "users": 20, "input_tokens": 15_360, "output_tokens": 1024},
     {"model": "8b", "users": 100, "input_tokens": 15_360, "output_tokens": 1024},
+    # A term, beside which others sell on demand for less, less sure and surer.
+    {**LARGE, "purchase": "reserved-3yr"},
     # The cheapest at another provider is on very many machines, and its near tie is on few.
     {
         "model": "gemma-2-27b",

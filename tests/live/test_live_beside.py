@@ -29,6 +29,7 @@ from node import run
 
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
 from sheetgen.api import recommended, sheet_record, size
 from sheetgen.errors import SheetgenError
@@ -38,11 +39,13 @@ from sheetgen.live.live_facts import facts_of_sheet
 from sheetgen.live.live_program import plain_source
 from sheetgen.question.sheet_question import Question as Asked
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.answer_lines import Shown, answer_lines
 from sheetgen.report.build_page import build_page
-from sheetgen.report.wording import provider_name, rent
+from sheetgen.report.wording import provider_name, rent, seconds
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
+LARGE: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
 # At TP 8 tensor parallelism would cut the blocks that share a scale.
 WHOLE_EXPERTS: Question = {
     "model": "qwen3-coder-480b-a35b",
@@ -189,6 +192,113 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         )
 
 
+def test_a_month_above_that_of_the_next_step_has_its_reason(tmp_path: Path) -> None:
+    """A near tie of the very cheapest, on fewer machines: in the United Kingdom, and of a small model."""
+    uk: Question = {**USERS, "users": 1100, "region": "uk"}
+    small: Question = {"model": "8b", "users": 4000, "input_tokens": 15_360, "output_tokens": 1024}
+    for question, page in zip((uk, small, USERS), beside([uk, small, USERS], tmp_path), strict=True):
+        [cell] = record_of(recommended(options_of(question), catalog())).cells
+        assert cell.cheapest
+        is_tie = cell.cheapest.monthly_usd < cell.answer.monthly_usd - 0.01
+        assert (f"${cell.cheapest.monthly_usd:,.0f} a month" in page["near_tie"]) == bool(page["near_tie"]) == is_tie
+        if page["steps"]["next"]["monthly_usd"] < page["month"]:
+            assert is_tie, question
+    assert beside([uk], tmp_path)[0]["near_tie"] and not beside([USERS], tmp_path)[0]["near_tie"]
+
+
+def test_the_ends_of_a_step_of_a_rate_are_apart(tmp_path: Path) -> None:
+    rate: Question = {"model": "70b", "requests_per_second": 0.4333, "input_tokens": 15_360, "output_tokens": 1024}
+    [page] = beside([rate], tmp_path)
+    steps, (up_to, begins) = page["steps"], page["step_ends"]
+    assert float(up_to) <= steps["upTo"] < steps["next"]["amount"] <= float(begins)
+    assert float(begins) - float(up_to) < 0.01 * steps["upTo"]
+
+
+def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike(tmp_path: Path) -> None:
+    """Of eight GPUs four replicas of two, of which three are enough: on the page, for engineers, and in Africa."""
+    questions: list[Question] = [{**LARGE, "confidence": 0.9}, {**LARGE, "region": "af"}, LARGE]
+    for question, page in zip(questions, beside(questions, tmp_path), strict=True):
+        answer, words = answer_in_python(question), page["words"]
+        held, needed = page["replicas_held"], answer["n_replicas"]
+        assert held == answer["replicas_held"]
+        n_gpus = held * answer["tensor_parallel_size"] * answer["data_parallel_size"]
+        assert words["hardware"].startswith(f"{n_gpus}× ") and f" {held} replicas" in words["hardware"]
+        assert f"each of the {n_gpus} GPUs" in words["memory_words"]
+        assert page["replicas"].startswith(f"{held} replicas")
+        is_spare = held > needed
+        assert (f"({needed} are enough)" in words["hardware"]) == is_spare == (f"{needed} needed" in page["replicas"])
+        assert (f"on the {answer['n_gpus']} that are enough" in words["memory_words"]) == is_spare
+    assert {page["replicas_held"] for page in beside(questions, tmp_path)} == {3, 4}
+
+
+def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path) -> None:
+    """Where more than a hundredth waits, the request says for how long, as the terminal and the page do."""
+    often, seldom = {**LARGE, "requests_per_user_per_day": 6}, {**LARGE, "confidence": 0.9}
+    for question, is_told in ((often, True), (seldom, False)):
+        [page] = beside([question], tmp_path)
+        record, asked = in_full(question) or pytest.fail("no answer")
+        [cell] = record.cells
+        assert cell.waits and cell.waits.mean_wait_seconds
+        assert ((cell.wait_fraction or 0) > 0.01) is is_told
+        told = (
+            f"{100 * (cell.wait_fraction or 0):.2g}% wait {seconds(cell.waits.mean_wait_seconds)} s for a place first"
+        )
+        speed = next(text for text in page["request"]["serves"] if text.startswith("First word"))
+        assert (told in speed) is is_told is any(told in text for _, text in answer_lines(asked, cell, Shown()))
+        assert "requests that have a place" in page["words"]["waits"]
+
+
+def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so(tmp_path: Path) -> None:
+    surer = answer_in_python({**LARGE, "kv_cache_dtype": "fp8"})
+    [page] = beside([LARGE], tmp_path)
+    [way] = [one for one in page["absent"] if one["kind"] == "kv_fp8"]
+    assert (way["reason"], surer["monthly_usd"]) == ("surer", pytest.approx(page["month"], rel=1e-9))
+    assert way["rental"]["chance"] == pytest.approx(surer["chance"], rel=1e-9)
+    assert surer["chance"] > answer_in_python(LARGE)["chance"] + 0.05
+
+
+def test_the_use_that_is_known_of_enterprises_is_priced(tmp_path: Path) -> None:
+    [page] = beside([LARGE], tmp_path)
+    [usual] = [other for other in page["others"] if other["kind"] == "usual_asks"]
+    often = answer_in_python({**LARGE, **usual["changes"]})
+    assert usual["monthly_usd"] == pytest.approx(often["monthly_usd"], rel=1e-9)
+    lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
+    assert (lines["if_usual_asks"]["requests_per_user_per_day"], lines["answer"]["requests_per_user_per_day"]) == (
+        "6",
+        "20",
+    )
+
+
+def test_owning_has_its_parts_and_its_gpu(tmp_path: Path) -> None:
+    """The purchase spread over its years and what runs make the month; where there is no price, of which GPU."""
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+    [own] = [way for way in term["way_words"] if way["kind"] == "own"]
+    record, _ = in_full({**LARGE, "purchase": "reserved-3yr"}) or pytest.fail("no answer")
+    owned = record.cells[0].owned
+    assert owned
+    parts = [owned.base[f"owned_{name}_usd"] for name in ("hardware", "support", "energy", "site")]
+    assert math.fsum(parts) == pytest.approx(owned.base["monthly_owned_usd"], rel=1e-9)
+    for usd in (owned.base["owned_capex_usd"], parts[0]):
+        assert f"${usd:,.0f}" in own["gives_up"]
+    assert any("H100 NVL" in text and "H100 SXM" in text for text in usual["absent_words"] if "Owning" in text)
+
+
+def test_working_hours_say_how_sure_they_are_where_the_answer_is_not_as_sure(tmp_path: Path) -> None:
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+    for page, is_unlike in ((term, True), (usual, False)):
+        hours = page["words"]["cheapest"].partition("working hours only")[2].partition("bound to nothing")[0]
+        assert ("75% sure" in hours) is is_unlike
+
+
+def test_a_class_that_can_end_says_so_by_the_month(tmp_path: Path) -> None:
+    classes = {"spot": "taken away", "capacity-block": "paid ahead", "on-demand": "cancel any day"}
+    for purchase, words in classes.items():
+        [page] = beside([{**LARGE, "purchase": purchase}], tmp_path)
+        for other in classes.values():
+            assert (other in page["words"]["year"]) == (other == words), purchase
+            assert (other in page["request"]["options"][0]["facts"][0]) == (other == words), purchase
+
+
 def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
     """Of one person, whom the smallest machine serves with many others."""
     question: Question = {"model": "8b", "users": 1, "input_tokens": 3072, "output_tokens": 1024}
@@ -258,8 +368,28 @@ def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
         assert ("certainty, not money" in words["measure"]) == isnt_money, question
         wait = answer["waits"]["mean_wait_seconds"]
         assert ("nobody waits" in words["waits"]) == (wait is None) == ("concurrent_requests" in question)
-        assert wait is None or f"{wait:.2f} s on average" in words["waits"] or f"{wait:.1f} s on" in words["waits"]
+        assert wait is None or f"{seconds(wait)} s longer on average" in words["waits"]
     assert {bool(page["measure"]["passed_saves_usd"]) for page in pages} == {True, False}
+
+
+def test_a_class_that_binds_names_what_others_sell_on_demand(tmp_path: Path) -> None:
+    """At least as sure for less, and bound to nothing, beside a term and a capacity block."""
+    purchases = ("reserved-3yr", "reserved-1yr", "capacity-block", "spot")
+    *bound, spot = beside([{**LARGE, "purchase": purchase} for purchase in purchases], tmp_path)
+    on_demand = in_python({**LARGE, "providers": ["lambda"], "confidence": 0.85})
+    for page in bound:
+        surer = max((way for way in page["way_words"] if way["kind"] == "unbound"), key=lambda way: way["chance"])
+        assert surer["chance"] > 0.85
+        [line] = [
+            line
+            for line in csv.DictReader(io.StringIO(page["csv"]))
+            if line["way"] == "unbound" and float(line["chance"]) == pytest.approx(surer["chance"])
+        ]
+        assert float(line["monthly_usd"]) == pytest.approx(on_demand["monthly_usd"], rel=1e-9)
+        assert on_demand["monthly_usd"] < page["month"]
+        assert (line["purchase"], line["commits_usd"]) == ("on-demand", "")
+        assert f"${on_demand['monthly_usd']:,.0f}" in page["words"]["cheapest"]
+    assert not [way for way in spot["way_words"] if way["kind"] == "unbound"]
 
 
 def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
@@ -483,6 +613,7 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
+    assert survivor["way"] == "survives_machine"
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
     survives = answered["survives_machine"]
     assert float(survivor["monthly_usd"]) == pytest.approx(survives["monthly_usd"], rel=1e-9)
