@@ -203,13 +203,14 @@ function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
   if (margin && !isSure && !FACTS.terms[purchase])
-    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
+    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, left: 1 - FACTS.levels.sure, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });
-    const last = waitsOf(record).same_moment.last_ttft_seconds;
+    const { places, same_moment } = waitsOf(record),
+      last = same_moment.last_ttft_seconds;
     if (every?.monthly_usd > usd)
-      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), places: count(places), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))

@@ -151,13 +151,14 @@ _FAILS = template(
     short=q.is_short == 1,
 )
 _TOO_SLOW = template(
-    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more.",
+    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more, leaves {left:percent}.",
     short=q.is_short == 1,
     risk=sentences.left_to_chance,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?the last waits {last}; without waits ]{usd}.", waits=is_text(q.last)
+    "All {users} at the same moment: [waits?{places} are served, the last waits {last}; without waits ]{usd}.",
+    waits=is_text(q.last),
 )
 _QUALITY = template(
     "Compression may cost quality: uncompressed[served? {usd} more|, nothing serves it].",
@@ -686,14 +687,18 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if surer is not None:
         more = full_money(more_than(surer.monthly_usd, usd))
         is_short = int(wording.is_short(answer))
-        yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
+        yield _TOO_SLOW.fill(
+            chance=answer.chance, chance_step=CHANCE_STEP, left=1 - MARGIN, usd=more, is_short=is_short
+        )
     if failure := _failure(question, cell):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
-        last = cell.waits.same_moment.last_ttft_seconds if cell.waits and cell.waits.same_moment else None
+        waits = cell.waits
+        last = waits.same_moment.last_ttft_seconds if waits and waits.same_moment else None
         yield _AT_THE_SAME_MOMENT.fill(
             users=wording.whole(every.concurrent_requests),
             usd=full_money(every.monthly_usd),
+            places=wording.whole(waits.places if waits else 0),
             last=wording.span(last or 0),
             waits=last is not None,
         )

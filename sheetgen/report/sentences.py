@@ -221,7 +221,7 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
     "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
-    "failing [rises?costs up to {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
+    "failing [rises?means the margin, {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),

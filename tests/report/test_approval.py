@@ -326,5 +326,18 @@ def test_being_too_slow_has_its_share_and_its_price() -> None:
     left = 100 - int(str(sure(cell.answer.chance)).partition("%")[0])
     more = full_money(margin.monthly_usd - cell.answer.monthly_usd)
     assert f"up to {left}%" in str(asked.risks[0]) and str(more) in str(asked.risks[0])
+    assert "10%" in str(asked.risks[0])  # what the margin, too, leaves to chance
     bound, _ = requested(purchase="reserved-1yr")
     assert not any("Too slow" in str(risk) for risk in bound.risks)  # whose machines cannot be given back
+
+
+def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
+    """A turn after another: everyone beyond the places waits for as many turns as there are others before."""
+    asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    assert cell.waits is not None and cell.waits.same_moment is not None
+    [risk] = [str(risk) for risk in asked.risks if "same moment" in str(risk)]
+    assert re.findall(r"[\d,]+", risk)[:2] == ["400", f"{cell.waits.places:,}"]
+    turn = cell.waits.ttft_full_seconds + (cell.output_tokens - 1) * cell.waits.tpot_full_seconds
+    turns = math.ceil(400 / cell.waits.places) - 1
+    last = cell.waits.same_moment.last_ttft_seconds
+    assert last == pytest.approx(turns * turn + cell.waits.ttft_full_seconds, rel=0.1)
