@@ -203,7 +203,7 @@ function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
   if (margin && !isSure && !FACTS.terms[purchase])
-    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, left: 1 - FACTS.levels.sure, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
+    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });

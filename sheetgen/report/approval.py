@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -55,7 +55,7 @@ from sheetgen.report.wording import (
     sure,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, PURCHASES, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -151,7 +151,7 @@ _FAILS = template(
     short=q.is_short == 1,
 )
 _TOO_SLOW = template(
-    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more, leaves {left:percent}.",
+    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more, lowers that.",
     short=q.is_short == 1,
     risk=sentences.left_to_chance,
 )
@@ -174,10 +174,11 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; terms from {terms}].[sold? In Europe ({region}): {europe}.]"
+    "Prices, {prices}: {lists}[others?; others since {oldest}].[sold? In Europe ({region}[old?, old price]): {europe}.]"
     "[exchanged? {exchange}.]",
-    committed=is_text(q.terms),
+    others=is_text(q.oldest),
     sold=is_text(q.region),
+    old=q.is_old == 1,
     exchanged=is_text(q.exchange),
 )
 # Sentences of a request that the live page has, too.
@@ -238,7 +239,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
             [cell],
             [margin.instance] if margin else [],
             month,
-            [way for way in _ways(cell) if way.kind == "term"],
+            _other_dates(question, cell),
         ),
     )
 
@@ -639,6 +640,8 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
         rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
+    if way.kind == "own" and cell.owned and notes.is_capex_old(question, cell.owned.gpu):
+        loses = f"{loses}; old price"
     return replace(row, change=change, rent=rented, loses=loses, needs=needs)
 
 
@@ -649,7 +652,8 @@ def _classes(question: Question, cell: CellRecord) -> Iterator[WayRow]:
         if paid.purchase in CLASSES and paid.purchase != cell.answer.purchase and (paid.monthly_usd or most) < most:
             change, loses = CLASSES[paid.purchase]
             monthly = full_money(paid.monthly_usd)
-            yield WayRow(capital(change), "as sized", monthly, "nothing", loses, kind=paid.purchase)
+            commits = "the block" if PURCHASES[paid.purchase].prepaid else "nothing"
+            yield WayRow(capital(change), "as sized", monthly, commits, loses, kind=paid.purchase)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -687,9 +691,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if surer is not None:
         more = full_money(more_than(surer.monthly_usd, usd))
         is_short = int(wording.is_short(answer))
-        yield _TOO_SLOW.fill(
-            chance=answer.chance, chance_step=CHANCE_STEP, left=1 - MARGIN, usd=more, is_short=is_short
-        )
+        yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
     if failure := _failure(question, cell):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
@@ -750,20 +752,19 @@ def _basis(
     cells: Sequence[CellRecord],
     more: Sequence[str] = (),
     month: Text = NONE,
-    terms: Sequence[PayLess] = (),
+    others: Iterable[str] = (),
     is_one_of: bool = False,
 ) -> Cell:
-    """The basis of the prices: their class and dates, the oldest date of the prices of terms, the cost of the same
-    machines in Europe, and dollars beside another currency. more: instances of another option. is_one_of: one of the
-    cells is to be chosen."""
+    """The basis of the prices: their class and dates, the oldest date of other prices on the page, the cost of the
+    same machines in Europe, and dollars beside another currency. more: instances of another option. others: the dates
+    of other prices. is_one_of: one of the cells is to be chosen."""
     settings = question.settings
     rented = [*(cell.answer.instance for cell in cells), *more]
     days: dict[str, list[str]] = {}
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
         days.setdefault(where, []).append(notes.price_date(candidate))
-    in_class = [question.instances[way.instance or ""].in_class(way.detail) for way in terms]
-    of_terms = min((notes.price_date(candidate) for candidate in in_class if candidate), default="")
+    dated = {(day, date) for date in others if (day := notes.day_of(date))}
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month}" if month else ""  # a text, which stays in dollars
@@ -771,12 +772,34 @@ def _basis(
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
         lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
-        terms=of_terms,
-        committed=bool(of_terms),
+        oldest=min(dated)[1] if dated else "",
+        others=bool(dated),
         **_in_europe(question, cells, is_one_of),
         exchange=exchange,
         exchanged=bool(exchange),
     )
+
+
+def _other_dates(question: Question, cell: CellRecord) -> Iterator[str]:
+    """The dates of the prices beside those of the options as sized and with a margin."""
+    settings, decider = question.settings, cell.measure.decider if cell.measure else None
+    rented = [
+        (rental.instance, settings.purchase) for rental in (decider, cell.runner_up, cell.survives_machine) if rental
+    ]
+    for way in _ways(cell):
+        paid = way.detail if way.kind == "term" else settings.purchase
+        rented += [(rental.instance, paid) for rental in (way, way.other, way.further) if rental and rental.instance]
+        if way.kind == "own" and cell.owned:
+            yield notes.capex_as_of(question, cell.owned.gpu) or ""
+        if way.kind == "hosted":
+            yield cell.hosted[0].read_on
+    rented += [(cell.answer.instance, way.kind) for way in _classes(question, cell)]
+    for instance, paid in rented:
+        candidate = question.instances.get(instance)
+        if candidate and (priced := candidate.in_class(paid)):
+            yield notes.price_date(priced)
+    if cell.in_europe and cell.in_europe.price_as_of:
+        yield cell.in_europe.price_as_of
 
 
 def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool) -> dict[str, object]:
@@ -785,8 +808,10 @@ def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool)
     priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
     is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
     if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):
-        return {"sold": False, "europe": NONE, "region": ""}
+        return {"sold": False, "europe": NONE, "region": "", "is_old": 0}
     months = [europe.monthly_usd for europe in priced if europe.monthly_usd is not None]
     places = dict.fromkeys(europe.region or "" for europe in priced)
     whole = _approved(question, math.fsum(months)) if len(months) == len(cells) else NONE
-    return {"sold": bool(whole), "europe": whole, "region": ", ".join(places)}
+    most_days = question.reference.assumption("stale_after_days")
+    is_old = any(notes.is_stale(europe.price_as_of, question.as_of, most_days) for europe in priced)
+    return {"sold": bool(whole), "europe": whole, "region": ", ".join(places), "is_old": int(is_old)}
