@@ -189,7 +189,7 @@ class WayRow:
     @property
     def binds(self) -> bool:
         """True where the way commits to an amount."""
-        return self.commits != "nothing"
+        return isinstance(self.commits, Cell)
 
 
 @dataclass(frozen=True, kw_only=True)
