@@ -266,7 +266,7 @@ class MeasureRecord:
     depends on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there
     is one. is_worth_it: whether it comes before the machines: where a reason to measure first says so, or it decides
     more money of a month than it costs. passed_saves_usd, failed_costs_usd: what a month costs less than the answer if
-    it passes, and up to how much more if it fails; of the second None where nothing is sure.
+    it passes, and what the answer at 0.9 costs more if it fails; of the second None where nothing is sure.
     """
 
     instance: str

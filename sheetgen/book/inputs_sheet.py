@@ -298,7 +298,7 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
         solved,
         wiring,
         "Inputs",
-        "Change any yellow cell; memory, fit, hardware and price follow. "
+        "Change any yellow cell; all else follows, but Decision has a load of its own. "
         f"Blue on yellow: input. Black: formula. Green: from another sheet. {LEGEND}",
     )
     for fill in (_questions, _money, _targets, _draft):

@@ -146,7 +146,7 @@ def with_launch_rows(
         replicas=rows,
         sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
-        findings=(memory_finding(rows), speed_finding(rows), breaks_finding(rows)),
+        findings=(memory_finding(rows), speed_finding(rows, cells[subject].is_rate), breaks_finding(rows)),
         beyond_measured=tuple(beyond),
         started_deaths=_failure_rows(answer, question, launched[subject]),
     )

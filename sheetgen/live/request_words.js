@@ -84,7 +84,6 @@ function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
   return {
     less: less ? lessOf(less) : "",
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
-    total: more ? lessOf(marginOf(record).margin.monthly_usd) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
     is_worth_it: Number(is_worth_it),
   };
@@ -208,9 +207,10 @@ function* risksOf(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });
-    const last = waitsOf(record).same_moment.last_ttft_seconds;
+    const { places, same_moment } = waitsOf(record),
+      last = same_moment.last_ttft_seconds;
     if (every?.monthly_usd > usd)
-      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), places: count(places), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))

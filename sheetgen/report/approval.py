@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -56,7 +56,7 @@ from sheetgen.report.wording import (
     sure,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import CAPACITY_BLOCK, CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import CAPACITY_BLOCK, CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, PURCHASES, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -156,13 +156,14 @@ _FAILS = template(
     short=q.is_short == 1,
 )
 _TOO_SLOW = template(
-    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more.",
+    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more, lowers that.",
     short=q.is_short == 1,
     risk=sentences.left_to_chance,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?the last waits {last}; without waits ]{usd}.", waits=is_text(q.last)
+    "All {users} at the same moment: [waits?{places} are served, the last waits {last}; without waits ]{usd}.",
+    waits=is_text(q.last),
 )
 _QUALITY = template(
     "Compression may cost quality: uncompressed[served? {usd} more|, nothing serves it].",
@@ -178,10 +179,11 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; terms from {terms}].[sold? In Europe ({region}): {europe}.]"
+    "Prices, {prices}: {lists}[others?; others since {oldest}].[sold? In Europe ({region}[old?, old price]): {europe}.]"
     "[exchanged? {exchange}.]",
-    committed=is_text(q.terms),
+    others=is_text(q.oldest),
     sold=is_text(q.region),
+    old=q.is_old == 1,
     exchanged=is_text(q.exchange),
 )
 # Sentences of a request that the live page has, too.
@@ -242,7 +244,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
             [cell],
             [margin.instance] if margin else [],
             month,
-            [way for way in _ways(cell) if way.kind == "term"],
+            _other_dates(question, cell),
         ),
     )
 
@@ -462,7 +464,6 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             is_worth_it=int(cell.measure.is_worth_it),
             less=_more_shown(question, answer.monthly_usd, cheaper.monthly_usd) if cheaper else NONE,
             more=_more_shown(question, margin.monthly_usd, answer.monthly_usd) if margin else NONE,
-            total=_shown(question, margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             moved=bool(less or more or more is None),
             falls=less > 0,
@@ -644,6 +645,8 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
         rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
+    if way.kind == "own" and cell.owned and notes.is_capex_old(question, cell.owned.gpu):
+        loses = f"{loses}; old price"
     return replace(row, change=change, rent=rented, loses=loses, needs=needs)
 
 
@@ -654,7 +657,8 @@ def _classes(question: Question, cell: CellRecord) -> Iterator[WayRow]:
         if paid.purchase in CLASSES and paid.purchase != cell.answer.purchase and (paid.monthly_usd or most) < most:
             change, loses = CLASSES[paid.purchase]
             monthly = full_money(paid.monthly_usd)
-            yield WayRow(capital(change), "as sized", monthly, "nothing", loses, kind=paid.purchase)
+            commits = "the block" if PURCHASES[paid.purchase].prepaid else "nothing"
+            yield WayRow(capital(change), "as sized", monthly, commits, loses, kind=paid.purchase)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -697,10 +701,12 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if failure := _failure(question, cell):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
-        last = cell.waits.same_moment.last_ttft_seconds if cell.waits and cell.waits.same_moment else None
+        waits = cell.waits
+        last = waits.same_moment.last_ttft_seconds if waits and waits.same_moment else None
         yield _AT_THE_SAME_MOMENT.fill(
             users=wording.whole(every.concurrent_requests),
             usd=full_money(every.monthly_usd),
+            places=wording.whole(waits.places if waits else 0),
             last=wording.span(last or 0),
             waits=last is not None,
         )
@@ -752,20 +758,19 @@ def _basis(
     cells: Sequence[CellRecord],
     more: Sequence[str] = (),
     month: Text = NONE,
-    terms: Sequence[PayLess] = (),
+    others: Iterable[str] = (),
     is_one_of: bool = False,
 ) -> Cell:
-    """The basis of the prices: their class and dates, the oldest date of the prices of terms, the cost of the same
-    machines in Europe, and dollars beside another currency. more: instances of another option. is_one_of: one of the
-    cells is to be chosen."""
+    """The basis of the prices: their class and dates, the oldest date of other prices on the page, the cost of the
+    same machines in Europe, and dollars beside another currency. more: instances of another option. others: the dates
+    of other prices. is_one_of: one of the cells is to be chosen."""
     settings = question.settings
     rented = [*(cell.answer.instance for cell in cells), *more]
     days: dict[str, list[str]] = {}
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
         days.setdefault(where, []).append(notes.price_date(candidate))
-    in_class = [question.instances[way.instance or ""].in_class(way.detail) for way in terms]
-    of_terms = min((notes.price_date(candidate) for candidate in in_class if candidate), default="")
+    dated = {(day, date) for date in others if (day := notes.day_of(date))}
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month}" if month else ""  # a text, which stays in dollars
@@ -773,12 +778,34 @@ def _basis(
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
         lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
-        terms=of_terms,
-        committed=bool(of_terms),
+        oldest=min(dated)[1] if dated else "",
+        others=bool(dated),
         **_in_europe(question, cells, is_one_of),
         exchange=exchange,
         exchanged=bool(exchange),
     )
+
+
+def _other_dates(question: Question, cell: CellRecord) -> Iterator[str]:
+    """The dates of the prices beside those of the options as sized and with a margin."""
+    settings, decider = question.settings, cell.measure.decider if cell.measure else None
+    rented = [
+        (rental.instance, settings.purchase) for rental in (decider, cell.runner_up, cell.survives_machine) if rental
+    ]
+    for way in _ways(cell):
+        paid = way.detail if way.kind == "term" else settings.purchase
+        rented += [(rental.instance, paid) for rental in (way, way.other, way.further) if rental and rental.instance]
+        if way.kind == "own" and cell.owned:
+            yield notes.capex_as_of(question, cell.owned.gpu) or ""
+        if way.kind == "hosted":
+            yield cell.hosted[0].read_on
+    rented += [(cell.answer.instance, way.kind) for way in _classes(question, cell)]
+    for instance, paid in rented:
+        candidate = question.instances.get(instance)
+        if candidate and (priced := candidate.in_class(paid)):
+            yield notes.price_date(priced)
+    if cell.in_europe and cell.in_europe.price_as_of:
+        yield cell.in_europe.price_as_of
 
 
 def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool) -> dict[str, object]:
@@ -787,8 +814,10 @@ def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool)
     priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
     is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
     if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):
-        return {"sold": False, "europe": NONE, "region": ""}
+        return {"sold": False, "europe": NONE, "region": "", "is_old": 0}
     months = [europe.monthly_usd for europe in priced if europe.monthly_usd is not None]
     places = dict.fromkeys(europe.region or "" for europe in priced)
     whole = _approved(question, math.fsum(months)) if len(months) == len(cells) else NONE
-    return {"sold": bool(whole), "europe": whole, "region": ", ".join(places)}
+    most_days = question.reference.assumption("stale_after_days")
+    is_old = any(notes.is_stale(europe.price_as_of, question.as_of, most_days) for europe in priced)
+    return {"sold": bool(whole), "europe": whole, "region": ", ".join(places), "is_old": int(is_old)}

@@ -293,10 +293,6 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
     if chosen is None:
         return MoneyFacts()
     owned, break_even = _owning(question, cell)
-    owned_gpu = question.owning.gpus.get(chosen.gpu)
-    quoted = owned_gpu is None or owned_gpu.capex_usd is None or owned_gpu.capex_as_of is None
-    stale_after_days = question.reference.assumption("stale_after_days")
-    old = owned_gpu is not None and notes.is_stale(owned_gpu.capex_as_of, question.as_of, stale_after_days)
     prompt, answer = units.usd_per_million_input_tokens, units.usd_per_million_output_tokens
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
@@ -308,7 +304,7 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
         owned=owned,
         break_even=break_even,
         budget=_budget(question, cell),
-        capex_is_old=not quoted and old,
+        capex_is_old=notes.is_capex_old(question, chosen.gpu),
     )
 
 

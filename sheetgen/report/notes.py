@@ -44,6 +44,17 @@ def is_old(candidate: Candidate, question: Question, stale_after_days: float) ->
     return candidate.source != BY_READER and is_stale(candidate.price_as_of, question.as_of, stale_after_days)
 
 
+def capex_as_of(question: Question, gpu: str) -> str | None:
+    """The date of a GPU's purchase price; None where nobody states the price or its date."""
+    owned = question.owning.gpus.get(gpu)
+    return None if owned is None or owned.capex_usd is None else owned.capex_as_of
+
+
+def is_capex_old(question: Question, gpu: str) -> bool:
+    """True where a GPU's purchase price is older than allowed."""
+    return is_stale(capex_as_of(question, gpu), question.as_of, question.reference.assumption("stale_after_days"))
+
+
 def doubt(candidate: Candidate, question: Question) -> str:
     """The reason why a candidate's price is implausible; "" for others."""
     of_price = (
@@ -157,7 +168,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
             if candidate.brought
         }
         lists = (f"of {provider} from {origin}" for provider, origin in own.items())
-        yield "; ".join([f"Prices, terms too, of {', '.join(dates)}", *lists])
+        yield "; ".join([f"Prices, to own too, of {', '.join(dates)}", *lists])
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -184,8 +195,10 @@ def _file(source: str) -> str:
 
 
 def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
-    """The oldest and the newest date of the prices in the answers, of every class shown, and whether some have none."""
-    dates = set(map(price_date, _answered(record, question)))
+    """The oldest and the newest date of the prices in the answers, of every class shown and to own, and whether some
+    have none."""
+    owned = (capex_as_of(question, cell.owned.gpu) for cell in record.headline_cells if cell.owned)
+    dates = {*map(price_date, _answered(record, question)), *filter(None, owned)}
     dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
     ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
     return (*ends, *sorted(dates.difference(dated)))

@@ -190,7 +190,7 @@ class WayRow:
     @property
     def binds(self) -> bool:
         """True where the way commits to an amount."""
-        return self.commits != "nothing"
+        return isinstance(self.commits, Cell)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -563,11 +563,11 @@ class Page:
 
     @property
     def risks(self) -> tuple[Text, ...]:
-        """Risks of the answers: hardly a request to spare, no spare machine, machines that are hard to find."""
+        """Risks of the answers: hardly more served than asked, no spare machine, machines that are hard to find."""
         fit = [c for c in self.cards if c.fits]
         lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
-            lines.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
+            lines.append(words("Hardly more than asked: {}.", joined(", ", spare)))
         machines = [words("{} {}", c.model, c.survivor) for c in self.cards if c.survivor]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; surviving that, a month: {}."

@@ -134,13 +134,13 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?{other}|buying at {other_provider}]][lower? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?{other}|renting at {other_provider}]][lower? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             lower=q.is_lower == 1,
         ),
         template(
-            "buying at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
+            "renting at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
     UNBOUND: Way(
@@ -157,7 +157,7 @@ WAYS: dict[str, Way] = {
             less_sure=q.is_less_sure == 1,
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
-        template("buying at {other_provider}, on demand[lower? ({few} sure)]", lower=q.is_lower == 1),
+        template("renting at {other_provider}, on demand[lower? ({few} sure)]", lower=q.is_lower == 1),
     ),
     "own": Way(
         template("owning {owned_gpus}"),
@@ -192,7 +192,7 @@ _SAME = (
 CHEAPEST_SAME = template(
     f"[any?Cheapest with {_SAME}: {{what}}, {{month}} a month, {{rent}}; gives up {{gives_up}}|"
     f"No cheaper way has {_SAME}]."
-    "[allowed? If buying at {other_provider} is allowed: {other_month} a month, {other_sure}"
+    "[allowed? If renting at {other_provider} is allowed: {other_month} a month, {other_sure}"
     "[free?, bound to nothing].]"
     "[hours? Without nights and weekends: working hours only, {hours_month} a month[unlike?, "
     "{hours_sure}], bound to nothing.] "

@@ -98,14 +98,17 @@ def _span(shares: Sequence[float]) -> Text:
     return low if low == high else words("{} to {}", low, high)
 
 
-def speed_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """The number of answers that meet their targets even at the slow end of their bands."""
+def speed_finding(rows: Sequence[ReplicaRow], is_rate: bool) -> Cell:
+    """The number of answers that meet their targets even at the slow end of their bands; of a rate these are the bands
+    of its mean times, which say nothing of full replicas."""
     aimed = [[band for band in (row.token, row.first_token) if band and band.target] for row in rows]
     safe = [all(band.high <= band.target for band in bands if band.target) for bands in aimed]
-    return sentences.speed_finding.fill(n_safe=sum(safe), n_models=len(rows), n_aimed=sum(map(bool, aimed)))
+    return sentences.speed_finding.fill(
+        n_safe=sum(safe), n_models=len(rows), n_aimed=sum(map(bool, aimed)), is_mean=int(is_rate)
+    )
 
 
 def breaks_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """The answer with the least room for more requests."""
+    """The answer whose replicas have the fewest places beyond the fullest one's requests."""
     least = min(rows, key=lambda row: (row.in_target - row.requests) / row.requests)
     return sentences.breaks_finding.fill(model=least.model, n_more=least.in_target - least.requests, n_models=len(rows))

@@ -122,8 +122,8 @@ people_of_answer = template(
 people_in_numbers = template(
     "{users:grouped} {users:person|people} × {requests_per_user_per_day} requests a day × {peak_hour_share:percent} in "
     "the busiest hour × {burst_factor} of burst = {per_hour:grouped} an hour: "
-    "[typed?{concurrent_requests:tenths} at once on these machines|{concurrent_requests:grouped} at once with places "
-    "to spare, at {turn_seconds:whole} s each by the targets]",
+    "[typed?{concurrent_requests:tenths} at once on the machines for {model}|{concurrent_requests:grouped} at once "
+    "with places to spare, at {turn_seconds:whole} s each by the targets]",
     when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
     otherwise=None,
     typed=q.stated_users > 0,
@@ -225,8 +225,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
     "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
-    "failing [rises?costs up to {more} more, {total} in all|[nothing?leaves nothing {level}|costs no more]]|"
-    "no money hangs on it]",
+    "failing [rises?means the margin, {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on "
+    "it]",
     moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
     falls=is_text(q.less),
     rises=is_text(q.more),
@@ -365,16 +365,18 @@ replica_breaks = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets [safe?even at the slowest of its range|as predicted, not at the slowest of "
-    "its range]|[none?No model meets both targets at the slowest of its range|{n_safe} of {n_models} models meet both "
-    "targets even at the slowest of their range]]|How fast it is]",
+    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
+    "at the slowest of its range]|[none?No model meets both targets[mean? on average] at the slowest of its range|"
+    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slowest of their range]]|How fast "
+    "it is]",
+    mean=q.is_mean == 1,
     aimed=q.n_aimed > 0,
     single=q.n_models == 1,
     safe=q.n_safe == q.n_models,
     none=q.n_safe == 0,
 )
 breaks_finding = template(
-    "[several?Least to spare: {model}, |To spare: ][none?no request|{n_more} {n_more:request|requests}] more a replica",
+    "[several?Fewest places to spare: {model}, |Places to spare: ][none?none|{n_more}] a replica",
     none=q.n_more == 0,
     several=q.n_models > 1,
 )

@@ -43,7 +43,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"{plain(asked.finding)}. {plain(asked.together)}".strip() if asked.finding else "",
         table_text(table("", _WAYS, ways)),
         bullets(map(plain, lines)),
-        plain(joined(" ", page.as_measured)),
+        plain(joined(" ", page.as_measured)) if page.as_measured else "",
         plain(asked.basis) if asked.basis else "",
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
         plain(brand.footer) if brand else "",

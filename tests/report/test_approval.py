@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from answers import record_for
+from answers import printed_page, record_for
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
@@ -17,9 +17,9 @@ from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report import pay_less_words
+from sheetgen.report import pay_less_words, sentences
 from sheetgen.report.build_page import build_page
-from sheetgen.report.page import Cell, Request
+from sheetgen.report.page import Cell, Request, WayRow
 from sheetgen.report.wording import full_money, more_than, sure
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
@@ -104,7 +104,7 @@ def test_who_takes_less_stands_by_the_boxes_with_its_condition_and_an_even_chanc
     bound, _ = requested(users="200", tiers="", purchase="reserved-1yr")
     assert "day one" not in str(bound.options[0].facts[-1])  # whose machines cannot be given back
     nobody, _ = requested(providers="all", models="405b", ask="405b", users="200", tiers="")
-    assert "buying at" not in str(nobody.less_only)
+    assert "renting at" not in str(nobody.less_only)
 
 
 def test_what_goes_wrong_costs_what_the_record_says() -> None:
@@ -225,6 +225,10 @@ def test_the_same_machines_are_priced_in_europe() -> None:
     found = cell.in_europe
     assert found is not None and (found.region, found.monthly_usd) == (there["region"], there["monthly_usd"])
     assert f"In Europe ({found.region}): {full_money(there['monthly_usd'])}." in str(asked.basis)
+    later, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    assert cell.in_europe is not None and cell.in_europe.price_as_of == "2026-01-21"  # more than 180 days before
+    assert f"In Europe ({cell.in_europe.region}, old price): " in str(later.basis)
+    assert "others since 2026-01-21" in str(later.basis)
     asked, cell = requested(region="eu")
     assert cell.in_europe is None and "Europe" not in str(asked.basis)
     asked, cell = requested(instances="gcp/g4-standard-48", models="8b", ask="8b", tiers="1")
@@ -258,7 +262,7 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     loses, needs = rows["provider"].loses, rows["provider"].needs
     assert 0.7 < other.chance < cell.answer.chance  # which is all that was requested
     assert not loses and "supplier" in needs and str(sure(other.chance)) in needs  # the condition is by the boxes, too
-    assert "buying at " in str(asked.less_only)
+    assert "renting at " in str(asked.less_only)
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
@@ -274,7 +278,7 @@ def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_da
     asked, cell = requested()
     [hosted] = [way for way in asked.ways if way.kind == "hosted"]
     assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
-    assert "terms from 20" in str(asked.basis)
+    assert "others since 20" in str(asked.basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:
@@ -326,5 +330,39 @@ def test_being_too_slow_has_its_share_and_its_price() -> None:
     left = 100 - int(str(sure(cell.answer.chance)).partition("%")[0])
     more = full_money(margin.monthly_usd - cell.answer.monthly_usd)
     assert f"up to {left}%" in str(asked.risks[0]) and str(more) in str(asked.risks[0])
+    [measure] = [option for option in asked.options if option.reply == "measure"]
+    assert not any("up to" in str(fact) for fact in measure.facts)  # even the margin leaves something to chance
     bound, _ = requested(purchase="reserved-1yr")
     assert not any("Too slow" in str(risk) for risk in bound.risks)  # whose machines cannot be given back
+
+
+def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
+    """A turn after another: everyone beyond the places waits for as many turns as there are others before."""
+    asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    assert cell.waits is not None and cell.waits.same_moment is not None
+    [risk] = [str(risk) for risk in asked.risks if "same moment" in str(risk)]
+    assert re.findall(r"[\d,]+", risk)[:2] == ["400", f"{cell.waits.places:,}"]
+    turn = cell.waits.ttft_full_seconds + (cell.output_tokens - 1) * cell.waits.tpot_full_seconds
+    turns = math.ceil(400 / cell.waits.places) - 1
+    last = cell.waits.same_moment.last_ttft_seconds
+    assert last == pytest.approx(turns * turn + cell.waits.ttft_full_seconds, rel=0.1)
+
+
+def test_what_is_paid_ahead_commits_and_an_old_price_to_own_is_marked() -> None:
+    def rows(as_of: str) -> dict[str, WayRow]:
+        asked, _ = requested(users="400", requests_per_user_per_day="40", tiers="", as_of=as_of)
+        return {way.kind: way for way in asked.ways}
+
+    fresh, old = rows("2026-11-20"), rows("2026-12-15")  # the price of an H100 is of 2026-06
+    assert str(old["capacity-block"].commits) == "the block" and str(old["hours"].commits) == "nothing"
+    assert "old price" in old["own"].loses and "old price" not in fresh["own"].loses
+
+
+def test_targets_at_a_rate_are_met_on_average_and_its_row_names_the_model() -> None:
+    def finding(**load: str) -> str:
+        return str(printed_page(solve(ask(Catalog(), ASKED | load))).findings[1])
+
+    assert "on average" in finding(users="400", tiers="") and "on average" not in finding(tiers="32")
+    shape = {"users": 400, "stated_users": 400, "concurrent_requests": 9.9, "n_instances": 4, "model": "Llama 3.1 8B"}
+    row = sentences.people_in_numbers.of(dict.fromkeys(sentences.people_in_numbers.inputs, 1) | shape)
+    assert "Llama 3.1 8B" in str(row)

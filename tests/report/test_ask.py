@@ -96,8 +96,9 @@ def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with()
     shown_in = [pair for pair in rented if pair[1] in price_classes(solved.question)]
     priced = [solved.question.instances[instance].in_class(purchase) for instance, purchase in shown_in]
     shown = {one.price_as_of for one in priced if one}
+    shown |= {cell.owned.capex_as_of for cell in record_for(solved).headline_cells if cell.owned}
     dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
-    assert f"Prices, terms too, of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
+    assert f"Prices, to own too, of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
 
 
 def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
