@@ -965,12 +965,12 @@ function* absentWays(record, rows) {
   const { question, purchase } = record,
     { lower, precisions, terms } = FACTS;
   const bytesOf = (name, dtype) => COLUMNS.find((column) => column.name === name).data[precisions.indexOf(dtype)];
-  const isFewer = (name, used, dtype) => bytesOf(name, dtype) < bytesOf(name, used);
+  const whyNot = (name, used, dtype) => (used === dtype ? "in_use" : bytesOf(name, dtype) < bytesOf(name, used) ? "not_held" : "as_few");
   const isHeldIn4Bits = Object.keys(question.model.checkpoints).some((dtype) => bytesOf("linear_bytes", dtype) < 1);
   const untried = {
     less_sure: "at_even",
-    fp8_weights: isFewer("linear_bytes", question.weights, lower.fp8) ? "not_held" : "in_use",
-    kv_fp8: isFewer("kv_dtype_bytes", question.kv, lower.fp8) ? "not_held" : "in_use",
+    fp8_weights: whyNot("linear_bytes", question.weights, lower.fp8),
+    kv_fp8: whyNot("kv_dtype_bytes", question.kv, lower.fp8),
     four_bits: bytesOf("linear_bytes", question.weights) < 1 ? "in_use" : isHeldIn4Bits ? "not_held" : "no_checkpoint",
     hours: "no_price",
     provider: "not_clearly",
@@ -1216,6 +1216,7 @@ function cheapestWords(record, rows) {
     other_provider: other ? providerOf(other.instance) : "",
     other_month: other ? dollars(other.monthly_usd) : "",
     other_sure: other ? sureWords(other.chance) : "",
+    purchase: other?.kind === FACTS.unbound ? "" : record.purchase,
     is_free: Number(other?.kind === FACTS.unbound || !FACTS.purchases[record.purchase].binds),
   });
 }

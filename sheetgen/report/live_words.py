@@ -46,6 +46,7 @@ ABSENT_NAMES = {
 }  # fmt: skip
 ABSENT: Mapping[str, Template] = {
     "in_use": template("in use already"),
+    "as_few": template("as few bits are in use already"),
     "at_even": template("the answer has an even chance"),
     "no_less": template("less than {least:percent} is saved"),
     "costs_more": template("it costs {month} a month, no less than the answer"),

@@ -193,7 +193,7 @@ CHEAPEST_SAME = template(
     f"[any?Cheapest with {_SAME}: {{what}}, {{month}} a month, {{rent}}; gives up {{gives_up}}|"
     f"No cheaper way has {_SAME}]."
     "[allowed? If renting at {other_provider} is allowed: {other_month} a month, {other_sure}"
-    "[free?, bound to nothing].]"
+    "[spot?, on spot machines: they may be taken away at any time|[free?, bound to nothing]].]"
     "[hours? Without nights and weekends: working hours only, {hours_month} a month[unlike?, "
     "{hours_sure}], bound to nothing.] "
     "Savings do not add up: each is of its way alone[both?, and a commitment is paid in every hour].",
@@ -203,6 +203,7 @@ CHEAPEST_SAME = template(
     both=q.is_both == 1,
     allowed=is_text(q.other_month),
     free=q.is_free == 1,
+    spot=q.purchase == SPOT,
 )
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
@@ -259,6 +260,8 @@ def cheapest_words(question: Question, cell: CellRecord) -> Cell:
         other_month=amount(other.monthly_usd) if other else "",
         other_sure=str(sure(other.chance)) if other else "",
         allowed=other is not None,
+        purchase="" if is_unbound else question.settings.purchase,
+        spot=not is_unbound and question.settings.purchase == SPOT,
         is_free=int(is_unbound or not PURCHASES[question.settings.purchase].binds),
     )
 

@@ -568,7 +568,13 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
     """Europe's machines without a price of a commitment; what is in use; what saves nothing."""
     in_europe: Question = {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024, "region": "eu"}
     in_africa: Question = {**in_europe, "model": "deepseek-v3", "region": "af"}
-    europe, africa = beside([in_europe, in_africa], tmp_path)
+    in_4_bits: Question = {**in_europe, "weight_dtype": "int4"}
+    on_spot: Question = {"model": "70b", "users": 500, "requests_per_user_per_day": 20, "input_tokens": 15_360,
+                         "output_tokens": 1024, "purchase": "spot"}  # fmt: skip
+    europe, africa, int4, spot = beside([in_europe, in_africa, in_4_bits, on_spot], tmp_path)
+    assert {one["reason"] for one in int4["absent"] if one["kind"] == "fp8_weights"} == {"as_few"}
+    cheapest = spot["words"]["cheapest"].partition("Without nights")[0]
+    assert "renting at" in cheapest and "may be taken away" in cheapest and "bound to nothing" not in cheapest
     reasons = {one["kind"]: one for one in europe["absent"]}
     assert reasons["fp8_weights"]["reason"] == "in_use"
     for purchase in ("reserved-1yr", "reserved-3yr"):
