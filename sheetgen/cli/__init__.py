@@ -44,6 +44,8 @@ class Commands(Group):
         try:
             with stops_cleanly(), gc_paused():
                 return super().main(*args, **extra)
+        except Stopped as stopped:  # before the command or after it: nothing is to be cleared away
+            raise SystemExit(128 + stopped.number) from None
         except OSError as error:
             if error.filename is not None:
                 raise
