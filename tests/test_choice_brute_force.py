@@ -153,7 +153,7 @@ def check(
 
 
 def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """What is rented so that a machine may fail, where no loss is survived yet."""
+    """The rental so that a machine may fail, if no loss is survived yet."""
     survivor = cell["survives_machine"]
     if load.survive != "none":
         assert survivor is None, load

@@ -12,7 +12,7 @@ from sheetgen.answer.answer_record import ChosenRecord, NotAskedRecord, RentalRe
 from sheetgen.answer.confidences import at_z, is_below, is_same_rental, least_level
 from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import chances_of, tables, were_measured
+from sheetgen.answer.solve import chances_of, sure_rentals, tables, were_measured
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import BEYOND, UNBOUND, Candidate
 from sheetgen.question.sheet_question import Question
@@ -79,10 +79,8 @@ def _of_groups(solved: Solution, question: Question, groups: Groups) -> list[lis
         at_level = replace(others, grid=at_z(others.grid, float(confidence_z(level))))
         for row, other in _cheaper(solved, at_level, groups):
             if (row, other.kind) in doubted and not is_below(other.chance, solved.choices[row].chance):
-                same = [
-                    record for record in records[row] if is_same_rental(record, other)
-                ]  # in a layout that is less sure
-                records[row] = [*(record for record in records[row] if record not in same), other]
+                # In its place what rents the same in a layout that is less sure.
+                records[row] = [*(record for record in records[row] if not is_same_rental(record, other)), other]
     return records
 
 
@@ -143,11 +141,7 @@ def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> d
     has_runs = grid.spread("measured_scope", ("chosen", "offer")) == SPEED_SCOPES.index("fitted")
     cheapest = {row: picked[1] for row, picked in zip(rows, pick(grid, has_runs, "chosen"), strict=True) if picked}
     others = {row: best for row, best in cheapest.items() if not _is_of_answer(solved, row, best)}
-    chances = chances_of(solved, list(others), [best.offer for best in others.values()])
-    return {
-        row: SureRental(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
-        for (row, best), chance in zip(others.items(), chances, strict=True)
-    }
+    return sure_rentals(solved, others)
 
 
 def _is_of_answer(solved: Solution, row: int, picked: Pick) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import Json, RentalRecord
+from sheetgen.answer.answer_record import Json, RentalRecord, SureRental
 from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
@@ -331,6 +331,15 @@ def _timed(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
 def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[float]:
     """The chance that each load, by its row, is served by its offer, on as many machines as the load takes."""
     return [float(chance) for chance in _timed(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
+
+
+def sure_rentals(solved: Solution, picks: Mapping[int, Pick]) -> dict[int, SureRental]:
+    """What is rented for each load, by its row, with its chance."""
+    chances = chances_of(solved, list(picks), [best.offer for best in picks.values()])
+    return {
+        row: SureRental(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
+        for (row, best), chance in zip(picks.items(), chances, strict=True)
+    }
 
 
 def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sheetgen.answer.answer_record import SureRental
 from sheetgen.answer.picks import picks_of
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import chances_of
+from sheetgen.answer.solve import sure_rentals
 from sheetgen.program.sheet_program import AGAIN
 
 
@@ -19,8 +19,4 @@ def survivors(solved: Solution) -> dict[int, SureRental]:
     after = replace(solved, grid=solved.grid.read_again(AGAIN.again("with_loss"), AGAIN))
     of_loads = enumerate(zip(solved.question.loads, picks_of(after.grid), strict=True))
     picks = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
-    chances = chances_of(after, list(picks), [picked.offer for picked in picks.values()])
-    return {
-        row: SureRental(solved.candidate(picked.offer).instance, picked.n_instances, picked.usd, chance)
-        for (row, picked), chance in zip(picks.items(), chances, strict=True)
-    }
+    return sure_rentals(after, picks)

@@ -201,7 +201,7 @@ def _sentence(sentences: Callable[[Mapping[str, Column]], Column], reads: Sequen
 
 
 def _bound_by(grows: Column, bound_by: Column, tpot_seconds: Column) -> Column:
-    """What the speed of each row is bound by; None where it is not known."""
+    """The bound of each row's speed; None where it is not known."""
     words = numpy.where(grows == 1, _as_object("queue"), bound_by)
     return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
 

@@ -213,15 +213,18 @@ def recommend(
         launched = launches(record, question, engines, catalog)
         launch = launched.get(0)
         manifests = manifests_of(kinds, cell, question, launch)
+    if disaggregated:
+        from sheetgen.answer.disaggregated import disaggregated as apart
+        from sheetgen.answer.disaggregated import pools_record
+        from sheetgen.cli.extras import pools
+
+        split = apart(solved, 0)
     if as_json:
         document = recommend_document(with_launches(record, launched), question)
         if kinds:
             document["cells"][0]["manifests"] = manifests
         if disaggregated:
-            from sheetgen.answer.disaggregated import disaggregated as apart
-            from sheetgen.answer.disaggregated import pools_record
-
-            document["cells"][0] |= pools_record(apart(solved, 0))
+            document["cells"][0] |= pools_record(split)
         print_json(document | document["cells"][0])
     else:
         from sheetgen.cli.answer_text import headline, recommendation
@@ -235,10 +238,7 @@ def recommend(
             say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
             say_measured(question, [cell])
         if disaggregated:
-            from sheetgen.answer.disaggregated import disaggregated as apart
-            from sheetgen.cli.extras import pools
-
-            say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
+            say("\n".join(("", *pools(question, cell, split))))
         if launch and engines:
             from sheetgen.cli.extras import flag_lines
 

@@ -290,7 +290,7 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             against.append((quarter["quarter"], *usd, error, *owned))
         has_owned = any(quarter["owned_planned_usd"] or quarter["owned_actual_usd"] for quarter in compared)
         say("\n" + table([row if has_owned else row[:5] for row in against], right=range(1, 7)))
-        apart = [("quarter", "by", "", *(f"{of} {sign}" for of in ("plan p50", "spent", "more")))]
+        apart = [("quarter", "by", "", *(f"{head} {sign}" for head in ("plan p50", "spent", "more")))]
         told = {part["by"] for part in parts if part["name"] and part["actual_usd"]}  # what the file says of a charge
         for part in (part for part in parts if part["by"] in told):
             unnamed = {"service": UNTAGGED, "purchase": "no class"}

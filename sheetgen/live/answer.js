@@ -669,7 +669,8 @@ function inPublished({ solved }) {
 }
 
 // The best of each group that nobody asked for, and of what is sold on demand where the answer's class binds, where it
-// costs clearly less than the answer or nothing was found; where that is less sure than the answer, after it the best that is as sure, or in its place where it rents the same.
+// costs clearly less than the answer or nothing was found; where that is less sure than the answer, after it the best that
+// is as sure, or in its place where it rents the same.
 function notAsked(record) {
   const { question } = record.solved,
     { binds } = FACTS.purchases[question.purchase];

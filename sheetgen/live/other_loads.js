@@ -241,8 +241,7 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
 
 // A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what
 // it would rent; the month's money that it decides, in all and beside the answer, and whether it comes before the
-// machines. Nothing of a shape of which
-// no checkpoint exists.
+// machines. Nothing of a shape of which no checkpoint exists.
 function measureOf(record) {
   const { question, chosen, gpus_per_replica, monthly_usd, by_confidence } = record;
   if (question.model.is_reference) return null;

@@ -400,9 +400,9 @@ function ofOther({ kind, question, link = "", ...rental }) {
   };
 }
 
-// The answer as a line of CSV; and as one each what 90 % sure costs, what survives the loss of a machine, a day of measuring (once_usd), each way to pay
-// less, each host that is named, each answer beside it, and each other question. The question stands in each: confidence,
-// area and providers asked for, the link.
+// The answer as a line of CSV; and as one each what 90 % sure costs, what survives the loss of a machine, a day of
+// measuring (once_usd), each way to pay less, each host that is named, each answer beside it, and each other question. The
+// question stands in each: confidence, area and providers asked for, the link.
 function asCsv(record, ways, link, compared = [], others = []) {
   const { question } = record,
     { workload } = question,

@@ -89,7 +89,7 @@ class _Row(BaseModel):
 
 
 class Actual(_Row):
-    """What something cost in a quarter, or what was measured there."""
+    """A cost in a quarter, or a measurement there."""
 
     quarter: InQuarter
     first: Day | None = Field(None, alias="from")

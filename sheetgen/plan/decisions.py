@@ -394,9 +394,8 @@ def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
     quantiles = {"p50": CASE["p50"], plan.policy.plan_at: answer.case}
     grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=replace(plan, base=others))
     paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * len(base.runs(len(plan.quarters)))
-    spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - answer.money["spend_usd"][:, [*quantiles.values()]].sum(
-        axis=0
-    )
+    with_base = answer.money["spend_usd"][:, [*quantiles.values()]]
+    spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - with_base.sum(axis=0)
     purchase = plan.policy.purchase
     subject = "order", base.instance, base.count, purchase, first, lead_days(plan, purchase)
     about = f"in place of {base.purchase}: by the hour"

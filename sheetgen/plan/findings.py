@@ -96,7 +96,8 @@ class Findings:
     @property
     def forecast_usd(self) -> float:
         """The cost of the orders on which later plans decide."""
-        later = (order for order in self.decisions if order.what == "order" and order not in self.now)
+        plan = self.answer.plan
+        later = (order for order in self.decisions if order.what == "order" and kind(plan, order) != NOW)
         return math.fsum(order.usd or 0 for order in later)
 
 

@@ -26,7 +26,7 @@ from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import moving_usd, together
-from sheetgen.program.sheet_program import SHEET
+from sheetgen.program.sheet_program import AGAIN, SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism
@@ -380,7 +380,7 @@ def _levels(solved: Solution) -> list[Levels]:
     spare for it are shared and no surer by a measurement."""
     settings = solved.question.settings
     if settings.survive:
-        solved = tables(replace(solved.question, settings=replace(settings, survive=0)))
+        solved = replace(solved, grid=solved.grid.read_again(AGAIN.again("without_loss"), AGAIN))
     asked = settings.confidence
     return [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(usd_by_confidence(solved))]
 

@@ -195,7 +195,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
         "for later plans to decide": findings.forecast_usd,
     }
-    if rest := [words(f"{{}} {of}", usd(amount)) for of, amount in others.items() if round(amount)]:
+    if rest := [words(f"{{}} {purpose}", usd(amount)) for purpose, amount in others.items() if round(amount)]:
         facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
     months = answer.money["spend_usd"].sum(axis=0)

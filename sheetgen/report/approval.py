@@ -338,7 +338,7 @@ def _shown(question: Question, usd: float) -> Cell:
 
 def _more_shown(question: Question, usd: float, other_usd: float) -> Cell:
     """How much one amount to approve is above another, in its short form."""
-    return full_money(more_than(*(_with_contingency(question, one) for one in (usd, other_usd))))
+    return full_money(more_than(_with_contingency(question, usd), _with_contingency(question, other_usd)))
 
 
 def _margin(cell: CellRecord) -> AtConfidence | None:
@@ -519,7 +519,7 @@ def _place(n_instances: int, instance: str) -> Cell:
 
 
 def _place_beside(cell: CellRecord, rental: ChosenRecord | AtConfidence | SureRental) -> Cell:
-    """What is rented and where; of the answer's own machines how many."""
+    """The machines of a rental and their provider; of the answer's own machines how many."""
     is_same = rental is not cell.answer and rental.instance == cell.answer.instance
     n_instances = rental.n_instances
     return words("{} of the same", n_instances) if is_same else _place(n_instances, rental.instance)
@@ -725,7 +725,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _failure(question: Question, cell: CellRecord) -> Cell:
-    """What is served when a machine fails, and what survives that; NONE where nothing does."""
+    """The load that is served when a machine fails, and the machines that survive that; NONE where none do."""
     answer, survivor = cell.answer, cell.survives_machine
     if question.settings.survive:
         return _SURVIVED.fill(lost=wording.lost(question))

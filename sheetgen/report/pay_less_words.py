@@ -57,6 +57,7 @@ class PlainWords(NamedTuple):
 
 
 _SOME_QUALITY = template("quality: test it first")
+_LESS_CERTAIN = template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1)
 WAYS: dict[str, Way] = {
     "less_sure": Way(
         template("being only {sure}"),
@@ -123,7 +124,7 @@ WAYS: dict[str, Way] = {
         ),
         template("{other}"),
         template("{other}"),
-        template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
+        _LESS_CERTAIN,
         template(
             "[less_sure?|[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]]]"
             "[told?; {own}][cheaper_still?; {further_provider}: {further_usd}]",
@@ -151,7 +152,7 @@ WAYS: dict[str, Way] = {
         ),
         template("{other} on demand"),
         template("{other} on demand"),
-        template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
+        _LESS_CERTAIN,
         template(
             "[less_sure?|a supplier to approve][told?; {own}]",
             less_sure=q.is_less_sure == 1,

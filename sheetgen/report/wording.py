@@ -104,7 +104,7 @@ def money(usd: float | None) -> Cell:
 
 def more_than(usd: float, other_usd: float, fx_rate: float = 1) -> float:
     """How much one sum is above another in US dollars, as both are shown in whole amounts of a currency."""
-    shown_usd, shown_other = (float(round_nearest(in_currency(one, fx_rate))) for one in (usd, other_usd))
+    shown_usd, shown_other = (float(round_nearest(in_currency(amount, fx_rate))) for amount in (usd, other_usd))
     return (shown_usd - shown_other) / fx_rate
 
 

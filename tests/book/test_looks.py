@@ -35,7 +35,7 @@ def shown_text(page: pdfplumber.page.Page) -> str:
 
 
 def test_no_way_to_pay_less_is_cut_off_on_decision(tmp_path: Path) -> None:
-    """What is rented and what one gives up stand beside cells that are filled: they shrink where they are long."""
+    """The rent and the losses stand beside cells that are filled: they shrink where they are long."""
     book, _ = books.build(tmp_path, "ways", {**books.SMALL, "models": "8b", "instances": FEW})
     sheet = openpyxl.load_workbook(book)["Decision"]
     (top,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Ways to pay less")

@@ -232,7 +232,7 @@ def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike(tmp_path
 
 
 def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path) -> None:
-    """Where more than a hundredth waits, the request says for how long, as the terminal and the page do."""
+    """If more than a hundredth waits, the request says for how long, as the terminal and the page do."""
     often, seldom = {**LARGE, "requests_per_user_per_day": 6}, {**LARGE, "confidence": 0.9}
     for question, is_told in ((often, True), (seldom, False)):
         [page] = beside([question], tmp_path)

@@ -417,7 +417,7 @@ def test_lengths_follow_from_the_others_as_recommend_has_them(page: Browser, add
     ("text", "value"), [("90", "90%"), ("90%", "90%"), ("0.9", "90%"), ("9000", "9000"), ("90x", "90x")]
 )
 def test_a_share_of_the_address_is_read_as_a_typed_one(page: Browser, address: str, text: str, value: str) -> None:
-    """What is none stands as it came, and is refused."""
+    """An invalid value stands as it came, and is refused."""
     page.open(f"{address}#model=70b&confidence={text}")
     assert page.evaluate("document.forms[0].elements.confidence.value") == value
     month, message = (page.evaluate(TEXT.format(name)) for name in ("month", "message"))
