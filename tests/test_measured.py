@@ -17,8 +17,8 @@ from sheetgen.answer.solve import solve
 from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
-from sheetgen.measured.measured_point import MeasuredPoint, Unusable
-from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
+from sheetgen.measured.measured_point import KEYS, MeasuredPoint, Unusable
+from sheetgen.measured.read_measured import TOOLS, StatedMeasurement, beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import wording
@@ -92,10 +92,71 @@ def test_what_stands_behind_the_file_wins() -> None:
 
 def test_metadata_of_a_result_says_what_served(tmp_path: Path) -> None:
     document = json.loads((RESULTS / "vllm-minimax-m2.5.json").read_text())
-    (tmp_path / "result.json").write_text(json.dumps({**document, "gpu": "h100", "tp": "4", "dp": "x", "more": [1]}))
+    (tmp_path / "result.json").write_text(json.dumps({**document, "gpu": "h100", "tp": "4", "more": [1]}))
     [point] = read_measured([tmp_path / "result.json"], CATALOG)
     assert isinstance(point, MeasuredPoint)
     assert (point.gpu, point.tensor_parallel_size, point.data_parallel_size) == ("h100", 4, None)
+
+
+def _with(document: Any, path: tuple[str | int, ...], value: object) -> Any:
+    """A document with another value at a path."""
+    if not path:
+        return value
+    copied = list(document) if isinstance(document, list) else dict(document)
+    copied[path[0]] = _with(copied[path[0]] if len(path) > 1 else None, path[1:], value)  # type: ignore[index]
+    return copied
+
+
+# By file: the path of a key, values that nobody measures, and what the message says is allowed.
+WRONG = [
+    ("vllm-minimax-m2.5.json", ("completed",), (-1, 0, 1e13, "80", True, None, [80]), "completed is "),
+    ("vllm-minimax-m2.5.json", ("max_concurrency",), ("64", -1, True, [64], 1e300), "max_concurrency is "),
+    ("vllm-minimax-m2.5.json", ("tp",), ("two", 1.5, 0, -1, "1e400", "١٢", True), "It must be a whole number above 0"),
+    ("sglang-llama-3.3-70b-h200.jsonl", ("server_info",), ("x", 3, [1]), "server_info is "),
+    ("sglang-llama-3.3-70b-h200.jsonl", ("median_ttft_ms",), (None, 0), "has neither mean_ttft_ms nor median_ttft_ms"),
+    (
+        "guidellm-qwen3-30b-a3b.json",
+        ("benchmarks", 0, "metrics", "request_concurrency", "successful", "mean"),
+        (-1, "x", None, 0),
+        "metrics.request_concurrency.successful.mean is ",
+    ),
+    ("guidellm-qwen3-30b-a3b.json", ("benchmarks", 0, "config"), (7, None, []), ""),
+    ("aiperf-qwen3.6-35b-a3b-rtx-5090.json", ("inter_token_latency", "unit"), ("MB", ""), "is no unit of time, one of"),
+    ("aiperf-qwen3.6-35b-a3b-rtx-5090.json", ("input_config", "phases"), ("x", {"a": 1}, [3]), "phases"),
+    ("aiperf-qwen3.6-35b-a3b-rtx-5090.json", ("was_cancelled",), ("yes", 1), "was_cancelled is "),
+]
+
+
+@pytest.mark.parametrize(("file", "path", "values", "words"), WRONG, ids=[f"{row[1][-1]}" for row in WRONG])
+def test_a_value_that_nobody_measures_is_refused_by_its_key(
+    file: str, path: tuple[str | int, ...], values: tuple[object, ...], words: str, tmp_path: Path
+) -> None:
+    document = json.loads((RESULTS / file).read_text().splitlines()[0])
+    for value in values:
+        (tmp_path / "result.json").write_text(json.dumps(_with(document, path, value)))
+        if not words:  # it says no more than is read
+            assert read_measured([tmp_path / "result.json"], CATALOG)
+            continue
+        with pytest.raises(ScenarioError) as error:
+            read_measured([tmp_path / "result.json"], CATALOG)
+        [problem] = error.value.problems
+        assert "result.json (" in problem and words in problem and "\n" not in problem
+
+
+def test_a_rate_without_limit_and_a_time_without_tokens_are_not_stated(tmp_path: Path) -> None:
+    """bench_serving writes Infinity for a rate without limit, and NaN for a time that it has nothing to measure of."""
+    document = json.loads((RESULTS / "sglang-llama-3.3-70b-h200.jsonl").read_text().splitlines()[0])
+    document |= {"request_rate": float("inf"), "max_concurrency": 8, "mean_tpot_ms": float("nan")}
+    (tmp_path / "result.json").write_text(json.dumps(document))
+    [point] = read_measured([tmp_path / "result.json"], CATALOG)
+    assert isinstance(point, MeasuredPoint) and point.concurrent_requests == 8
+    tokens = document["total_output_tokens"] / document["completed"]
+    seconds = (document["mean_e2e_latency_ms"] - document["median_ttft_ms"]) / 1000
+    assert point.tpot_seconds == pytest.approx(seconds / (tokens - 1), rel=1e-12)
+
+
+def test_a_stated_point_has_a_schema_of_every_field() -> None:
+    assert set(StatedMeasurement.model_fields) == set(KEYS)
 
 
 def test_a_point_written_out_reads_as_the_same() -> None:
@@ -155,6 +216,8 @@ REFUSED = {
     "twice": (POINT + ",tpot_ms=3", "tpot_ms is given twice"),
     "zero": (POINT.replace("22.4", "0"), "tpot_ms is '0'. It must be a number above 0."),
     "infinite": (POINT.replace("22.4", "inf"), "tpot_ms is 'inf'"),
+    "Arabic digits": (POINT.replace("=64", "=٦٤"), "concurrent_requests is '٦٤'. It must be a number above 0."),
+    "a flag of 2": ("kv_pool_gib=30,hybrid_kv_manager=2", "hybrid_kv_manager is '2'. It must be 0 or 1."),
     "half a token": (POINT.replace("1024", "10.5"), "output_tokens is '10.5'. It must be a whole number above 0."),
     "one token": (POINT.replace("output_tokens=1024", "output_tokens=1"), "from 2 on"),
     "no pair": (POINT + ",h100", "measured has 'h100'. Write key=value"),

@@ -397,11 +397,15 @@ def checked(
 
 def first_fault(error: ValidationError, schema: type[BaseModel]) -> str:
     """The first of pydantic's errors as a sentence, with the path of its key; its value is quoted."""
-    fault = error.errors(include_url=False)[0]
-    path = ".".join(map(str, fault["loc"]))
-    if fault["type"] == "missing":
-        return f"{shown(path)} is missing."
-    return _sentence(schema, fault, (path,) if path else (), True)
+    return next(every_fault(error, schema))
+
+
+def every_fault(error: ValidationError, schema: type[BaseModel]) -> Iterator[str]:
+    """pydantic's errors as sentences, each with the path of its key; their values are quoted."""
+    for fault in error.errors(include_url=False):
+        path = ".".join(map(str, fault["loc"]))
+        is_missing = fault["type"] == "missing"
+        yield f"{shown(path)} is missing." if is_missing else _sentence(schema, fault, (path,) if path else (), True)
 
 
 def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[Loc, Any]]:
@@ -458,7 +462,10 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
         return f"{name} {_with_stop(fault['ctx']['error'] if is_message else _KINDS.get(kind, 'cannot be that'))}"
     value, is_key = shown(fault["input"]), fault["loc"][-1] == "[key]"  # which is its own name
     if kind == "value_error":
-        return f"{'' if is_key else f'{name} '}{value!r} {_with_stop(fault['ctx']['error'])}"
+        problem = _with_stop(fault["ctx"]["error"])
+        if problem.startswith("must ") and not is_key:
+            return f"{name} is {value!r}. It {problem}"
+        return f"{'' if is_key else f'{name} '}{value!r} {problem}"
     if kind in ("literal_error", "union_tag_invalid"):
         allowed = fault["ctx"].get("expected") or fault["ctx"]["expected_tags"]
         given = fault["ctx"].get("tag", fault["input"])

@@ -1,5 +1,4 @@
-"""Measurements of one deployment: a benchmark under one load, or the memory in a start-up log; and readers of their
-files' values.
+"""Measurements of one deployment: a benchmark under one load, or the memory in a start-up log.
 
 Files are untrusted: only bounded numbers and names are read, and the catalogs must know the names.
 """
@@ -7,17 +6,13 @@ Files are untrusted: only bounded numbers and names are read, and the catalogs m
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from sheetgen.catalog.base import RawMapping, RawRecord, RawValue
-from sheetgen.errors import ScenarioError, shown
+from sheetgen.errors import ScenarioError
 from sheetgen.units import GIB, count
 
-MOST_NAME = 200  # characters of a name in a file
-CACHED = re.compile(r"models--([^/]+?)--([^/]+)")
-MOST = 1e12  # the largest number read
 SPELLINGS = {
     "tp": "tensor_parallel_size",
     "pp": "pipeline_parallel_size",
@@ -131,7 +126,6 @@ OF_MEMORY = ("kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu
 OF_START = tuple(
     column.name for column in fields(MeasuredPool) if column.name not in ("source", *NAMES, *SIZES, *OF_MEMORY)
 )
-FLAGS = ("enable_prefix_caching", "hybrid_kv_manager", "skip_mm_profiling")  # 0 or 1
 KEYS_OF = {
     kind: tuple(KEY_OF.get(column.name, (column.name,))[0] for column in fields(kind))
     for kind in (MeasuredPoint, MeasuredPool)
@@ -148,48 +142,6 @@ def at_path(document: RawValue, *path: str | int) -> RawValue:
         else:
             document = document.get(key) if isinstance(document, Mapping) else None
     return document
-
-
-def number_at(document: RawValue, *path: str | int) -> float | None:
-    """The number from 0 to MOST at a path; None for any other value."""
-    value = at_path(document, *path)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value <= MOST else None
-
-
-def name_at(document: RawValue, *path: str | int) -> str | None:
-    """The name at a path; None for any other value. A folder of the Hugging Face cache is read as its id:
-    models--org--name is org/name."""
-    value = at_path(document, *path)
-    if not isinstance(value, str) or not value.strip():
-        return None
-    cached = CACHED.search(value[:MOST_NAME])
-    return f"{cached[1]}/{cached[2]}" if cached else value.strip()[:MOST_NAME]
-
-
-def needed_number(document: RawValue, source: str, tool: str, *path: str | int) -> float:
-    """The number above 0 at a path that every file of `tool` has. Raises ScenarioError where it is missing."""
-    number = number_at(document, *path)
-    if not number:
-        key = ".".join(map(str, path))
-        raise ScenarioError(f"{source}: {shown(key)} is missing or no number above 0, which {tool} writes.")
-    return number
-
-
-def deployment_stated(document: RawValue) -> RawRecord:
-    """The deployment by a file's own keys, such as those that --metadata of `vllm bench serve` adds."""
-    deployment: RawRecord = {}
-    for key, value in document.items() if isinstance(document, Mapping) else ():
-        name = SPELLINGS.get(key, key)
-        if name in SIZES:
-            try:
-                deployment[name] = int(str(value))
-            except ValueError:
-                continue
-        elif name in NAMES and isinstance(value, str):
-            deployment[name] = value.strip()[:MOST_NAME]
-    return deployment
 
 
 def point_of(source: str, stated: RawMapping, **measured: float | None) -> Reading:

@@ -8,60 +8,135 @@ Values that the file lacks are given beside it: `result.json,gpu=h100,tp=2`. A p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, Generic
 
-from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded
+from pydantic import AfterValidator, BaseModel, PlainValidator, ValidationError
+
+from sheetgen.catalog.base import RawRecord, RawValue, every_fault, is_file, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
-from sheetgen.measured.aiperf_results import aiperf_points, is_aiperf_export
-from sheetgen.measured.guidellm_results import guidellm_points, is_guidellm_report
+from sheetgen.measured import guidellm_results, sglang_results, vllm_results
+from sheetgen.measured.aiperf_results import OWN_PATHS, AiperfExport, aiperf_points
+from sheetgen.measured.guidellm_results import GuidellmReport, guidellm_points
 from sheetgen.measured.measured_point import (
     EXAMPLE,
-    FLAGS,
     KEYS,
     KEYS_OF,
-    MOST,
-    NAMES,
     SPELLINGS,
     UNITS,
     MeasuredPoint,
     MeasuredPool,
     Reading,
     Unusable,
+    at_path,
     field_of,
     with_stated,
 )
-from sheetgen.measured.sglang_results import is_sglang_result, sglang_points
+from sheetgen.measured.result_schema import R, checked_result, positive_number, whole_number
+from sheetgen.measured.sglang_results import SglangResult, sglang_points
 from sheetgen.measured.startup_pool import OF_POOL, called, pool_of_log, startup_log_at
-from sheetgen.measured.vllm_results import is_vllm_result, vllm_points
+from sheetgen.measured.vllm_results import VllmResult, vllm_points
 
 MOST_BYTES = 64 * 2**20  # enough for a report of GuideLLM with all its requests
 MOST_LINES = 1000  # runs in a file
 MOST_FILES = 100
-TEXTS = ("source", *NAMES, "engine_version", "kv_cache_dtype")
-DECIMAL = ("concurrent_requests", "output_tokens_per_second", "gpu_memory_utilization", *UNITS)
 GIVEN = "the point given"
 NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
 POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
 
-class Tool(NamedTuple):
-    """A benchmark tool: `wrote` recognizes its files, `points` reads them."""
+@dataclass(frozen=True)
+class Tool(Generic[R]):
+    """A benchmark tool, whose results have something at all of `own_paths`; `points` makes points of a result."""
 
     name: str
-    wrote: Callable[[RawValue], bool]
-    points: Callable[[RawMapping, str], Iterator[Reading]]
+    own_paths: Sequence[Sequence[str | int]]
+    schema: type[R]
+    points: Callable[[R, str], Iterator[Reading]]
+
+    def wrote(self, document: RawValue) -> bool:
+        holders = [at_path(document, *path[:-1]) for path in self.own_paths]
+        return all(
+            isinstance(holder, Mapping) and path[-1] in holder
+            for holder, path in zip(holders, self.own_paths, strict=True)
+        )
+
+    def read(self, document: RawValue, source: str) -> Iterator[Reading]:
+        """The points of a result. Raises ScenarioError for a value that no result has."""
+        return self.points(checked_result(document, self.schema, source), source)
 
 
-TOOLS = (
-    Tool("vllm bench serve", is_vllm_result, vllm_points),
-    Tool("SGLang's bench_serving", is_sglang_result, sglang_points),
-    Tool("GuideLLM", is_guidellm_report, guidellm_points),
-    Tool("AIPerf", is_aiperf_export, aiperf_points),
+TOOLS: tuple[Tool[Any], ...] = (
+    Tool("vllm bench serve", [(key,) for key in vllm_results.OWN_KEYS], VllmResult, vllm_points),
+    Tool("SGLang's bench_serving", [(key,) for key in sglang_results.OWN_KEYS], SglangResult, sglang_points),
+    Tool("GuideLLM", [guidellm_results.OWN_PATH], GuidellmReport, guidellm_points),
+    Tool("AIPerf", OWN_PATHS, AiperfExport, aiperf_points),
 )
 READ = "results of vllm bench serve, SGLang's bench_serving, GuideLLM and AIPerf, and start-up logs"
+
+
+def _stated_text(text: str) -> str:
+    """Raises ValueError where it is blank."""
+    if not text:
+        raise ValueError("is blank. Give a value, or leave it out")
+    return text
+
+
+def _stated_tokens(text: str) -> int:
+    """A whole number above 0, of which 1k is 1024. Raises ValueError."""
+    in_k = text[-1:].lower() == "k"
+    return whole_number(1024 * positive_number(text[:-1])) if in_k else whole_number(text)
+
+
+def _flag(text: str) -> int:
+    """Raises ValueError for any other text than 0 and 1."""
+    if text not in ("0", "1"):
+        raise ValueError("must be 0 or 1")
+    return int(text)
+
+
+Text = Annotated[str | None, PlainValidator(_stated_text)]
+Decimal = Annotated[float | None, PlainValidator(positive_number)]
+Whole = Annotated[int | None, PlainValidator(whole_number)]
+Tokens = Annotated[int | None, PlainValidator(_stated_tokens)]
+Flag = Annotated[int | None, PlainValidator(_flag)]
+
+
+class StatedMeasurement(BaseModel):
+    """A point or a pool as an option writes it, by its keys."""
+
+    source: Annotated[Text, AfterValidator(lambda text: text.replace(";", ","))] = None
+    model: Text = None
+    gpu: Text = None
+    engine: Text = None
+    weight_dtype: Text = None
+    tensor_parallel_size: Whole = None
+    pipeline_parallel_size: Whole = None
+    data_parallel_size: Whole = None
+    concurrent_requests: Decimal = None
+    input_tokens: Tokens = None
+    output_tokens: Tokens = None
+    tpot_ms: Decimal = None
+    ttft_ms: Decimal = None
+    output_tokens_per_second: Decimal = None
+    kv_pool_gib: Decimal = None
+    kv_tokens: Tokens = None
+    weights_gib: Decimal = None
+    gpu_memory_gib: Decimal = None
+    engine_version: Text = None
+    kv_cache_dtype: Text = None
+    gpu_memory_utilization: Decimal = None
+    max_model_len: Whole = None
+    max_num_seqs: Whole = None
+    max_num_batched_tokens: Tokens = None
+    block_size: Whole = None
+    expert_parallel_size: Whole = None
+    enable_prefix_caching: Flag = None
+    hybrid_kv_manager: Flag = None
+    skip_mm_profiling: Flag = None
 
 
 def read_measured(options: Iterable[object] | str | None, catalog: Catalog) -> list[Reading]:
@@ -115,7 +190,7 @@ def _points(option: object, catalog: Catalog) -> Iterator[Reading]:
 
 def _stated(parts: Iterable[str]) -> RawRecord:
     """The fields of deployment and load in `key=value` parts. Raises ScenarioError with all problems."""
-    stated, problems = RawRecord(), Problems()
+    texts, problems = dict[str, str](), Problems()
     for part in filter(str.strip, parts):
         name, equals, value = (word.strip() for word in part.partition("="))
         key = SPELLINGS.get(name.replace("-", "_"), name.replace("-", "_"))
@@ -123,33 +198,17 @@ def _stated(parts: Iterable[str]) -> RawRecord:
             problems.append(f"measured has {shown(part)!r}. Write key=value after the file, such as {EXAMPLE}.")
         elif key not in KEYS:
             problems.append(f"measured: unknown key {shown_key(name)!r}.{did_you_mean(key, KEYS)}")
-        elif field_of(key) in stated:
+        elif key in texts:
             problems.append(f"measured: {key} is given twice. Keep one.")
         else:
-            stated[field_of(key)] = problems.attempt(_value, key, value)
+            texts[key] = value
+    try:
+        stated = StatedMeasurement.model_validate(texts).model_dump(exclude_none=True)
+    except ValidationError as error:
+        problems.extend(f"measured: {fault}" for fault in every_fault(error, StatedMeasurement))
     if problems:
         raise ScenarioError(*problems)
-    return stated
-
-
-def _value(key: str, text: str) -> str | int | float:
-    if key in TEXTS:
-        if not text:
-            raise ScenarioError(f"measured: {key} is blank. Give a value, or leave it out.")
-        return text.replace(";", ",") if key == "source" else text
-    unit = {"k": 1024}.get(text[-1:].lower(), 1) if key.endswith("_tokens") else 1
-    try:
-        number = float(text[:-1] if unit > 1 else text) * unit
-    except ValueError:
-        number = 0
-    if key in FLAGS and text in ("0", "1"):
-        return int(text)
-    if not 0 < number <= MOST or (key not in DECIMAL and number != int(number)):
-        kind = "a number" if key in DECIMAL else "a whole number"
-        raise ScenarioError(f"measured: {key} is {shown(text)!r}. It must be {kind} above 0.")
-    if key in UNITS:
-        return number / UNITS[key][1]
-    return number if key in DECIMAL else int(number)
+    return {field_of(key): value / UNITS[key][1] if key in UNITS else value for key, value in stated.items()}
 
 
 def _of_file(path: Path, catalog: Catalog) -> list[Reading]:
@@ -181,7 +240,7 @@ def _of_results(path: Path) -> Iterator[Reading]:
         tool = next((tool for tool in TOOLS if tool.wrote(document)), None)
         if tool is None:
             raise ScenarioError(f"{source}: its keys are of no benchmark that is read: {READ} are.")
-        yield from tool.points(document, f"{source} ({tool.name})")
+        yield from tool.read(document, f"{source} ({tool.name})")
 
 
 def _documents(text: str, name: str) -> Iterator[RawValue]:

@@ -63,8 +63,8 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
         ("quarter,usd\n2027-Q5,3\n2027-Q1,x\n", "2: quarter '2027-Q5' is no quarter"),
         ("quarter,usd\n2027-Q1,3,4\n", "2: has more cells"),
         (f"quarter,{','.join(map(str, range(20_000)))}\n", "1: has 20,001 columns. 500 are the most."),
-        ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd '1.7e308' must be a number of at most"),
-        ("quarter,usd\n2027-Q1,nan\n", "2: usd 'nan'"),
+        ("quarter,usd\n2027-Q1,1.7e308\n2027-Q1,1.7e308\n", "2: usd is '1.7e308'. It must be a number of at most"),
+        ("quarter,usd\n2027-Q1,nan\n", "2: usd is 'nan'"),
         ("quarter,usd\n", "holds no line of capacity"),
         ("EffectiveCost,Tags\n3,x\n", "ChargePeriodStart is missing"),
         (
@@ -79,7 +79,7 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
             'EffectiveCost,ChargePeriodStart,Tags\n3,2027-01-01,"{""service"": ""a\\n- id: evil""}"\n',
             "must be text of one line",
         ),
-        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,-3\n", "replicas '-3' must be a number from 0"),
+        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,-3\n", "replicas is '-3'. It must be a number from 0"),
     ],
 )
 def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ supply:
     for line, words in (
         ("4", "2027-Q1 is given twice (first on line 3). Keep one."),
         ("5", "2027-Q1 to 2027-Q4"),
-        ("7", "growth 'lots' must be a number a quarter, such as 0.12"),
+        ("7", "growth is 'lots'. It must be a number a quarter, such as 0.12"),
         ("8", "out of order"),
         ("9", "retired in 2027-Q3, and its growth has no end"),
         ("10", "after the plan's end, 2027-Q4"),
