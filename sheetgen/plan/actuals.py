@@ -59,6 +59,13 @@ def _count(text: Any) -> float:
     return amount
 
 
+def _whole(text: Any) -> float:
+    """Raises ValueError for what is no whole number from 0."""
+    if (amount := _count(text)) != int(amount):
+        raise ValueError("must be a whole number")
+    return amount
+
+
 def _day(text: Any) -> datetime.date:
     """The day of a time. Raises ValueError."""
     try:
@@ -79,6 +86,7 @@ def _tagged(text: Any) -> str:
 
 Amount = Annotated[float, PlainValidator(_amount)]
 Count = Annotated[float, PlainValidator(_count)]
+Whole = Annotated[float, PlainValidator(_whole)]
 Day = Annotated[datetime.date, PlainValidator(_day)]
 
 
@@ -99,9 +107,9 @@ class Actual(_Row):
     purchase: Line = ""
     service: Line = ""
     instance: Line = ""
-    n_instances: Count | None = None
+    n_instances: Count | None = None  # on average
     in_flight_peak: Count | None = None
-    replicas: Count | None = None
+    replicas: Whole | None = None  # at that peak
 
 
 OWN = [field.alias or name for name, field in Actual.model_fields.items() if name != "unused_usd"]

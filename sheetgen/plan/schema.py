@@ -17,6 +17,7 @@ from sheetgen.errors import ScenarioError, did_you_mean
 from sheetgen.formula import is_number
 from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
+from sheetgen.question.inputs import CONFIDENCE
 from sheetgen.question.parse import day, tokens
 from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
 
@@ -79,6 +80,11 @@ def _milliseconds(value: Any) -> Any:
     if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
         return value
     raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
+
+
+def _confidence(value: Any) -> Any:
+    """A share as `--confidence` takes it: 90 and 90% are 0.9."""
+    return CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value
 
 
 LEAST_MS, MOST_MS = 0.01, 3_600_000
@@ -366,7 +372,9 @@ class Targets(Entry):
     tpot_ms: Milliseconds | None = None
     ttft_ms: Milliseconds | None = None
     max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
-    confidence: Annotated[float, Field(ge=0.01, le=0.99)] | None = None
+    confidence: Annotated[float | None, BeforeValidator(_confidence), Field(ge=CONFIDENCE.low, le=CONFIDENCE.high)] = (
+        None
+    )
 
 
 class EngineOf(Entry):

@@ -121,7 +121,7 @@ def _number(name: str, value: object) -> float:
     if kind.what == "tokens" and text[-1:] in "kKmM":
         number = Problems().attempt(parse.tokens, text, name)
     else:
-        number = parse.people(text) if kind.decimal else parse.number(text)
+        number = kind.number(text)
     return number if number is not None and math.isfinite(number) else math.inf
 
 

@@ -57,7 +57,7 @@ HISTORY = "history_hit_fraction"
 OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
 BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, with a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
-CONFIDENCE = Kind("share", 0.01, 0.99)
+CONFIDENCE = Kind("share", 0.01, 0.99, percent=True)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
 PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)

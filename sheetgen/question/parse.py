@@ -28,20 +28,22 @@ from sheetgen.units import (
 Raw: TypeAlias = Any  # a value of an input as the command line, a file, a cell or Python gave it, or as it is kept
 Options: TypeAlias = Mapping[str, Raw]  # by the name of an option or input
 MAX_TOKENS = 100_000_000
-_TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
-_POINTS = re.compile(r"\s*[1-9]\d{0,2}(?:\.\d{3})+\s*")
-_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
+_TOKENS = re.compile(r"\s*([0-9]{1,3}(?:,[0-9]{3}|_[0-9]{3})+|[0-9]+)(\.[0-9]+)?\s*([kKmM]?)\s*")
+_POINTS = re.compile(r"\s*[1-9][0-9]{0,2}(?:\.[0-9]{3})+\s*")
+_PARTING = str.maketrans("", "", ",_")
+_THOUSANDS = re.compile(r"\s*[+-]?[0-9]{1,3}(?:,[0-9]{3}|_[0-9]{3})+(?:\.[0-9]+)?\s*")
 
 
 def number(value: object) -> float:
-    """`value` as a number, NaN where it is none. Commas may only part thousands: 1,000 but not 1,0 or 1,5."""
+    """`value` as a number, NaN where it is none, or not in the digits 0 to 9. Commas and underscores may only part
+    thousands: 1,000 but not 1,0 or 1,5."""
     text = str(value)
-    if "," in text:
+    if "," in text or "_" in text:
         if not _THOUSANDS.fullmatch(text):
             return math.nan
-        text = text.replace(",", "")
+        text = text.translate(_PARTING)
     try:
-        return float(text)
+        return float(text) if text.isascii() else math.nan
     except ValueError:
         return math.nan
 
@@ -71,7 +73,7 @@ def tokens(value: object, name: str = "context") -> int:
     match = _TOKENS.fullmatch(str(value))
     if match is None:
         raise ScenarioError(f"{name} is {shown(value)!r}. Write a number of tokens, such as 16k (16,384) or 20000.")
-    count = float(match[1].replace(",", "") + (match[2] or "")) * {"": 1, "k": 1024, "m": 1024**2}[match[3].lower()]
+    count = float(match[1].translate(_PARTING) + (match[2] or "")) * {"": 1, "k": 1024, "m": 1024**2}[match[3].lower()]
     if not (1 <= count <= MAX_TOKENS) or count != int(count):
         raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000.")
     return int(count)
@@ -139,6 +141,7 @@ def as_of_date(text: str | None) -> datetime.date:
 
 MOST_TEXT = 200  # characters
 MOST = 1e15
+PERCENTAGES = (50, 99)  # that are no share: 1 may be all of it, or one hundredth
 LEAST = 1e-9  # the least value of a number that must be above 0
 
 
@@ -150,7 +153,7 @@ class Kind:
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
     one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
     (auto as well), weights dtype (recommended and published as well), currency, or word (one of `words`).
-    decimal: 200k is 200,000 where it is written as text.
+    decimal: 200k is 200,000 where it is written as text. percent: 50 to 99 is a percentage there.
     """
 
     what: str = "number"
@@ -159,6 +162,7 @@ class Kind:
     blank: bool = False
     words: tuple[str, ...] = ()
     decimal: bool = False
+    percent: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -215,6 +219,16 @@ class Kind:
         """True where a number is within the bounds, and whole where it must be; NaN never is."""
         return self.low <= number <= self.high and not (self.is_whole and number != int(number))
 
+    def number(self, value: object) -> float:
+        """The number that a text on a command line writes, NaN where it is none: of a share 90% is 0.9."""
+        if self.decimal:
+            return people(value)
+        text = str(value).strip()
+        if self.what == "share" and text.endswith("%"):
+            return number(text[:-1]) / 100
+        written = number(text)
+        return written / 100 if self.percent and PERCENTAGES[0] <= written <= PERCENTAGES[1] else written
+
     def parse(self, value: object, name: str) -> Raw:
         """`value` from its text on a command line. Raises ScenarioError with the value and what is allowed."""
         match self.what:
@@ -237,10 +251,10 @@ class Kind:
                 return text
         if self.is_whole and (cure := plainly(value)):
             raise ScenarioError(f"{name} is {shown(value)!r}. {cure}")
-        parsed = people(value) if self.decimal else number(value)
+        parsed = self.number(value)
         if not self.takes(parsed):
-            percent = number(str(value).rstrip("% ")) if self.what == "share" else math.nan
-            cure = f" {percent:g} % is {percent / 100:g}." if self.takes(percent / 100) else ""
+            is_percent = self.what == "share" and parsed > 1 and self.takes(parsed / 100)
+            cure = f" {parsed:g} % is {parsed / 100:g}." if is_percent else ""
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.{cure}")
         return int(parsed) if self.is_whole else parsed
 

@@ -240,10 +240,46 @@ def test_an_option_of_another_tool_and_a_value_left_out(spelled: str, hint: str,
 
 
 @pytest.mark.parametrize("typed", ["90", "90%", "90 %"])
-def test_percent_for_a_share(typed: str, run) -> None:  # type: ignore[no-untyped-def]
-    result = run("recommend", "--model", "8b", "--confidence", typed)
-    assert result.exit_code == 1 and "90 % is 0.9." in result.stderr
-    assert "% is" not in run("recommend", "--model", "8b", "--confidence", "-1").stderr
+def test_percent_for_a_share(typed: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """A confidence from 50 to 99 is a percentage; of another share only where the sign says so, else it is refused with
+    the share."""
+    answer = json.loads(run("recommend", "--model", "8b", "--confidence", typed, "--json").output)
+    assert answer["inputs"]["confidence"] == 0.9
+    Path("s.yaml").write_text(f"models: [8b]\nconfidence: {typed}\nformat: json\nout: .\n")
+    assert run("build", "--scenario", "s.yaml").exit_code == 0
+    assert json.loads(Path("sizing-sheet.json").read_text())["inputs"]["confidence"] == 0.9
+    of_memory = run("recommend", "--model", "8b", "--gpu-memory-utilization", typed)
+    if typed.endswith("%"):
+        assert of_memory.exit_code == 0
+    else:
+        assert of_memory.exit_code == 1 and "90 % is 0.9." in of_memory.stderr
+
+
+@pytest.mark.parametrize("typed", ["1", "49", "100", "100%", "%", "٩٠", "nan%", "-1"])
+def test_what_is_no_confidence(typed: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run("recommend", "--model", "8b", f"--confidence={typed}")
+    assert result.exit_code == 1 and "confidence is" in result.stderr
+    assert ("% is" in result.stderr) == (typed == "49")
+
+
+NO_NUMBERS = ("1e400", "١٢", "１２", "1_0", "0x10", "NaN", "1.5", "-3")
+
+
+@pytest.mark.parametrize("typed", NO_NUMBERS)
+def test_a_count_is_whole_and_in_plain_digits_at_every_door(typed: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """Typed as an option, in a table of deployments, in a scenario, beside a benchmark's file."""
+    Path("batch.csv").write_text(f"model,gpu,users\n8b,h100,{typed}\n", "utf-8")
+    Path("s.yaml").write_text(f"models: [8b]\nusers: '{typed}'\nformat: json\nout: .\n", "utf-8")
+    for arguments in (
+        (*SIZE, f"--users={typed}"),
+        ("recommend", "--model", "8b", f"--users={typed}"),
+        ("size", "--batch", "batch.csv"),
+        ("build", "--scenario", "s.yaml"),
+        (*SIZE, "--measured", f"kv_pool_gib=30,max_num_seqs={typed}"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1, arguments
+        assert typed in result.output and ("users is" in result.output or "max_num_seqs is" in result.output)
 
 
 @pytest.mark.some(1)

@@ -80,6 +80,8 @@ def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None
             "must be text of one line",
         ),
         ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,-3\n", "replicas is '-3'. It must be a number from 0"),
+        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,5,1.5\n", "replicas is '1.5'. It must be a whole number"),
+        ("quarter,service,in_flight_peak,replicas\n2027-Q1,a,٥,1\n", "in_flight_peak is '٥'. It must be a number"),
     ],
 )
 def test_what_cannot_be_read(text: str, words: str, tmp_path: Path) -> None:

@@ -41,6 +41,15 @@ def problems(text: str, tmp_path: Path, catalog: Catalog) -> list[str]:
     return []
 
 
+@pytest.mark.parametrize("typed", ["90", "90%", "'90 %'", "0.9"])
+def test_the_confidence_may_be_a_percentage(typed: str, tmp_path: Path, catalog: Catalog) -> None:
+    (tmp_path / "plan.yaml").write_text(
+        f"{HEAD}services:\n{SERVICE.rstrip()[:-1]}, targets: {{confidence: {typed}}}}}\n"
+    )
+    [question] = read_plan(tmp_path / "plan.yaml", catalog).questions.values()
+    assert question.settings.confidence == 0.9
+
+
 def test_every_problem_of_a_bad_plan_in_one_run(tmp_path: Path, catalog: Catalog) -> None:
     text = """\
 plan: {start: 2027-Q1, quarters: 4}
