@@ -7,12 +7,27 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from sheetgen.catalog.base import read_bounded
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sheetgen.catalog.base import first_fault, read_bounded
+from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.plan.quarters import quarter_of
-from sheetgen.plan.schema import MAX_LINE, OF_DAY, OF_ENGINE
+from sheetgen.plan.schema import (
+    MAX_LINE,
+    OF_DAY,
+    OF_ENGINE,
+    AboveZero,
+    Amount,
+    Day,
+    Line,
+    Positive,
+    Share,
+    ShareAbove0,
+    Whole,
+)
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import USD
 
@@ -32,17 +47,90 @@ NOT_STATED = """\
 """
 
 
+class _Part(BaseModel):
+    """A part of a sheet's JSON: the keys that a plan begins from."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _Money(_Part):
+    contingency_fraction: Share
+
+
+class _Workload(_Part):
+    id: Line
+    context_tokens: AboveZero
+    input_tokens: AboveZero
+    output_tokens: AboveZero
+    tpot_target_ms: Positive | None
+    ttft_target_ms: Positive | None
+
+
+class _Inputs(_Part):
+    title: str | None
+    owner: str | None = None
+    approver: str | None = None
+    headline: Annotated[str, Field(pattern="^[^:]+:(rate|[0-9]{1,9})$")]
+    workloads: list[_Workload]
+    users: AboveZero | None
+    peak_hour_share: ShareAbove0
+    burst_factor: Positive
+    survive: Annotated[int, Field(ge=0, lt=len(BY_NAME["survive"].words))]
+    zones: AboveZero
+    providers: list[Line]
+    vendors: list[Line]
+    gpus: list[Line]
+    instances: list[Line]
+    region: Line | None
+    extra_headroom_fraction: Share
+    near_tie_fraction: Share
+    purchase: PurchaseId
+    discount_fraction: Share
+    hours_per_month: Positive
+    money: _Money
+    prefix_cache_hit_fraction: Share
+    max_wait_fraction: Share
+    confidence: ShareAbove0
+    engine: Line
+    engine_version: Line | None
+    gpu_memory_utilization: ShareAbove0
+    block_size: AboveZero
+    speed_factor: Positive
+    ttft_factor: Positive
+
+
+class _Cell(_Part):
+    model: Line
+    workload: Line
+    tier: AboveZero | None  # none where it is the rate
+    requests_per_second: Amount | None
+    concurrent_requests: Amount | None
+    weight_dtype: Line
+    kv_cache_dtype: Line
+    instance: Line | None
+    n_instances: Whole | None
+    monthly_usd: Amount | None
+
+
+class _Sheet(_Part):
+    as_of: Day
+    inputs: _Inputs
+    cells: list[_Cell]
+
+
 def read_sheet(path: Path) -> dict[str, Any]:
     """The JSON of a sheet, of `build` or of `recommend`. Raises ScenarioError where it is none."""
-    where = shown(path, 200)
+    where, why = shown(path, 200), "is no sheet"
     try:
         sheet = json.loads(read_bounded(path, MOST_BYTES, "Name a sheet, its workbook or its JSON."))
+        _Sheet.model_validate(sheet)
         plan_of_sheet(sheet, where)
         return dict(sheet)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        why = error if type(error) is ValueError else "is no sheet"
-        way_out = "Name the workbook or the JSON that `sheetgen build` writes."
-        raise ScenarioError(f"{where}: {str(why).rstrip('.')}. {way_out}") from None
+    except ValidationError as error:
+        why = f"is no sheet: {first_fault(error, _Sheet)}"
+    except (ValueError, RecursionError) as error:
+        why = str(error) if type(error) is ValueError else why
+    raise ScenarioError(f"{where}: {why.rstrip('.')}. Name the workbook or the JSON that `sheetgen build` writes.")
 
 
 def plan_of_sheet(sheet: Mapping[str, Any], name: str) -> tuple[str, dict[str, Any]]:
@@ -106,7 +194,9 @@ def _demand(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any
 
 
 def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    workload = next(workload for workload in inputs["workloads"] if workload["id"] == cell["workload"])
+    workload = next((workload for workload in inputs["workloads"] if workload["id"] == cell["workload"]), None)
+    if workload is None:
+        raise ValueError(f"has no workload {shown(cell['workload'])}, of which its headline is")
     demand = _demand(cell, inputs)
     request = {name: workload[name] for name in ("context_tokens", "input_tokens", "output_tokens")}
     if hits := inputs["prefix_cache_hit_fraction"]:

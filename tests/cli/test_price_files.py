@@ -725,3 +725,18 @@ def test_a_file_that_would_take_all_memory_is_refused_at_once(kind: str, tmp_pat
     with pytest.raises(CatalogError, match=f"a.{ending}.*{told}"):
         read_prices(str(place))
     assert time.process_time() - began < 10  # about 1 here; without the bound a minute
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("1e19", "gpu_count is '1e19'. It must be a number below 1,000,000,000."),
+        ("1e400", "gpu_count is '1e400'. It must be a plain number"),
+        ("١٢", "gpu_count is '١٢'. It must be a plain number"),
+        ("1.5", "with 1.5 GPUs, which is no whole number from 1"),
+    ],
+)
+def test_a_number_of_gpus_that_no_machine_has(run: Run, here: Path, typed: str, words: str) -> None:
+    (here / "prices.csv").write_text(f"instance,gpu,gpu_count,price per hour\nx1,H100 80GB SXM,{typed},20\n", "utf-8")
+    result = run("catalog", "prices", "prices.csv", *DAY, "--provider", "mine")
+    assert result.exit_code == 1 and words in result.stderr

@@ -89,6 +89,33 @@ def test_what_is_no_sheet(text: str, tmp_path: Path) -> None:
     assert not (tmp_path / "plan.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("as_of",), "soon", "as_of 'soon' is no day"),
+        (("inputs", "zones"), 1.5, "inputs.zones is"),
+        (("inputs", "purchase"), "gift", "inputs.purchase is"),
+        (("inputs", "headline"), "chat", "inputs.headline is"),
+        (("inputs", "providers"), ["aws", "a\n- id: evil"], "inputs.providers.1 is"),
+        (("inputs", "workloads"), [], "has no workload chat"),
+        (("cells",), [], "has no cell of its headline"),
+        (("cells",), [{"model": "8b"}], "cells.0.workload is missing"),
+    ],
+)
+def test_a_sheet_with_a_wrong_value_is_refused_by_its_key(
+    path: tuple[str, ...], value: object, words: str, tmp_path: Path
+) -> None:
+    run("build", "--models", "8b", "--headline", "chat:32", "--format", "json", "--out", str(tmp_path), "--name", "s")
+    sheet = json.loads((tmp_path / "s.json").read_text())
+    part = sheet[path[0]] if len(path) > 1 else sheet
+    assert path[-1] in part
+    part[path[-1]] = value
+    (tmp_path / "x.json").write_text(json.dumps(sheet))
+    result = CliRunner().invoke(main, ["plan", "init", "--from", str(tmp_path / "x.json"), "--out", str(tmp_path)])
+    assert result.exit_code == 1 and words in " ".join(result.output.split()), result.output
+    assert not (tmp_path / "plan.yaml").exists()
+
+
 NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
 PLAN: dict[str, Any] = {
     "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},

@@ -22,6 +22,7 @@ _COUNTED = (  # a GPU's name and how many
 _TEXT = re.compile(r"[^\W_][^<>:;{}|=\"'`\\]*")  # a region or a provider: no mark-up, no formula
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+,-]*")
 MOST_LENGTH = 80
+MOST_NUMBER = 1e9
 SPOT = "spot"
 A_MONTHS_HOURS = 0.025  # tolerance: the months of price lists have 720 to 744 hours
 
@@ -224,7 +225,9 @@ def _number(reader: _Reader, line: Mapping[str, str], role: str, wrong: list[str
         return None
     if amount is None and wrong is not None and re.search("[a-z]{3}", line[column].lower()):
         wrong.append(_refused(column, line[column], "a whole number from 1"))
-    return amount.value if amount and 0 < amount.value < 1e9 else None
+    if amount and amount.value >= MOST_NUMBER and wrong is not None:
+        wrong.append(_refused(column, line[column], f"a number below {MOST_NUMBER:,.0f}"))
+    return amount.value if amount and 0 < amount.value < MOST_NUMBER else None
 
 
 def _contradictions(reader: _Reader, line: Mapping[str, str], n_gpus: float | None) -> Iterator[str]:
