@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,8 @@ def shipped_folder(name: str) -> Path:
 @cache
 def shipped_table(file: str) -> Mapping[str, Any]:
     """A table of `templates/`."""
+    import tomllib  # which most commands do without
+
     return tomllib.loads((shipped_folder("templates") / file).read_text(encoding="utf-8"))
 
 

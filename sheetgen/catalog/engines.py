@@ -2,13 +2,11 @@
 (speed constants by engine and GPU generation, and the error bands of predictions).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import Field, create_model
 
@@ -354,7 +352,7 @@ class Engine(Accounting):
         if last is None or last.min_memory_gib > 0 or last.not_architectures:
             yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"
 
-    def at(self, version: str | None) -> Engine:
+    def at(self, version: str | None) -> Self:
         """The engine with the changes of all releases up to `version` (None: its default version)."""
         wanted = _version(version or self.default_version, like=self.default_version)
         releases = (self.default_version, *(change.from_version for change in self.versions))
@@ -367,14 +365,14 @@ class Engine(Accounting):
                 changes |= {source: change.source for name in named if (source := _MAY_CHANGE[name])}
         return self.model_copy(update=changes)
 
-    def for_models(self, model_ids: Iterable[str]) -> Engine:
+    def for_models(self, model_ids: Iterable[str]) -> Self:
         """The engine with the pool ratios that it sets for these models, if it sets the same for all of them."""
         sets = [next((ratios for ratios in self.pool_ratios_of if id_ in ratios.models), None) for id_ in model_ids]
         own = sets[0] if sets and all(ratios is sets[0] for ratios in sets) else None
         ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
         return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
 
-    def drafting(self, n_tokens: int) -> Engine:
+    def drafting(self, n_tokens: int) -> Self:
         """The engine when it drafts `n_tokens` ahead: in a shared pool each takes one more state block."""
         return self.model_copy(update={"state_blocks": self.state_blocks + n_tokens}) if self.shares_pages else self
 
@@ -443,7 +441,7 @@ class Engine(Accounting):
         """Every constant of the accounting, in the units that formulas read."""
         return {constant.column: constant.value(self) for constant in CONSTANTS}
 
-    def with_columns(self, values: Mapping[str, float]) -> Engine:
+    def with_columns(self, values: Mapping[str, float]) -> Self:
         """The engine with some constants replaced, given by column; other columns are ignored."""
         fields: dict[str, Any] = {}  # parts of fields are models
         for constant in CONSTANTS:

@@ -1,7 +1,5 @@
 """Schemas of fingerprints.yaml (how deployments run out of memory, and the fixes) and assumptions.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal

@@ -1,11 +1,9 @@
 """Schemas of GPUs, of instances with their prices, of owning GPUs, and of workloads and tiers."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -157,7 +155,7 @@ class Gpu(Entry):
         narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": peaks.int8, "nvfp4": peaks.fp4, "mxfp4": mxfp4}
         return narrow.get(weight_dtype) or peaks.bf16 or peaks.fp16 or (fp8 // 2 if fp8 else None)
 
-    def slice(self, profile: str) -> Gpu:
+    def slice(self, profile: str) -> Self:
         """One MIG profile as a GPU of its own, with its share of memory, bandwidth and arithmetic, and no link to
         others.
 
@@ -195,7 +193,7 @@ class Gpu(Entry):
         return self.model_copy(update=changes)
 
     @property
-    def slices(self) -> tuple[Gpu, ...]:
+    def slices(self) -> tuple[Self, ...]:
         """The GPU's MIG profiles, each as a GPU of its own."""
         return tuple(map(self.slice, self.mig.slices)) if self.mig else ()
 
@@ -327,7 +325,7 @@ class Instance(InstanceRow):
         """True for a whole instance; False for a GPU's share of one."""
         return self.unit == "instance"
 
-    def machine(self, n_gpus: int) -> Instance:
+    def machine(self, n_gpus: int) -> Self:
         """A machine of so many GPUs of a row that is priced by the GPU, as an answer names it."""
         prices = (price.model_copy(update={"usd_per_hour": price.usd_per_hour * n_gpus}) for price in self.prices)
         changes = {"type": f"{self.type} x{n_gpus}", "gpu_count": n_gpus, "unit": "instance", "prices": (*prices,)}

@@ -1,8 +1,6 @@
 """The schema of hosted.yaml, the prices of hosts of open models per million tokens; and the models that hosts' names
 mean."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import defaultdict

@@ -2,11 +2,9 @@
 sizing reads, the same for every model, derived from its layer list.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -447,7 +445,7 @@ class Model(Entry):
                 return exact.get(key) or others[stem(key)]
         return None
 
-    def derivative(self, weights: str) -> Model:
+    def derivative(self, weights: str) -> Self:
         """Other weights of this architecture as a model under their own name, sized as this one."""
         is_ours = weights.split("/")[0] == (self.hf_id or "").split("/")[0]
         changes = {
@@ -568,7 +566,7 @@ class Model(Entry):
             return ""
         return f"loads no {checkpoint.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
 
-    def own_draft(self) -> Model:
+    def own_draft(self) -> Self:
         """The checkpoint's own layer for multi-token prediction, as a draft model.
 
         Raises ScenarioError where none is known, or where it keeps more than keys and values or a latent.
@@ -594,7 +592,7 @@ class Model(Entry):
         """The groups of layers whose heads keep keys and values."""
         return tuple(group for group in self.attention if isinstance(group, (FullAttention, WindowedAttention)))
 
-    def with_whole_heads(self) -> Model:
+    def with_whole_heads(self) -> Self:
         """The model for an engine that keeps keys and values of all heads in place of latents that state a key
         width."""
         if not any(isinstance(g, LatentAttention) and g.key_width for g in self.attention):

@@ -4,8 +4,6 @@
 A type without a price in a region is not sold there.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

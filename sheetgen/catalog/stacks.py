@@ -2,8 +2,6 @@
 levers.yaml (names and costs of changes to a deployment, host links, precisions that engines lack).
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterator

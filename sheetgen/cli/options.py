@@ -19,6 +19,7 @@ from sheetgen.sheet_files import OF_OUTPUT
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.question.inputs import Option
     from sheetgen.question.parse import Options, Raw
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -194,6 +195,23 @@ def refuse_blank(name: str, value: object, metavar: str | None) -> None:
         raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}, or leave it out.")
 
 
+def _help_of(option: Option, in_size: bool, own: str = "") -> str:
+    """The help of an option: its own where a command has one, that of `size` where that differs."""
+    return own or (in_size and option.in_size) or option.help
+
+
+class DescribedOption(click.Option):
+    """An option whose help is read when it is shown."""
+
+    def __init__(self, spellings: Sequence[str], about: Callable[[], str], **attributes: Any) -> None:
+        super().__init__(spellings, default=None, **attributes)
+        self.about = about
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = self.about()
+        return super().get_help_record(ctx)
+
+
 def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[F], F]:
     """`--long-name METAVAR` for each option of a group, or for one by its name, which may have a metavar and help of
     its own; beside those of one deployment some have other help. One that may be repeated gives a list of texts."""
@@ -205,16 +223,16 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
             for asked in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
                 name, option = asked.asked_as, asked.option
                 assert option is not None
-                of_table = option.metavar, ("parallel" in parts and option.in_size) or option.help
-                metavar, about = of_table if isinstance(part, str) else part[1:] or of_table
+                metavar, *own = part[1:] if isinstance(part, tuple) and len(part) > 1 else (option.metavar,)
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
                 flag: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True, "flag_value": "yes"}
                 if metavar == SWITCH:
                     flag |= {"is_flag": False, "flag_value": "1"}
                 if option.repeated:
                     flag |= {"multiple": True, "callback": lambda _, __, texts: list(texts) or None}
+                about = functools.partial(_help_of, option, "parallel" in parts, *own)
                 if name != without:
-                    yield click.Option(spellings, help=about, default=None, **flag)
+                    yield DescribedOption(spellings, about, **flag)
 
     def with_options(function: F) -> F:
         function.__click_params__ = [*getattr(function, "__click_params__", []), make]  # type: ignore[attr-defined]

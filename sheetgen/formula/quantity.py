@@ -146,7 +146,8 @@ class CalledFormula:
 
 
 def _of(function: Callable[..., Value], label: str, display: Display) -> Formula:
-    return Formula(function.__name__, label, display, tuple(inspect.signature(function).parameters), function)
+    code = function.__code__
+    return Formula(function.__name__, label, display, code.co_varnames[: code.co_argcount], function)
 
 
 def formula(

@@ -10,7 +10,6 @@ import contextlib
 import os
 import platform
 import re
-import secrets
 import signal
 import threading
 import zlib
@@ -79,7 +78,7 @@ def part_of(target: Path) -> Path:
     """A name beside a target that no other process uses. It is known before the file exists, so that it can be
     removed."""
     here, pid = zlib.crc32(platform.node().encode(errors="replace")), os.getpid()
-    return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{secrets.token_hex(4)}.part"
+    return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{os.urandom(4).hex()}.part"
 
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
