@@ -168,7 +168,8 @@ OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in ownin
 class Display:
     """One kind of number: an Excel number format and the Python text that agree, rounded half up.
 
-    A spreadsheet shows `decimals`, then as many of `optional` more as are not zeros, and 15 digits in all.
+    A spreadsheet shows `decimals`, then as many of `optional` more as are not zeros, and 15 digits in all. whole_from:
+    the number from which there are no decimals.
     """
 
     excel: str
@@ -179,6 +180,11 @@ class Display:
     percent: bool = False
     thousands: bool = True
     divisor: float = 1  # the unit of the number; a spreadsheet's cell is divided already
+    whole_from: float = math.inf
+
+    def decimals_of(self, number: float | Decimal) -> int:
+        """The decimals that are always shown of a number, which is divided already."""
+        return 0 if number >= self.whole_from else self.decimals
 
     def text(self, value: object) -> str:
         """The text that a spreadsheet shows for `value` in this format; text stays as it is."""
@@ -189,9 +195,10 @@ class Display:
         if value is None or math.isnan(value):  # type: ignore[arg-type]
             return "–"
         number = Decimal(repr(float(value) / self.divisor)) * (100 if self.percent else 1)  # type: ignore[arg-type]
-        last_place = max(-self.decimals - self.optional, min(0, number.adjusted() - 14))
+        decimals = self.decimals_of(number)
+        last_place = max(-decimals - self.optional, min(0, number.adjusted() - 14))
         rounded = number.quantize(Decimal(1).scaleb(last_place), ROUND_HALF_UP, _WIDE)
-        places = max(self.decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
+        places = max(decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
         if rounded == 0:
             rounded = abs(rounded)  # a spreadsheet shows no negative zero
         sign = "-" if rounded < 0 else ""
@@ -203,6 +210,7 @@ _WIDE = Context(prec=400)  # digits, enough for every float
 WHOLE = Display("#,##0")
 PLAIN = Display("0", thousands=False)
 ONE_DECIMAL = Display("#,##0.0", 1)
+NARROW = Display("[<100]#,##0.0;#,##0", 1, whole_from=100)  # of a narrow column
 TWO_DECIMALS = Display("#,##0.00", 2)
 AS_IT_IS = Display("General", optional=15, thousands=False)  # bytes and shares in one column
 FACTOR = Display("0.00######", 2, optional=6, thousands=False)

@@ -53,6 +53,7 @@ from sheetgen.book.sheets import (
     Validation,
     derived,
     held_where,
+    rows_of,
     worked_out,
 )
 from sheetgen.book.wiring import Wiring, in_words, name_all
@@ -68,10 +69,11 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 15, 2: 1, 3: 18, 4: 11, 5: 11, 6: 28}
+WIDTHS = {0: 20.4, 1: 13, 2: 1, 3: 17, 4: 9.5, 5: 10.5, 6: 23}  # 700 pixels
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
+CHART_WIDTH, PEOPLE_HEIGHT, RANGES_HEIGHT = 696, 200, 120  # pixels
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
@@ -179,10 +181,9 @@ class DecisionSheets:
                 of_workload = entry_of(listed, names, picked["workload"], picked[name])
                 counted[name] = sheet.link(row, HIDDEN + 3, of_workload, display, "off_page")
                 self.book.names[f"calc_decision_{name}"] = counted[name]
-            sheet.heights[row] = 17
         self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
-        sheet.text(self.row, 0, str(regions), "remark")
+        sheet.text(self.row, 0, str(regions), "quiet")
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
         return picked | counted
 
@@ -289,7 +290,7 @@ class DecisionSheets:
         """The factors of the ends, in yellow cells further down, and the requests and contexts that follow from
         them."""
         sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
-        self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 20
+        self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 2 + rows_of(PEOPLE_HEIGHT)
         factors: dict[str, list[Ref]] = {}
         for row, (name, label) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
             check = Validation(label, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
@@ -379,8 +380,8 @@ class DecisionSheets:
 
     def point_to(self, other: str, other_title: Ref) -> None:
         """Say below the title what another sheet asks, with a link to it."""
-        self.sheet.compute(2, 0, sentences.sheet_asks, {"other_title": other_title}, role="remark")
-        self.sheet.text(1, N_COLUMNS - 1, f"to {other}", "link_text", url=f"internal:'{other}'!A1")
+        self.sheet.compute(2, 0, sentences.sheet_asks, {"other_title": other_title}, role="quiet")
+        self.sheet.text(1, ANSWER + 1, f"to {other}", "link_text", url=f"internal:'{other}'!A1")
 
     def _in_force(self, name: str) -> Lookup:
         """A column of the answer: at the confidence asked for, or at an even chance where no hardware is so sure."""
@@ -403,7 +404,8 @@ class DecisionSheets:
         env: dict[str, Source] = {**inputs, **self.picked, **shown, **named}
         env |= {"choices_state": inputs["choices_state"], "input_tokens": self._in_force("input_tokens")}
         rent = {**env, "instance": shown["type"]}
-        sheet.compute(0, 0, sentences.decision_title, rent, role="title")
+        sheet.compute(0, 0, sentences.decision_title, rent, role="finding")
+        sheet.cells[0, 0].span = N_COLUMNS
         sheet.heights |= {0: 28, FIRST_ROW: 24}
         row = FIRST_ROW
         monthly = sheet.link(row, ANSWER, shown["monthly_usd"], USD, "answer_large")
@@ -478,8 +480,8 @@ class DecisionSheets:
                     ("other loads", others[0], others[-1], "#B8C2CC"),
                     ("this load", this[0], this[-1], "#1B5A8A"),
                 ],
-                660,
-                330,
+                CHART_WIDTH,
+                PEOPLE_HEIGHT,
                 "$",
                 upright=True,
             )
@@ -516,7 +518,6 @@ class DecisionSheets:
             ):
                 ref = sheet.compute(row, HIDDEN + 1 + column, bar, env, role="off_page")
                 bars[column].append(ref)
-            sheet.heights[row] = 17
             self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
         both = self._of_load(load_of(Context(case=HIGH), HIGH))
         row = top + 1 + len(names)
@@ -533,12 +534,12 @@ class DecisionSheets:
                     ("below this month", bars[1][0], bars[1][-1], "#17212B"),
                     ("above it", bars[2][0], bars[2][-1], "#1B5A8A"),
                 ],
-                660,
-                200,
+                CHART_WIDTH,
+                RANGES_HEIGHT,
                 "$",
             )
         )
-        self.row = row + 12
+        self.row = row + 2 + rows_of(RANGES_HEIGHT)
 
     def _ways(self) -> None:
         """Ways to pay less, mildest first, with what each commits to and gives up."""
@@ -598,13 +599,12 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
-            sheet.heights[line] = 16
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
             0,
             "A dash in $: it saves nothing, or nobody knows its price. Months, and prices of other hosts: on Money.",
-            "remark",
+            "quiet",
         )
         for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):
             sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")

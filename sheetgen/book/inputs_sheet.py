@@ -182,6 +182,8 @@ class InputsSheet:
         self.solved, self.wiring = solved, wiring
         self.sheet = titled(name, name, about, freeze=(HEAD_ROWS, 2))
         self.sheet.widths = dict(WIDTHS)
+        about_cell = self.sheet.cells[1, 0]
+        about_cell.role, about_cell.span = "subtitle_wrapped", PRINTED
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
 
@@ -303,6 +305,7 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     )
     for fill in (_questions, _money, _targets, _draft):
         fill(page)
+    page.sheet.rows_printed = page.row  # up to the head of what is folded away
     page.section(FOLDED)
     folded = page.row
     for fill in (_rare, _owning, _engine, _bands):

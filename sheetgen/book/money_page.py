@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sheetgen import units
-from sheetgen.book.money_block import N_PRINTED, Block
+from sheetgen.book.money_block import FOUND, N_PRINTED, Block
 from sheetgen.book.sheets import Cell, Chart, Ref, Source, derived
 from sheetgen.formula import is_number, where
+from sheetgen.report import sentences
 from sheetgen.sizing import cost
 from sheetgen.units import PLAIN, USD
 
@@ -13,7 +14,7 @@ MONTHS = cost.CONSTANTS["months_in_three_years"]
 SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
 WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.PURCHASES.items()}, OWNED: "owned"}
-CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 370, 300
+CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 370, 260
 WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
     "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
@@ -42,6 +43,10 @@ def add_cash(block: Block) -> None:
     env = {"up_front_usd": up_front[-1], "owned_each_month_usd": each_month[-1]}
     for column, ref in enumerate(each_month[:-1], 1):
         sheet.compute(top + 5, column, cost.owning_pays_off_month, {**env, "each_month_usd": ref})
+    bars = [
+        sheet.compute(top + 1, FOUND + k, sentences.way_of_cash, {"way": head, "each_month_usd": usd}, role="off_page")
+        for k, (head, usd) in enumerate(zip(heads[1:], each_month, strict=True))
+    ]
     labels = "Up front", "Each month", f"Months 1 to {MONTHS}, beside it", cost.owning_pays_off_month.label
     for row, label in enumerate(labels, top + 2):
         sheet.text(row, 0, label, "label")
@@ -61,11 +66,11 @@ def add_cash(block: Block) -> None:
             CHART_AT,
             f"Cash of {MONTHS} months by way to pay, US dollars",
             "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",
-            (heads[1], heads[-1]),
+            (bars[0], bars[-1]),
             [("Up front", up_front[0], up_front[-1], "#F59E0B"), ("Months", in_all[0], in_all[-1], "#1D4ED8")],
             CHART_WIDTH,
             CHART_HEIGHT,
-            "US dollars",
+            "$",
         )
     )
     block.row = top + 7 + len(SHOWN)

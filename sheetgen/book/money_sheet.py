@@ -248,7 +248,9 @@ def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
     block.head(*PROVIDER_HEADS)
     instances = block.wiring.tables["instances"]
     for row in rows:
-        block.show(0, row["provider"], TEXT)
+        provider = block.show(0, row["provider"], TEXT).expr(block.sheet.name).text
+        shown = [(block.row, column) for column, _ in enumerate(PROVIDER_HEADS)]
+        block.sheet.marked.append((shown, f'{provider}="{NONE}"', "blank"))  # a row for a provider that may be typed
         monthly = block.show(MONTHLY, row["usd"], USD)
         for column, name in ((5, "n_instances"), (6, "size")):
             block.show(column, row[name], PLAIN)

@@ -435,7 +435,7 @@ class Sheet:
 @dataclass
 class Chart:
     """A native chart over cells: stacked bars; standing where there are `lines` (title, first, last, colour, whether it
-    is dashed) over them."""
+    is dashed) over them; or columns, one series in place of another, with their amounts. sign: before its numbers."""
 
     row: int
     column: int
@@ -445,13 +445,21 @@ class Chart:
     series: list[tuple[str, Ref, Ref, str]]  # title, first, last, colour
     width: int
     height: int
-    axis: str
+    sign: str = ""
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
     upright: bool = False  # columns instead of bars
 
     @property
     def is_upright(self) -> bool:
         return self.upright or bool(self.lines)
+
+
+PIXELS_OF_A_ROW = 20
+
+
+def rows_of(height: int) -> int:
+    """The number of rows that a chart of this height in pixels covers."""
+    return -(-height // PIXELS_OF_A_ROW)
 
 
 @dataclass

@@ -40,16 +40,17 @@ from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
 from sheetgen.report import sentences
 from sheetgen.report.page import NOT_SURE_OF, Page
-from sheetgen.report.wording import instance_name, plain
+from sheetgen.report.wording import plain
 from sheetgen.sizing import cost
-from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
+from sheetgen.units import DATE, NARROW, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 NAME = "Sizing sheet"
 TITLE_ROW, QUESTION_ROW, OTHER_ROW, ANSWERS_ROW = 2, 3, 4, 5  # the title, the yellow cells, the question of Decision,
 # and the heads of the first table
 USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the first table
 N_COLUMNS = 9  # at least; a load takes two of them
-LABEL_WIDTH, KV_WIDTH, USD_WIDTHS = 18.0, 10.0, (13.0, 20.0)
+LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 18.0, 8.0, 12.0
+BLANK_HEIGHT = 8.0  # points, of a row between two parts
 ONE_PAGE = 5  # models, up to which the sheet is printed on one
 N_DEATHS = 5
 SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
@@ -112,11 +113,14 @@ class SizingSheet:
         n_models = len(self.question.models)
         self.sheet = Sheet(NAME, landscape=False, one_page=n_models <= ONE_PAGE, about="The answers on one page.")
         self.sheet.n_printed = self.hidden
-        longest = max(len(f"10 {instance_name(candidate.instance)}") for candidate in self.question.candidates)
         self.sheet.widths = {0: LABEL_WIDTH}
         for left in range(1, self.hidden, 2):
-            usd_width = min(USD_WIDTHS[1], max(USD_WIDTHS[0], 0.9 * longest - KV_WIDTH))
-            self.sheet.widths |= {left: usd_width, left + 1: KV_WIDTH}
+            self.sheet.widths |= {left: USD_WIDTH, left + 1: KV_WIDTH}
+        # The weights of a band begin where the longest name of a model ends.
+        name, beside, width = max(len(m.model.name) for m in self.question.models), 1, LABEL_WIDTH
+        while width < name and beside < self.hidden - 1:
+            width, beside = width + self.sheet.widths[beside], beside + 1
+        self.beside_name = beside
         wiring.lists["headline_rows"] = Range(
             tuple(self._hide(1 + m, 1, self.loads.n_fixed + m + 1) for m in range(n_models))
         )
@@ -160,18 +164,20 @@ class SizingSheet:
             "low": least(months),
             "high": greatest(months),
         }
-        sheet.compute(TITLE_ROW, 0, sentences.finding_words, env, role="title")
+        sheet.compute(TITLE_ROW, 0, sentences.finding_words, env, role="finding")
+        sheet.cells[TITLE_ROW, 0].span = self.hidden
         choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
         kind = Kind("whole", 1, MOST_TYPED) if question.rate is None else Kind("text")
         told = "Any number from 1." if question.rate is None else f"Any number from 1, or {RATE}."
         number = Validation("Requests at once", told, kind=kind)
         row = QUESTION_ROW
-        sheet.put(row, 1, Cell(cells["workload"].value, "input", TEXT, validation=choose), label="Workload")
+        sheet.put(row, 1, Cell(cells["workload"].value, "input", TEXT, validation=choose))
+        sheet.text(row, 0, "Workload", "plain")
         sheet.put(row, 3, Cell(cells["tier"].value, "input", WHOLE, validation=number), label="At once")
         put_light(wiring, sheet, row, 5, "Checks")
         for column, name in zip(range(6, self.hidden), others, strict=False):
             sheet.text(row, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
-        sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 30, row: 20}
+        sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 26, row: 18}
 
     def _put_load_in_use(self) -> None:
         """Hidden: the load as built, which stands where a yellow cell says none, and the one in use."""
@@ -211,14 +217,14 @@ class SizingSheet:
             sheet.compute(self.row, SURE_AT, sentences.chance_words, {**inputs, **load}, role="right_text")
             sheet.link(self.row, WORD_AT, load["ttft_seconds"], ONE_DECIMAL, "computed")
             sheet.compute(self.row, PACE_AT, pace_each, load)
-            sheet.heights |= {self.row: 19, self.row + 1: 14}
+            sheet.heights |= {self.row: 18, self.row + 1: 13}
             sheet.compute(self.row + 1, 0, sentences.people_of_answer, load, role="quiet_last")
             sheet.compute(self.row + 1, 1, sentences.gpus_at, load, role="quiet_last")
             sheet.texts(self.row + 1, 2, [""] * (self.hidden - 2), "quiet_last")
             self.row += 2
         self.wiring.headline_usd += months
         if n_models > 1:
-            sheet.compute(self.row, 0, sentences.together_words, inputs, role="unit")
+            sheet.compute(self.row, 0, sentences.together_words, inputs, role="quiet")
             for column, refs in ((USD_AT, months), (YEAR_AT, years)):
                 area = Range(tuple(refs))
                 env: dict[str, Source] = {
@@ -234,19 +240,19 @@ class SizingSheet:
         of_load: dict[str, Source] = {name: self._of(name, 0) for name in self.loads.columns}
         of_first = {**inputs, "stated_users": ZERO, **of_load, "model": self.models.columns["model"][0]}
         of_first["per_hour"] = sheet.compute(self.row, self.hidden + 1, hour_of_people, of_first, role="off_page")
-        sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="remark")
+        sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="quiet")
         sheet.heights[self.row] = 13
         self.row += 1
         beyond = {**inputs, "input_tokens": of_load["input_tokens"]}
-        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="remark")
+        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="quiet")
         sheet.heights[self.row] = 13
         self.row += 1
         most = plain(self.question.reference.assumption("reservation_above_instances"))
         reserved = f"More than {most} machines: ask the provider first."
-        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "remark")
+        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "quiet")
         sheet.heights[self.row] = 13
-        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="remark")
-        sheet.heights[self.row + 1] = 13
+        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="quiet")
+        sheet.heights |= {self.row + 1: 13, self.row + 2: BLANK_HEIGHT}
         self.row += 3
 
     def grid(self) -> None:
@@ -275,6 +281,7 @@ class SizingSheet:
             self._band(m)
         self._mark_asked()
         self._name_results()
+        sheet.heights[self.row] = BLANK_HEIGHT
         self.row += 1
 
     def _people(self, w: int) -> None:
@@ -304,10 +311,11 @@ class SizingSheet:
             **{name: columns[name][m] for name in ("weights_words", "kv_words")},
         }
         sheet.link(self.row, 0, columns["model"][m], TEXT, "band")
-        sheet.text(self.row, 1, "", "band")
-        sheet.compute(self.row, 2, self.of_band, of_model, role="band_quiet")
-        sheet.texts(self.row, 3, [""] * (self.hidden - 3), "band")
-        sheet.heights[self.row] = 17
+        beside = self.beside_name
+        sheet.texts(self.row, 1, [""] * (beside - 1), "band")
+        sheet.compute(self.row, beside, self.of_band, of_model, role="band_quiet")
+        sheet.texts(self.row, beside + 1, [""] * (self.hidden - beside - 1), "band")
+        sheet.heights[self.row] = 15
         self.row += 1
         for w, workload in enumerate(self.listed):
             base = self._hide(self.row, 2, self._before(m, w))
@@ -320,7 +328,7 @@ class SizingSheet:
                 self._load(self.row, left, derived(_both_rows, base._replace(lock="column"), place))
             after = 1 + 2 * len(self.groups)
             sheet.texts(self.row + 1, after, [""] * (self.hidden - after), "quiet_last")
-            sheet.heights |= {self.row: 14.5, self.row + 1: 13.5}
+            sheet.heights |= {self.row: 13.2, self.row + 1: 12.8}
             self.row += 2
 
     def _mark_asked(self) -> None:
@@ -339,10 +347,10 @@ class SizingSheet:
             return lookup(self.loads.range(name), place)
 
         self.sheet.link(row, left, figure("monthly_usd"), USD, "grid_money")
-        self.sheet.link(row, left + 1, figure("kv_in_unit"), ONE_DECIMAL, "quiet_number")
+        self.sheet.link(row, left + 1, figure("kv_in_unit"), NARROW, "quiet_number")
         env = {"n_instances": figure("n_instances"), "instance": figure("type")}
-        self.sheet.compute(row + 1, left, sentences.rent_words, env, role="plain_last")
-        self.sheet.text(row + 1, left + 1, "", "quiet_last")
+        self.sheet.compute(row + 1, left, sentences.rent_words, env, role="rent")
+        self.sheet.cells[row + 1, left].span = 2  # below both
 
     def _tiers_in_order(self) -> tuple[list[Ref], list[Ref]]:
         """By column of the grid its load, and that load's place among the tiers on Inputs, in increasing order;
@@ -384,9 +392,10 @@ class SizingSheet:
         self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:
             for column, text in ((0, death.where), (1, death.bill), (3, death.lasting_change), (5, death.looks_like)):
-                sheet.text(self.row, column, str(text), "remark")
+                sheet.text(self.row, column, str(text), "quiet")
             sheet.heights[self.row] = 13
             self.row += 1
+        sheet.heights[self.row] = BLANK_HEIGHT
         self.row += 1
         self._bar("Assumed; change it on Inputs")
         half = -(-len(wiring.assumptions) // 2)

@@ -760,8 +760,7 @@ class _Sheets:
                 [(name, *ends(name), INKS[i % len(INKS)]) for i, name in enumerate(kinds)],
                 1080,
                 260,
-                "GPUs",
-                [
+                lines=[
                     ("needed at p90, all together", *ends("p90"), P90_INK, True),
                     ("owned and committed", *ends("Owned and committed"), SUPPLY_INK, False),
                 ],

@@ -595,6 +595,9 @@ host_for = template(
 cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
+way_of_cash = template("{way}[priced?|: no price]", priced=is_number(q.each_month_usd)).formula(
+    "way_of_cash", "A way to pay, in the chart of its cash"
+)
 both_high = template(
     "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
     when=answerable,

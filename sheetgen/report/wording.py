@@ -31,6 +31,7 @@ from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
 from sheetgen.units import (
     CHANCE_STEP,
+    NARROW,
     ONE_DECIMAL,
     SMALL_UNITS,
     TWO_DECIMALS,
@@ -71,9 +72,7 @@ def size(n_bytes: float, units: str) -> Cell:
 
 def short_size(n_bytes: float, units: str) -> Cell:
     """The same for a narrow column: whole from a hundred on."""
-    return Cell(
-        n_bytes, replace(WHOLE if n_bytes >= 100 * UNIT_BYTES[units] else ONE_DECIMAL, divisor=UNIT_BYTES[units])
-    )
+    return Cell(n_bytes, replace(NARROW, divisor=UNIT_BYTES[units]))
 
 
 def named_size(n_bytes: float, units: str) -> Cell:

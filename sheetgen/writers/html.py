@@ -75,6 +75,7 @@ def render_html(
             e=engineers,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             has_sheet=has_sheet,
+            most_on_a_page=layout.MOST_ON_A_PAGE,
             sources=[(s.text, s.web_url) for s in page.sources_in_use],
             **pictures.pictures_of(page.replicas),
             request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},
@@ -123,6 +124,7 @@ def print_environment(templates: Path) -> Environment:
         "day": _day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
+        "unbroken": lambda text: _unbroken(tied(drawable(str(text)))),
         "in_two": lambda text: parted(drawable(str(text))),
     }
     return environment
@@ -168,14 +170,19 @@ def _grid_ems(text: Text, font: Path) -> float:
 
 def _continued(line: str, ems: float, font: Path) -> str:
     """A shell command broken before flags into lines of the page's width, with backslashes, so that it can be
-    pasted."""
+    pasted; a comment behind it that does not fit the last line has one of its own."""
+    command, mark, comment = line.partition("  # ")
     lines: list[str] = []
-    for word in re.split(r" (?=--|\$|# )", line):
+    for word in re.split(r" (?=--|\$)", command):
         if lines and width_em(f"{lines[-1]} {word} \\", font) <= ems:
             lines[-1] += f" {word}"
         else:
             lines.append(f"{'  ' * bool(lines)}{word}")
-    return " \\\n".join(lines)
+    text = " \\\n".join(lines)
+    if not comment:
+        return text
+    before = "  " if width_em(f"{lines[-1]}{mark}{comment}", font) <= ems else "\n"
+    return f"{text}{before}# {comment}"
 
 
 _AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")
@@ -184,6 +191,18 @@ _AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")
 def _bold_amounts(text: str) -> Markup:
     """`text` with its amounts of money in bold."""
     return Markup(_AMOUNT.sub(lambda amount: f"<b>{amount[0]}</b>", str(escape(text))))
+
+
+_HYPHENED = re.compile(r"[\w.]+(?:-[\w.]+)+")
+
+
+def _unbroken(text: str) -> Markup:
+    """`text` with its names that have a hyphen and a digit (us-east-1, gpt-oss-120b) on one line each."""
+
+    def whole(name: re.Match[str]) -> str:
+        return f'<span class="whole">{name[0]}</span>' if re.search(r"\d", name[0]) else name[0]
+
+    return Markup(_HYPHENED.sub(whole, str(escape(text))))
 
 
 def without_code(text: Text) -> Text:

@@ -93,8 +93,8 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
 # By number of models, what most pages end with, as each further layout takes time: the index in STEPS of the sizing
 # sheet, and that in SPACINGS of the page for engineers.
 _TRIED_FIRST = {
-    "a4": ((0, 0), (3, 1), (2, 3), (4, 1), (4, 3), (1, 3), (1, 3), (1, 4)),
-    "letter": ((1, 0), (4, 2), (3, 4), (5, 2), (6, 4), (1, 4), (1, 4), (1, 4)),
+    "a4": ((0, 0), (3, 1), (2, 3), (4, 1), (4, 3), (1, 1), (1, 1), (1, 1)),
+    "letter": ((1, 0), (4, 2), (3, 4), (5, 2), (6, 4), (1, 2), (1, 2), (1, 2)),
 }
 
 

@@ -40,13 +40,13 @@ _MOST_TIMES = 2  # pages with more than twice as many are refused
 
 @dataclass(frozen=True)
 class Layout:
-    """The page laid out; is_whole: the sizing sheet fits on one page."""
+    """The page laid out; is_whole: the sizing sheet fits on one page. n_engineers: pages of the part for engineers."""
 
     spacing: Spacing
     document: WeasyObject
     problems: list[str]
     is_whole: bool
-    is_engineers_whole: bool = True  # the part for engineers fits on one page
+    n_engineers: int = 0
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The PDF's bytes: tagged for screen readers, and fit for archives."""
@@ -91,10 +91,12 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
 
     A layout takes most of a second, so the search begins at the usual result for pages of this size. If no spacing
     suffices, the machines to rent move to the part for engineers, then the ways to pay less of several models are left
-    out, and then the first part continues on a second page, as with more than five models. Raises PageError if
-    something leaves its place, or the page has far too many characters.
+    out, and then the first part continues on a second page, as with more than five models, of which the part for
+    engineers has two. Raises PageError if something leaves its place, or the page has far too many characters.
     """
     n_models = len(page.models)
+    is_short = n_models <= MOST_ON_A_PAGE
+    most_for_engineers = 1 if is_short else 2
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     usual_characters = _USUAL + _OF_A_MODEL * n_models
     most = _MOST_TIMES * usual_characters
@@ -108,9 +110,9 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         step = STEPS[sheet]
         how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": SPACINGS[engineers]}
         layout = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
-        sheet_goes_on = not layout.is_whole and sheet < len(STEPS) - 1
-        engineers_go_on = not layout.is_engineers_whole and engineers < len(SPACINGS) - 1
-        is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
+        sheet_goes_on = is_short and not layout.is_whole and sheet < len(STEPS) - 1
+        engineers_go_on = layout.n_engineers > most_for_engineers and engineers < len(SPACINGS) - 1
+        is_full = not (sheet_goes_on or engineers_go_on)
         sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
     if layout.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {layout.problems[0]}.{_longest(page)}")
@@ -140,7 +142,7 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for drawn_page in document.pages for problem in overflows(drawn_page))]
     parts = [part_of(drawn_page) for drawn_page in document.pages]
-    return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers") <= 1)
+    return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers"))
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> WeasyObject:

@@ -141,6 +141,7 @@ def picture(title: str, drawn: list[str], width: float, height: float) -> Markup
 RANGE = 332.0  # points: the width of the bars of the request
 _TWO_LINES = 22.0  # points: a bar's height, beside a name of two lines
 _CHARACTER = 4.9  # points: the rough width of a character of an amount
+_CLEAR = 3.0  # points between an amount and a line through the bars
 _DOT = 4.6  # points: the radius of the dot at the cost as sized
 _NAMES_WIDE = 62.0  # points: the width of the name of a line through the bars
 
@@ -161,7 +162,7 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
         return room + (width - 2 * room) * float(amount / most)
 
     lines = {0.0: RULE, **({margin: INK} if margin else {}), sized: accent}
-    through = [line(x(amount), 0, x(amount), height, colour, 0.7) for amount, colour in lines.items()]
+    through = [(x(amount), colour) for amount, colour in lines.items()]
     heads = [label(x(0) + 3, 9, f"{request.sized.display.prefix}0", family, "end")]
     anchors = ["middle" if x(sized) - x(0) > _NAMES_WIDE else "start", "middle"]
     places = [x(sized), x(margin or 0)]
@@ -181,26 +182,28 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
 def _range_bar(
     mover: Mover,
     x: Callable[[float], float],
-    through: list[str],
+    through: Sequence[tuple[float, str]],
     sized: float,
     size: tuple[float, float],
     accent: str,
     family: str,
 ) -> Markup:
-    """One bar with its amounts. size: its height, and the space beside its ends, in points."""
+    """One bar with its amounts. through: the lines through all bars, left out where an amount stands. size: its height,
+    and the space beside its ends, in points."""
     height, room = size
     middle, end = height / 2, RANGE - room
     low = x(mover.low.value) if mover.low else sized
     high = x(mover.high.value) if mover.high else end
     left, right = min(low, sized - _DOT) - 4, max(high, sized + _DOT) + 4
-    drawn = [*through]
-    for amount, edge, anchor, start in (
-        (mover.low, left, "end", left + 9 - room),
-        (mover.high, right, "start", right - 1),
-    ):
-        drawn.append(rect(start, middle - 5, room - 8, 10, "#ffffff"))
-        drawn.append(label(edge, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
-    drawn += [rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
+    amounts, taken = list[str](), list[tuple[float, float]]()
+    for amount, edge, anchor in ((mover.low, left, "end"), (mover.high, right, "start")):
+        text = str(amount) if amount else "nothing"
+        wide = _CHARACTER * len(text) + _CLEAR
+        taken.append((edge - wide, edge) if anchor == "end" else (edge, edge + wide))
+        amounts.append(label(edge, middle + 3, text, family, anchor, INK))
+    free = [(place, colour) for place, colour in through if not any(first < place < last for first, last in taken)]
+    drawn = [line(place, 0, place, height, colour, 0.7) for place, colour in free]
+    drawn += [*amounts, rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
     return picture(
         f"{mover.name}, {mover.span}: {mover.low} to {mover.high or 'nothing'} a month", drawn, RANGE, height
     )

@@ -24,6 +24,9 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
 
+# Number formats of a chart of money: of the ends of columns, of which 0 is another series', and of an axis.
+AMOUNTS = '[>=1000000]"{0}"0.00,,"M";[>=1]"{0}"#,##0;'
+AXIS = '[>=1000000]"{0}"0.0,,"M";[>=10000]"{0}"#,##0,"k";"{0}"#,##0'
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, but tab and newline
 
 
@@ -163,7 +166,10 @@ class _Writer:
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """Insert a native stacked chart, with lines over it if there are any; the library caches the cells' values."""
-        drawn = self.workbook.add_chart({"type": "column" if chart.is_upright else "bar", "subtype": "stacked"})
+        font = {"name": "Arial", "size": 9}
+        how = {"type": "column" if chart.is_upright else "bar"} | ({} if chart.upright else {"subtype": "stacked"})
+        drawn = self.workbook.add_chart(how)
+        amounts = {"value": True, "position": "outside_end", "num_format": AMOUNTS.format(chart.sign), "font": font}
 
         def area(first: Ref, last: Ref) -> list[str | int]:
             return [first.sheet, first.row, first.column, last.row, last.column]
@@ -177,6 +183,7 @@ class _Writer:
                     "fill": {"color": colour} if colour else {"none": True},
                     "gap": 60,
                 }
+                | ({"overlap": 100, "data_labels": amounts} if chart.upright else {})
             )
         if chart.lines:
             over = self.workbook.add_chart({"type": "line"})
@@ -186,17 +193,17 @@ class _Writer:
                     {"name": title, "categories": area(*chart.categories), "values": area(first, last), "line": look}
                 )
             drawn.combine(over)
-        font = {"name": "Arial", "size": 9}
         drawn.set_title(
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
         of_numbers = {
             "min": 0,
-            "num_format": "#,##0",
+            "num_format": AXIS.format(chart.sign) if chart.sign else "#,##0",
             "num_font": font,
-            "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
+            "major_gridlines": {"visible": not chart.upright, "line": {"color": "#E5E7EB"}},
+            "visible": not chart.upright,
         }
-        drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font})
+        drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font, "interval_unit": 1})
         drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
         drawn.set_legend(
             {"none": True} if chart.upright or not all(chart.series[0]) else {"position": "bottom", "font": font}
@@ -322,15 +329,9 @@ def filtered(sheet: Sheet) -> Area | None:
     return Area(top, 0, bottom, heads - 1)
 
 
-CHART_ROWS, PIXELS_OF_A_ROW = 9, 20  # rows that a chart of bars covers on the page
 POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # per unit of column width in Arial 10, as LibreOffice draws it; units of an edge
 PAGE_POINTS = {True: 734.0, False: 520.0}  # printable width of both A4 and Letter, landscape or not
 _PAPER = {"a4": 9, "letter": 1}
-
-
-def rows_of(chart: Chart) -> int:
-    """The number of rows that a chart covers on the page."""
-    return -(-chart.height // PIXELS_OF_A_ROW) if chart.is_upright else CHART_ROWS
 
 
 def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None) -> None:
@@ -347,7 +348,7 @@ def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None
         worksheet.print_area(0, last + 1, 0, last + 1)
         return
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
-    n_rows = sheet.rows_printed or 1 + max([last_row, *(c.row + rows_of(c) for c in sheet.charts)])
+    n_rows = sheet.rows_printed or 1 + max([last_row, *(c.row + sheets.rows_of(c.height) for c in sheet.charts)])
     worksheet.print_area(0, 0, n_rows - 1, last)
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
@@ -369,7 +370,7 @@ def scale(sheet: Sheet, last: int) -> float:
 
 TITLE_PIXELS = 340  # width of the title at the left of the first row
 LOGO_SHARE = 0.85  # of the first row's height
-NAME_ROWS = (2, 0, 1)  # rows for the name, in order of preference; row 0 has the logo
+NAME_ROWS = (1, 2)  # rows for the name, in order of preference; row 0 has the title and the logo
 LEAST_LOGO, MOST_LOGO = 60, 240  # pixels of width
 
 
@@ -390,8 +391,7 @@ def put_brand(workbook: Workbook, worksheet: Worksheet, sheet: Sheet, brand: Bra
             "object_position": 2,  # moves with the cells, keeps its size
         }
         worksheet.insert_image(0, 0, "logo.png", place)
-    rows = NAME_ROWS if brand.logo is not None else NAME_ROWS[1:]
-    free = next((r for r in rows if (r, column) not in sheet.cells), None)
+    free = next((r for r in NAME_ROWS if (r, column) not in sheet.cells), None)
     if free is not None:
         look = {"bold": True, "font_size": 11, "align": "right", "valign": "vcenter", "quote_prefix": True}
         worksheet.write_string(free, column, brand.name, workbook.add_format(look))

@@ -23,7 +23,9 @@ _BOTTOM: Look = {"bottom": 1, "bottom_color": RULE}
 _ROLES: dict[str, Look] = {
     "text": {},
     "title": {"bold": True, "font_size": 18},
+    "finding": {"bold": True, "font_size": 18, "shrink": True},
     "subtitle": {"font_color": GREY},
+    "subtitle_wrapped": {"font_color": GREY, "text_wrap": True},
     "section": {"bold": True, "font_color": "#FFFFFF", "bg_color": BAR, "indent": 1, "align": "left"},
     "head": {
         "bold": True,
@@ -83,8 +85,20 @@ for _name in ("plain", "quiet"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
 FLUSH = (
-    *("title", "subtitle", "rule", "rule_head", "bold", "band", "band_quiet", "rent"),
-    *("plain", "plain_last", "quiet", "quiet_last"),
+    *(
+        "title",
+        "finding",
+        "subtitle",
+        "subtitle_wrapped",
+        "link_text",
+        "rule",
+        "rule_head",
+        "bold",
+        "band",
+        "band_quiet",
+        "rent",
+    ),
+    *("plain", "plain_last", "quiet", "quiet_last", "assumption"),
 )
 ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
@@ -102,6 +116,7 @@ for _word, _tint in STATUS.items():
 # The uses of a brand's colours. Inputs, links between sheets and states keep theirs, which have a meaning.
 BRANDED = {
     "title": ("font_color", "heading"),
+    "finding": ("font_color", "heading"),
     "section": ("bg_color", "heading"),
     "answer": ("font_color", "accent"),
 }
@@ -193,18 +208,22 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
-    """Widen columns whose numbers would be shown as #### otherwise."""
-    numbers = [(place[1], cell.value, cell.display) for place, cell in sheet.cells.items() if cell.role != "off_page"]
+    """Widen columns whose numbers would be shown as #### otherwise, by the size of their print."""
+    numbers = [
+        (place[1], cell.value, cell.display, _of_em(_look(cell.role, cell.display.excel)) * DIGIT)
+        for place, cell in sheet.cells.items()
+        if cell.role != "off_page"
+    ]
     for row in sheet.rows:
         values, columns = row.values.tolist(), range(row.left, row.left + len(row))
         long: Iterable[int] = range(len(values))
         if row.values.dtype.kind == "f" and all(widths.get(c, DEFAULT_WIDTH) >= DEFAULT_WIDTH for c in columns):
             (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
-        numbers += [(columns[i], values[i], row.display) for i in long]
-    for column, value, display in numbers:
+        numbers += [(columns[i], values[i], row.display, 1.0) for i in long]
+    for column, value, display, size in numbers:
         if value is None or isinstance(value, str):
             continue
-        needed = shown_length(value, display) + ROOM
+        needed = shown_length(value, display) * size + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
 
@@ -230,7 +249,7 @@ def shown_length(value: float | datetime.date, display: Display) -> int:
     if "E+" in display.excel:
         return SCIENTIFIC if abs(value) >= 10**SCIENTIFIC else len(f"{value:g}")
     number = value * 100 if display.percent else value
-    text = f"{number:{',' if display.thousands else ''}.{display.decimals}f}"
+    text = f"{number:{',' if display.thousands else ''}.{display.decimals_of(number)}f}"
     if display.optional:
         text = max(text, f"{number:.{display.decimals + display.optional}f}".rstrip("0"), key=len)
     return len(text) + len(display.prefix) + len(display.suffix)

@@ -14,11 +14,16 @@ import pdfplumber
 import pytest
 from amounts import IN_LONG
 from cells_of import FEW
+from openpyxl.utils import get_column_letter, range_boundaries
+from openpyxl.worksheet.worksheet import Worksheet
 from recalculation import convert_all, needs_libreoffice
+
+from sheetgen.question.inputs import RARE
+from sheetgen.units import NARROW
 
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
 TABS_PRINTED = ("Sizing sheet", "Decision", "Inputs", "Money")
-READ = 6.2  # points of the first sheet's text on paper
+READ = 7.0  # points of the first sheet's text on paper
 SIZES = {"a4": (595, 842), "letter": (612, 792)}
 
 needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed")
@@ -34,9 +39,70 @@ def shown_text(page: pdfplumber.page.Page) -> str:
     return str(page.filter(lambda drawn: drawn["object_type"] != "char" or drawn["x0"] < right).extract_text())
 
 
-def test_no_way_to_pay_less_is_cut_off_on_decision(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    options = {**books.SMALL, "models": "8b", "instances": FEW}
+    return books.build(tmp_path_factory.mktemp("looks"), "ways", options)[0]
+
+
+def pixels(sheet: Worksheet) -> int:
+    """The width of the columns that are shown, as Excel draws them in Arial 10."""
+    shown = [column for column in sheet.column_dimensions.values() if not column.hidden]
+    return sum((column.max - column.min + 1) * int((column.width - 0.71) * 7 + 5.5) for column in shown)
+
+
+def last_printed(sheet: Worksheet) -> tuple[int, int]:
+    """The last row and column of the print area."""
+    area = range_boundaries(sheet.print_area.rpartition("!")[2])
+    return int(area[3]), int(area[2])
+
+
+def test_decision_and_its_charts_are_as_wide_as_a_small_window(book: Path) -> None:
+    sheet = openpyxl.load_workbook(book)["Decision"]
+    row, column = last_printed(sheet)
+    assert pixels(sheet) <= 700
+    assert all(chart.anchor.to.col < column and chart.anchor.to.row < row for chart in sheet._charts)
+    assert len(sheet._charts) == 2
+    tops = sorted((chart.anchor._from.row, chart.anchor.to.row) for chart in sheet._charts)
+    filled = [cell.row - 1 for (cell,) in sheet.iter_rows(max_col=1) if cell.value]
+    for top, bottom in tops:  # neither over cells nor far above the next ones
+        below = min(row for row in filled if row > top)
+        assert bottom < below <= bottom + 2
+
+
+def test_on_the_sizing_sheet_the_rent_stands_below_the_price_and_the_cache(book: Path) -> None:
+    sheet = openpyxl.load_workbook(book)["Sizing sheet"]
+    assert pixels(sheet) <= 850
+    kv = [cell for row in sheet.iter_rows() for cell in row if cell.number_format == NARROW.excel]
+    merged = {str(area) for area in sheet.merged_cells.ranges}
+    assert kv
+    for cell in kv:
+        rent = sheet.cell(cell.row + 1, cell.column - 1)
+        assert f"{rent.coordinate}:{cell.column_letter}{cell.row + 1}" in merged and rent.alignment.shrink_to_fit
+
+
+def test_inputs_are_printed_up_to_the_head_of_those_folded_away(book: Path) -> None:
+    sheet = openpyxl.load_workbook(book)["Inputs"]
+    (folded,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if str(cell.value).startswith(RARE))
+    assert last_printed(sheet)[0] < folded and sheet.row_dimensions[folded + 1].hidden
+    about = sheet["A2"]
+    assert about.alignment.wrap_text and sheet.row_dimensions[2].height > 20
+    assert f"A2:{get_column_letter(last_printed(sheet)[1])}2" in {str(area) for area in sheet.merged_cells.ranges}
+
+
+def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -> None:
+    sheet = openpyxl.load_workbook(book, data_only=True)["Money"]
+    (chart,) = sheet._charts
+    source = chart.ser[0].cat
+    (names,) = sheet[(source.strRef or source.numRef).f.rpartition("!")[2].replace("$", "")]
+    (row,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Each month")
+    each_month = [sheet.cell(row, 2 + k).value for k in range(len(names))]
+    assert {type(usd) for usd in each_month} > {str}, "some have a price, some have none"
+    assert ["no price" in name.value for name in names] == [isinstance(usd, str) for usd in each_month]
+
+
+def test_no_way_to_pay_less_is_cut_off_on_decision(book: Path) -> None:
     """The rent and the losses stand beside cells that are filled: they shrink where they are long."""
-    book, _ = books.build(tmp_path, "ways", {**books.SMALL, "models": "8b", "instances": FEW})
     sheet = openpyxl.load_workbook(book)["Decision"]
     (top,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Ways to pay less")
     beside = [sheet[f"{column}{row}"] for row in range(top + 1, top + 6) for column in "DG"]

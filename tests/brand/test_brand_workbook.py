@@ -86,7 +86,7 @@ def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
 
 
 def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> None:
-    for role in ("title", "section", "answer"):
+    for role in ("title", "finding", "section", "answer"):
         part, name = BRANDED[role]
         assert style(role, "General", COLORS)[part] == getattr(COLORS, name) != style(role, "General")[part]
         assert style(role, "General", Colors()) == style(role, "General")
@@ -103,7 +103,11 @@ def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> 
         "legend_fits",
     ):
         assert style(role, "0", COLORS) == style(role, "0")
-    assert set(BRANDED) == {"title", "section", "answer"} and STATUS.keys() == {"fits", "none fits", "over limit"}
+    assert set(BRANDED) == {"title", "finding", "section", "answer"} and STATUS.keys() == {
+        "fits",
+        "none fits",
+        "over limit",
+    }
 
 
 @pytest.mark.some(2)

@@ -27,7 +27,7 @@ from sheetgen.errors import PageError
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options
-from sheetgen.writers.html import PAPERS, render_html
+from sheetgen.writers.html import PAPERS, print_environment, render_html
 from sheetgen.writers.layout import MOST_ON_A_PAGE, SMALL, SPACINGS
 from sheetgen.writers.pdf import Layout, _lay_out, lay_out, write_pdf
 
@@ -83,6 +83,8 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     assert all(head in sheet for head in FIRST) and all(head in behind for head in ENGINEERS)
     assert "overleaf" in sheet and len(first) < MOST_CHARACTERS
     assert len(rest[-1]) > FEW_LINES, "the last page is nearly empty"
+    if len(page.models) > MOST_ON_A_PAGE:  # a section begins the second page for engineers, none is cut in two
+        assert len([one for one in rest if one.startswith("Out of memory: which part")]) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,20 @@ def test_real_models(models: str, paper: str) -> None:
     layout = lay_out(page, templates=TEMPLATES)
     assert layout.is_whole == (len(page.models) <= MOST_ON_A_PAGE)
     assert_whole(layout.pdf(), page, layout)
+
+
+@pytest.mark.parametrize("ems", [8, 12, 18, 24, 60])
+def test_no_comment_follows_a_backslash(ems: float) -> None:
+    """A comment on its own line ends the command above it."""
+    command = "vllm serve a/b --tensor-parallel-size 2 --max-num-seqs 12  # on 3 machines"
+    text = str(print_environment(TEMPLATES).filters["commands"]([command], ems))
+    assert re.split(r"\s+", text.replace("\\\n", "")) == command.split() and not re.search(r"\\\n *#", text)
+
+
+def test_names_with_figures_stay_on_one_line() -> None:
+    unbroken = print_environment(TEMPLATES).filters["unbroken"]
+    whole = '<span class="whole">{}</span>'
+    assert unbroken("AWS us-east-1, <on-demand>") == f"AWS {whole.format('us-east-1')}, &lt;on-demand&gt;"
 
 
 @pytest.mark.parametrize("n_models", [3, pytest.param(8, marks=pytest.mark.long)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from page_sample import page_of
@@ -10,8 +11,9 @@ from pages import TEMPLATES, alternatives_of, outside, read
 
 from sheetgen.brand import read_brand
 from sheetgen.report.page import Page
+from sheetgen.writers.layout import FONTS, width_em
 from sheetgen.writers.pdf import lay_out
-from sheetgen.writers.pictures import range_bars
+from sheetgen.writers.pictures import FIGURES, range_bars
 
 MOST_WORDS, MOST_NUMBERS = 400, 100
 FOR_ENGINEERS = re.compile(
@@ -89,6 +91,24 @@ def test_bars_are_to_scale_on_one_axis_from_zero() -> None:
     heads = str(range_bars(page.request, 2.0, "#1b5a8a", "Inter")["heads"])
     (at_zero,) = re.findall(r'<text x="([\d.]+)"[^>]*>\$0<', heads)
     assert float(at_zero) == pytest.approx(zero, abs=4)  # its figure ends a little behind the line
+
+
+@pytest.mark.parametrize("share", [0.80, 0.86, 0.92, 0.98])
+def test_no_line_runs_through_an_amount(share: float) -> None:
+    """An amount that ends a little below the margin would stand on its line, which is left out there."""
+    request = page_of(2, **ASKED).request
+    margin, fonts = request.margin.value, TEMPLATES / "fonts" / FONTS[400]
+    mover = request.movers[0]._replace(high=replace(request.margin, value=share * margin))
+    pictures = range_bars(replace(request, movers=(mover, *request.movers[1:])), 2.0, "#1b5a8a", "Inter")["bars"]
+    n_lines = 0
+    for bar in map(str, pictures):
+        lines = [float(x) for x in re.findall(r'<line x1="([\d.]+)"', bar)]
+        n_lines += len(lines)
+        for x, anchor, amount in re.findall(r'<text x="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)<', bar):
+            edge, wide = float(x), FIGURES * width_em(amount, fonts)
+            left, right = (edge - wide, edge) if anchor == "end" else (edge, edge + wide)
+            assert not [line for line in lines if left - 1 < line < right + 1], amount
+    assert n_lines >= 2 * len(pictures)  # zero and the cost as sized, at least
 
 
 def test_pictures_say_what_they_show_and_long_names_and_brands_stay_on_the_page() -> None:
