@@ -768,7 +768,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
     first = [
-        words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
