@@ -258,7 +258,9 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost
     }
-    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served")
+    ends = [day for gap in lost for day in (gap.first, gap.last)]
+    within = f" between {min(ends)} and {max(ends)}" if ends and not answer.hardware.nothing else ""
+    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served{within}")
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
