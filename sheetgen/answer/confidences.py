@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy
@@ -98,21 +98,7 @@ def _served(grid: Grid) -> Column:
 def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
     """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order, each in the
     layout that the rule of near ties takes among those of its price; None where nothing holds the load."""
-    return list(zip(*(_levels(solved, *level) for level in _cheapest(solved)), strict=True))
-
-
-def usd_by_confidence(solved: Solution) -> list[dict[float, float]]:
-    """By load, the month of those answers by their confidence, where there are some."""
-    levels = [(confidence, picks) for _, confidence, picks in _cheapest(solved)]
-    return [
-        {confidence: cheapest.usd for confidence, picks in levels if (cheapest := picks[row])}
-        for row in range(len(solved.question.loads))
-    ]
-
-
-def _cheapest(solved: Solution) -> Iterator[tuple[Grid, float, list[Pick | None]]]:
-    """The cheapest by load at each of these confidences, and the grid that they are read from."""
-    asked = solved.question.settings.confidence
+    asked, levels = solved.question.settings.confidence, list[list[AtConfidence | None]]()
     for confidence in sorted({EVEN, asked, SURE}):
         is_asked = confidence == asked
         grid = solved.grid.read_again(AGAIN.again("at_lowest_price" if is_asked else AT_LEVEL[confidence]), AGAIN)
@@ -120,7 +106,8 @@ def _cheapest(solved: Solution) -> Iterator[tuple[Grid, float, list[Pick | None]
             None if pair is None or (is_asked and is_fallback(solved, row)) else pair[0]
             for row, pair in enumerate(picks_of(grid))
         ]
-        yield grid, confidence, picks
+        levels.append(_levels(solved, grid, confidence, picks))
+    return list(zip(*levels, strict=True))
 
 
 def less_sure(

@@ -213,8 +213,7 @@ def _cell(
     confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
     if with_runs is not None:
         with_runs = reduce(_as_sure_as, filter(None, confidences), with_runs)
-    months = {level.confidence: level.monthly_usd for level in confidences if level}
-    reasons_to_measure = measure_first(chosen, months, question.settings.confidence, is_fallback(solved, row))
+    reasons_to_measure, measure = _measured(solved, row, chosen, confidences)
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,
@@ -267,9 +266,7 @@ def _cell(
         in_europe=None,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
-        measure=None
-        if chosen is None or model.model.is_reference_shape
-        else _measure(question, chosen, confidences, reasons_to_measure),
+        measure=measure,
         runner_up=_runner_up(solved, row),
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
@@ -363,6 +360,24 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 
 
 HOURS_OF_A_MEASUREMENT = 24
+
+
+def measured_first(solved: Solution) -> Iterator[tuple[tuple[str, ...], MeasureRecord | None]]:
+    """By load the reasons to measure before its machines are rented, and the measurement."""
+    chosen, confidences = _chosen(solved), by_confidence(solved)
+    for row, levels in enumerate(confidences):
+        yield _measured(solved, row, chosen.get(row), levels)
+
+
+def _measured(
+    solved: Solution, row: int, chosen: ChosenRecord | None, confidences: Sequence[AtConfidence | None]
+) -> tuple[tuple[str, ...], MeasureRecord | None]:
+    question = solved.question
+    months = {level.confidence: level.monthly_usd for level in confidences if level}
+    reasons = measure_first(chosen, months, question.settings.confidence, is_fallback(solved, row))
+    if chosen is None or question.models[question.loads[row].model].model.is_reference_shape:
+        return reasons, None
+    return reasons, _measure(question, chosen, confidences, reasons)
 
 
 def _measure(

@@ -45,8 +45,8 @@ TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone 
 
 def solve(question: Question) -> Solution:
     """Work out every load of `question` on every candidate, and choose."""
-    solved = tables(question)
-    choices = with_speed(solved, tuple(choose(solved)))
+    solved = chosen_of(question)
+    choices = solved.choices
     if question.settings.speed_targets:
         choices = with_fewer_targets(choices, solved)
     if question.settings.survive:
@@ -54,6 +54,12 @@ def solve(question: Question) -> Solution:
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
     return replace(solved, by_purchase=_commitments_that_save(dict(_by_purchase(solved)), solved))
+
+
+def chosen_of(question: Question) -> Solution:
+    """Every load on every candidate with what is chosen, and how fast that is; without what else would be chosen."""
+    solved = tables(question)
+    return replace(solved, choices=with_speed(solved, tuple(choose(solved))))
 
 
 def _commitments_that_save(

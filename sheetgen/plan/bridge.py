@@ -322,6 +322,8 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
             }
         case "price":
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
+            # A year's change begins anew at the prices of another day.
+            of_plan |= old.quarters[0] != new.quarters[0] and new.prices.expected_change_per_year.p50 != 0
         case "class mix":
             of_plan |= old.supply != new.supply
         case "calendar":
@@ -386,6 +388,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         types=supply.types,
         prices=prices.prices,
         listed=prices.listed,
+        priced_for=prices.quarters[0],
         as_of=calendar.as_of,
         budget={},
         questions=every,

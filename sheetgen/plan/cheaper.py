@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +14,7 @@ from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
 from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
+from sheetgen.plan.services_table import first_named, short_name
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
@@ -116,7 +117,8 @@ def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -
 
 
 def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Change]) -> Lever | None:
-    """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
+    """The savings of changes that are made together; None where they save nothing, or leave more without machines: of a
+    policy, for longer than some days."""
     other = _changed(answer, changes)
     if other is None:
         return None
@@ -124,10 +126,20 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    if _waiting(unserved(other)) > _waiting(lost) + A_BIT:
+    waits = _waits_more(other.plan, lost, unserved(other))
+    if waits and all(change.kind != POLICY for change in changes):
         return None
     moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
-    return Lever(changes[0], asked, saves, moves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
+    gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
+    return Lever(
+        replace(changes[0], gives_up=gives_up),
+        asked,
+        saves,
+        moves,
+        sum(other.bound_usd),
+        other.bound_after_usd,
+        tuple(other.over),
+    )
 
 
 def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
@@ -142,9 +154,33 @@ def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
         return None
 
 
-def _waiting(lost: Sequence[Unserved]) -> float:
-    """The days of services that have no machine yet."""
-    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in lost)
+def _waits_more(plan: Plan, lost: Sequence[Unserved], then: Sequence[Unserved]) -> str:
+    """The services that wait for machines longer than before, and until when; "" where none does."""
+    before, after = _waiting(lost), _waiting(then)
+    more = [gap for gap in then if after[gap.service] > before[gap.service] + A_BIT]
+    names = first_named([*dict.fromkeys(plan.services[gap.service].id for gap in more)])
+    return f"until {max(gap.last for gap in more)} not all of {names} is served" if more else ""
+
+
+def _waiting(lost: Sequence[Unserved]) -> defaultdict[int, float]:
+    """By service the days in which it has no machine yet."""
+    days = defaultdict[int, float](float)
+    for gap in lost:
+        days[gap.service] += gap.share * ((gap.last - gap.first).days + 1)
+    return days
+
+
+def _of_term(plan: Plan) -> str:
+    """The machines of a mix that are paid for a term, in the quarters in which there are some."""
+    counts = defaultdict[tuple[str, str], Counter[int]](Counter)
+    for base in plan.base:
+        for q in base.runs(len(plan.quarters)):
+            counts[base.instance, base.purchase][q] += base.count
+    return ", ".join(
+        f"{' to '.join(map(str, sorted({min(of_quarters.values()), max(of_quarters.values())})))} x "
+        f"{short_name(instance)}, {purchase}"
+        for (instance, purchase), of_quarters in counts.items()
+    )
 
 
 def _policies(plan: Plan) -> Iterator[Change]:
@@ -175,7 +211,7 @@ def _classes(answer: Answer) -> Iterator[Change]:
         for purchase, quarters in QUARTERS_OF_TERM.items()
         if quarters > 1
     }
-    ways[MIX] = "its base is paid for a term, used or not"
+    ways[MIX] = "its base is paid for its terms, used or not"
     for buy, gives_up in ways.items():
         may = buy == MIX or (buy not in allowed.exclude and buy in (allowed.purchase or ways))
         if may and buy != plan.policy.buy:

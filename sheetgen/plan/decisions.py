@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.plan.needs import machines
 from sheetgen.plan.orders import (
     QUARTERS_OF_TERM,
     Cover,
@@ -31,6 +32,7 @@ from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import Type, Z, commitment_month_usd
 from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
+from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
@@ -301,13 +303,20 @@ def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, 
             first = last + _DAY
 
 
+def _without_spare(answer: Answer, t: int, q: int) -> str:
+    """The days of a quarter on which machines of a type are short, though a service on it is to survive a loss."""
+    survives = any(answer.plan.redundancy(s).survive != "none" for s in answer.on(answer.types[t].instance, q))
+    last = max((last for _, _, last, _ in _gaps(answer, t, q)), default=None) if survives else None
+    return f"until {last} a loss takes capacity" if last else ""
+
+
 def _lacking(answer: Answer) -> Iterator[Unserved]:
     """The loads without a machine of their own type until an order or its cover is there, or a quota is raised, in the
     hour that lacks most; the lowest priority first."""
     plan, case = answer.plan, answer.case
     for (t, machine), q in itertools.product(enumerate(answer.types), range(len(plan.quarters))):
         for limit, first, last, short in _gaps(answer, t, q):
-            filled = {s: float(answer.services["machines"][s, q, case]) for s in answer.on(machine.instance, q)}
+            filled = {s: _serving(answer, s, q) for s in answer.on(machine.instance, q)}
             available = float(answer.supply["needed_instances"][t, q, case]) - short
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
@@ -315,6 +324,13 @@ def _lacking(answer: Answer) -> Iterator[Unserved]:
             for s in filled:
                 if share := max(hour.get(s, 0.0) for hour in lost):
                     yield Unserved(s, q, machine.instance, first, last, share, limit)
+
+
+def _serving(answer: Answer, s: int, q: int) -> float:
+    """The machines, parts of one too, that a service's load takes: without what may be lost, and without its floor."""
+    names = ("load_requests", "paced_requests", "replicas_per_instance")
+    load, paced, of_machine = (float(answer.services[name][s, q, answer.case]) for name in names)
+    return float(machines(needed_replicas(load, paced), of_machine))
 
 
 def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
@@ -351,7 +367,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                     order = replace(order, binds_usd=binds, about=order.about or again)
                 by_hour = "by the hour" if plan.rents_by_hour else ""
                 few = f"no more than {machine.buying.quota:g} before the quota is raised" if short_of_quota[q] else ""
-                about = ", ".join(filter(None, (order.about, by_hour, few)))
+                about = ", ".join(filter(None, (order.about, by_hour, few, _without_spare(answer, t, q))))
                 yield replace(order, about=about, machine_months=tuple(paid))
             elif more < 0 and not machine.buying.term:
                 first = _needed_from(plan, q)

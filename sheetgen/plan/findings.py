@@ -28,8 +28,9 @@ from sheetgen.plan.decisions import (
 )
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
-from sheetgen.plan.measuring import ToMeasure, to_measure
+from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measure
 from sheetgen.plan.orders import class_months
+from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
@@ -70,7 +71,8 @@ class Findings:
     closing: Closing | None  # of levers that make the budget hold where it does not
     served: tuple[Served, ...]  # where a budget or a quota does not hold
     hosted: tuple[Hosted, ...]
-    to_measure: list[ToMeasure]  # the least sure first
+    measurements: Mapping[At, Measured]  # by service and quarter
+    to_measure: list[ToMeasure]  # that which decides most money first
 
     @cached_property
     def together_p90_usd(self) -> float:
@@ -106,7 +108,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
-    levers = cheaper(answer, lost)
+    levers, measured = cheaper(answer, lost), measurements(answer)
     return Findings(
         answer,
         draws,
@@ -119,7 +121,8 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         closing(answer, levers, lost),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
-        to_measure(answer),
+        measured,
+        to_measure(answer, measured),
     )
 
 
@@ -255,7 +258,9 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost
     }
-    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served")
+    ends = [day for gap in lost for day in (gap.first, gap.last)]
+    within = f" between {min(ends)} and {max(ends)}" if ends and not answer.hardware.nothing else ""
+    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served{within}")
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.confidences import is_fallback, usd_by_confidence
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
@@ -26,7 +25,7 @@ from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import moving_usd, together
-from sheetgen.program.sheet_program import AGAIN, SHEET
+from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
 from sheetgen.sizing import parallelism
@@ -44,16 +43,6 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Levels:
-    """A load by itself as `recommend` has it: the cheapest month by confidence, the confidence that is asked for, and
-    whether nothing serves it at that."""
-
-    usd: Mapping[float, float]
-    asked: float
-    is_even: bool
-
-
-@dataclass(frozen=True)
 class Hardware:
     """By service and quarter where it runs; and why it does not, where nothing serves it."""
 
@@ -61,7 +50,6 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
-    levels: Mapping[At, Levels]  # at the quantile that is bought; only where speeds are
     left_out: frozenset[str] = frozenset()  # types of machine on which nothing is put, as the plan is cheaper for it
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
@@ -185,21 +173,20 @@ class Sized:
             where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
             if where not in every:
                 every.append(where)
-                yield Hardware(where, {}, nothing, {}, {}, left_out, self.kept, self.loads)
+                yield Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
-        speed, alone, levels = dict[tuple[int, int, int], Speed](), dict[At, str](), dict[At, Levels]()
+        speed, alone = dict[tuple[int, int, int], Speed](), dict[At, str]()
         offers = {slot: place.offer for slot, place in hardware.placed.items()}
         for key, work in self.solutions.items():
             here = [slot for slot in offers if self.keys[slot] == key]
             speed |= dict(_speeds(work, here, offers))
-            levels |= {slot: work.levels[work.rows[(*slot, self.case)]] for slot in here}
             for slot in here:
                 load = self.loads[slot]
                 assert load.pick is not None
                 alone[slot] = load.offers.instance(load.pick)
-        return replace(hardware, speed=speed, alone=alone, levels=levels)
+        return replace(hardware, speed=speed, alone=alone)
 
 
 def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:
@@ -233,7 +220,7 @@ def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads 
             wanted[key].append(slot)
     solutions: dict[Key, _Solved] = {}
     for key, many in wanted.items():
-        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once, timed)
+        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
         kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
     return Sized(keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, solutions, kept_loads, case)
 
@@ -337,10 +324,9 @@ class _Solved:
 
     solved: Solution
     rows: Mapping[tuple[int, int, int], int]
-    levels: Sequence[Levels]  # by row; none where it is not said how fast that is
 
 
-def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any, timed: bool) -> _Solved:
+def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
     """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
     load = replace(question.loads[0], users=None)
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
@@ -349,7 +335,6 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         for slot, i in rows.items()
     ]
     solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
-    levels = _levels(solved) if timed else []
     lost = [plan.redundancy(s) for s, _, _ in rows]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
@@ -372,17 +357,7 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         solved.grid.put(costs.axes, {name: beside.spread(name, costs.axes)})
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
-    return _Solved(solved, rows, levels)
-
-
-def _levels(solved: Solution) -> list[Levels]:
-    """By load, the months of its own machines by confidence. What a loss takes is left out, as the machines that are
-    spare for it are shared and no surer by a measurement."""
-    settings = solved.question.settings
-    if settings.survive:
-        solved = replace(solved, grid=solved.grid.read_again(AGAIN.again("without_loss"), AGAIN))
-    asked = settings.confidence
-    return [Levels(usd, asked, is_fallback(solved, row)) for row, usd in enumerate(usd_by_confidence(solved))]
+    return _Solved(solved, rows)
 
 
 def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:

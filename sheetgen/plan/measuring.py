@@ -1,63 +1,95 @@
-"""The services to measure before their machines are signed, by the rule of `recommend`, at the price of a day."""
+"""The services to measure before their machines are signed: where `recommend`, asked for a service by itself on its
+machines, says that it is worth a day's price."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from sheetgen.answer.confidences import measure_first
-from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT, by_the_day
+from sheetgen.answer.answer_record import MeasureRecord
+from sheetgen.answer.recording import measured_first
+from sheetgen.answer.solve import chosen_of
+from sheetgen.plan.placement import At
+from sheetgen.plan.sized_alone import load_alone, starts_elsewhere
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.plan.worked_plan import Answer
-from sheetgen.sizing.parallelism import requests_per_replica
+
+A_BIT = 1e-9  # of a machine
 
 
 @dataclass(frozen=True)
 class ToMeasure:
-    """A service to measure first, in the first quarter with a reason to: the machines of one replica for a day."""
+    """A service to measure first, in the first quarter in which that is worth it: some machines for a day. usd: its
+    price, 0 on machines that are owned or committed; passed_saves_usd, failed_costs_usd: the month's money that it
+    decides, of the second none where nothing is sure."""
 
     service: int
     quarter: int
-    measure_first: tuple[str, ...]  # the reasons
+    measure_first: tuple[str, ...]  # the reasons beside its worth
     chance: float
     instance: str
     n_instances: int
     purchase: str
     usd: float
+    passed_saves_usd: float
+    failed_costs_usd: float | None
+
+    @property
+    def at_stake_usd(self) -> float:
+        return self.passed_saves_usd + (self.failed_costs_usd or 0.0)
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The machines of a service in a quarter, as `recommend` counts them."""
-
-    instance: str
-    n_instances: int
-    requests_per_replica: float
+Measured = tuple[tuple[str, ...], MeasureRecord]  # the reasons to measure, and the measurement
 
 
-def reasons_to_measure(answer: Answer, s: int, q: int) -> tuple[str, ...]:
-    """The reasons of `recommend` to measure a service before its machines of a quarter are rented, at the quantile that
-    is bought."""
-    names = ("own_instances", "load_requests", "paced_requests")
-    n_instances, load, paced = (float(answer.services[name][s, q, answer.case]) for name in names)
-    place, levels = answer.hardware.placed[s, q], answer.hardware.levels[s, q]
-    chosen = _Chosen(place.instance, math.ceil(n_instances), requests_per_replica(load, paced))
-    return measure_first(chosen, levels.usd, levels.asked, levels.is_even)
+def measurements(answer: Answer) -> dict[At, Measured]:
+    """The reasons to measure each service and the measurement, by quarter, at the quantile that is bought."""
+    return {slot: parts for s in range(len(answer.plan.services)) for slot, parts in _of_service(answer, s)}
 
 
-def to_measure(answer: Answer) -> list[ToMeasure]:
-    """The services with a reason to measure in some quarter, the least sure first."""
-    every = (_to_measure(answer, s) for s in range(len(answer.plan.services)))
-    return sorted(filter(None, every), key=lambda measured: measured.chance)
-
-
-def _to_measure(answer: Answer, s: int) -> ToMeasure | None:
+def _of_service(answer: Answer, s: int) -> Iterator[tuple[At, Measured]]:
+    """Of one service, those quarters together that ask the same of the same machine."""
+    plan, service = answer.plan, answer.plan.services[s]
+    alike = dict[tuple[int, str, bool], list[int]]()
     for q in answer.quarters_of(s):
-        if reasons := reasons_to_measure(answer, s, q):
-            place, plan = answer.hardware.placed[s, q], answer.plan
-            question = plan.question_in(plan.services[s], plan.quarters[q])
-            hourly_usd, purchase, instance = by_the_day(question, place.candidate)
-            n = math.ceil(place.layout.n_gpus * place.pipeline_parallel_size / place.candidate.gpu_count)
-            usd, chance = HOURS_OF_A_MEASUREMENT * n * hourly_usd, answer.hardware.speed[s, q, answer.case].chance
-            return ToMeasure(s, q, reasons, chance, machine_in(instance), n, purchase, usd)
-    return None
+        question, place = plan.question_in(service, plan.quarters[q]), answer.hardware.placed[s, q]
+        alike.setdefault((id(question), place.instance, starts_elsewhere(answer, s, q)), []).append(q)
+    for (_, _, elsewhere), many in alike.items():
+        question, place = plan.question_in(service, plan.quarters[many[0]]), answer.hardware.placed[s, many[0]]
+        load = replace(question.loads[0], users=None)
+        loads = [
+            replace(load, tier=i, requests_per_second=rate, concurrent_requests=float(at_once))
+            for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in many)
+        ]
+        asked = replace(
+            question,
+            candidates=(place.candidate,),
+            settings=replace(question.settings, survive=0) if elsewhere else question.settings,
+            tiers=tuple(range(1, len(loads) + 1)),
+            loads=tuple(loads),
+        )
+        for q, (reasons, measure) in zip(many, measured_first(chosen_of(asked)), strict=True):
+            if measure is not None:
+                yield (s, q), (reasons, measure)
+
+
+def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasure]:
+    """The services that are worth it in some quarter, those first of which nothing is sure, then by the money that the
+    measurement decides."""
+    every = dict[int, ToMeasure]()
+    for (s, q), (reasons, measure) in sorted(measured.items()):
+        if measure.is_worth_it and s not in every:
+            run, chance = measure.run, answer.hardware.speed[s, q, answer.case].chance
+            usd = 0.0 if _is_there(answer, (s, q), run.n_instances) else run.usd
+            stakes = measure.passed_saves_usd, measure.failed_costs_usd
+            machines = machine_in(run.instance), run.n_instances, run.purchase
+            every[s] = ToMeasure(s, q, reasons, chance, *machines, usd, *stakes)
+    return sorted(every.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
+
+
+def _is_there(answer: Answer, slot: At, n: int) -> bool:
+    """True where so many machines of a service's type are owned or committed."""
+    s, q = slot
+    t = answer.place[answer.hardware.placed[s, q].instance]
+    owned, committed = (answer.supply_counts[name][t, q, answer.case] for name in ("owned", "committed"))
+    return float(owned + committed) >= n - A_BIT

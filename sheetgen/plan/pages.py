@@ -11,7 +11,6 @@ from itertools import groupby
 
 import numpy
 
-from sheetgen.answer.confidences import said_steps
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
@@ -35,8 +34,8 @@ from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
-from sheetgen.report.wording import short_money
-from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
+from sheetgen.report.wording import short_money, sure
+from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
@@ -248,7 +247,8 @@ def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, 
 
 
 def _first_of_all(findings: Findings) -> Iterator[Text]:
-    """The levers that change what is to be signed, and of what binds money the service that is least sure."""
+    """The levers that change what is to be signed, and of what binds money the service whose measurement
+    decides most."""
     answer = findings.answer
     if (changed := changed_now(findings)) and findings.closing:
         decision, then = changed[0]
@@ -261,21 +261,21 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         other = f"{do} {{}} x {machine}, not {{}}" if then else f"do not {do} {{}} x {machine}"
         yield words(f"Decide the {levers} first: with {them} {other}{others}.", *(counts if then else counts[1:]))
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
-    least = next((measured for measured in findings.to_measure if measured.service in bound), None)
-    if least is not None:
-        which = f"Measure first, of what binds money: {answer.plan.services[least.service].id}"
-        yield words(f"{which}, {{}}: {{}}.", _sure(least.chance), _day_of(least))
-
-
-def _sure(chance: float) -> Text:
-    """A chance in the steps in which it is said."""
-    return words("{} sure", cell(said_steps(chance) * CHANCE_STEP, PERCENT))
+    first = next((measured for measured in findings.to_measure if measured.service in bound), None)
+    if first is not None:
+        which = f"Measure first, of what binds money: {answer.plan.services[first.service].id}"
+        yield words(f"{which}, {{}}: {{}}.", sure(first.chance), _day_of(first))
 
 
 def _day_of(measured: ToMeasure) -> Text:
-    """A measurement with its price."""
+    """A measurement with its price, and the money that it decides."""
     machines = f"{measured.n_instances} x {short_name(measured.instance)}"
-    return words(f"{machines} for a day, {{}}", usd(measured.usd))
+    price: Text = words("{}", usd(measured.usd)) if measured.usd else "nothing more, as it is there"
+    passed, failed = measured.passed_saves_usd, measured.failed_costs_usd
+    stakes: list[Text] = [words("saves {} a month if it meets its targets", usd(passed))] if round(passed) else []
+    stakes += [words("{} a month more if not", usd(failed))] if failed is not None and round(failed) else []
+    stakes += ["if not, nothing is 90% sure"] if failed is None else []
+    return words(f"{machines} for a day, {{}} ({{}})", price, joined(", ", stakes) or "certainty, not money")
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
@@ -768,7 +768,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
     first = [
-        words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
@@ -856,7 +856,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
     if findings.to_measure:
         services = [
-            words(f"{plan.services[measured.service].id} ({{}}) {{}}", _sure(measured.chance), _day_of(measured))
+            words(f"{plan.services[measured.service].id} ({{}}) {{}}", sure(measured.chance), _day_of(measured))
             for measured in findings.to_measure[:NAMED]
         ]
         n = len(findings.to_measure) - NAMED

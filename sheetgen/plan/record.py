@@ -14,7 +14,6 @@ from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost
-from sheetgen.plan.measuring import reasons_to_measure
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -46,7 +45,7 @@ def record_of(findings: Findings) -> Record:
             }
             for quarter in plan.quarters
         ],
-        "services": list(_services(answer)),
+        "services": list(_services(findings)),
         "supply": list(_supply(answer)),
         "decisions": [_as_json(answer, decision) for decision in findings.decisions],
         "unserved": [_as_json(answer, gap) for gap in findings.unserved],
@@ -82,8 +81,8 @@ def plain(value: Any) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def _services(answer: Answer) -> Iterator[Record]:
-    plan, table = answer.plan, answer.services
+def _services(findings: Findings) -> Iterator[Record]:
+    answer, plan, table = findings.answer, findings.answer.plan, findings.answer.services
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
             place = answer.hardware.placed.get((s, q))
@@ -132,7 +131,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     "chance": answer.hardware.speed[s, q, z].chance,
-                    "measure_first": list(reasons_to_measure(answer, s, q)),
+                    "measure_first": list(findings.measurements[s, q][0]) if (s, q) in findings.measurements else [],
                     **_places(answer, s, q, z),
                     "utilization": _utilization(answer, s, q, z),
                     "usd_per_million_tokens": unit_cost(answer, s, q, z),

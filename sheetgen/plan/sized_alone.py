@@ -42,16 +42,21 @@ def _options(answer: Answer, s: int, q: int) -> dict[str, str]:
     its spare machines or without them, it may be cheaper on another."""
     plan = answer.plan
     options: dict[str, str] = dict(plan.key(plan.services[s], served_in(plan.services[s], plan.quarters[q])))
-    rate, at_once = (
-        float(answer.services[name][s, q, answer.case]) for name in ("requests_per_second", "concurrent_requests")
-    )
-    whole = math.ceil(round(at_once, 9))
-    load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
-    shared = (*A_LOAD, *SURVIVAL) if _starts_elsewhere(answer, s, q) else A_LOAD
+    rate, at_once = load_alone(answer, s, q)
+    load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(at_once)}
+    shared = (*A_LOAD, *SURVIVAL) if starts_elsewhere(answer, s, q) else A_LOAD
     others = {name: value for name, value in options.items() if name not in shared}
     return others | load | {"instances": machine_in(answer.hardware.placed[s, q].instance)}
 
 
-def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:
+def load_alone(answer: Answer, s: int, q: int) -> tuple[float, int]:
+    """The requests a second and at once of a service, at the quantile that is bought."""
+    rate, at_once = (
+        float(answer.services[name][s, q, answer.case]) for name in ("requests_per_second", "concurrent_requests")
+    )
+    return rate, math.ceil(round(at_once, 9))
+
+
+def starts_elsewhere(answer: Answer, s: int, q: int) -> bool:
     """True where what a service loses starts anew on spare machines that it shares with others."""
     return not (answer.plan.redundancy(s).hot_share or answer.services["is_alone"][s, q, answer.case])

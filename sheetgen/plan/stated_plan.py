@@ -73,6 +73,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
+    priced_for: Quarter | None = None  # in which machines cost what they do today; none: the first one
     priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
@@ -139,8 +140,13 @@ class Plan:
 
     def months_ahead(self, quarters: Iterable[int]) -> list[float]:
         """The same of quarters by position, past the plan's end too."""
-        change = self.prices.expected_change_per_year.p50
-        return [MONTHS_IN_A_QUARTER * float(price_factor(change, q, QUARTERS_IN_A_YEAR)) for q in quarters]
+        change, first = self.prices.expected_change_per_year.p50, self.quarters_ahead[0]
+        return [MONTHS_IN_A_QUARTER * float(price_factor(change, first + q, QUARTERS_IN_A_YEAR)) for q in quarters]
+
+    @property
+    def quarters_ahead(self) -> list[int]:
+        """By quarter how many it is after the one with today's prices."""
+        return [quarter.since(self.priced_for or self.quarters[0]) for quarter in self.quarters]
 
     def first_day(self, quarter: Quarter) -> datetime.date:
         return quarter.first_day(self.head.fiscal_year_starts)

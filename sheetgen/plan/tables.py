@@ -382,7 +382,7 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         "committed_usd": committed_usd,
         "owned_usd": owned_usd,
         "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
-        "quarters_ahead": numpy.arange(float(n_quarters)),
+        "quarters_ahead": numpy.array(plan.quarters_ahead, float),
         "this_quarter": numpy.arange(float(n_quarters)),
     }
     grid.put(("quarter",), by_quarter)

@@ -576,27 +576,27 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
         assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
         assert found["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
         record, service = example_record(), answer.plan.services[s].id
-        anywhere = recommend(
-            **{
-                name.removeprefix("--").replace("-", "_"): value
-                for name, value in asked.items()
-                if name not in ("--instances", "--survive", "--zones")  # spare machines are shared
-            }
-        )
         (row,) = (
             row
             for row in record["services"]
             if (row["id"], row["quarter"], row["quantile"])
             == (service, str(answer.plan.quarters[q]), answer.plan.policy.plan_at)
         )
-        assert row["measure_first"] == anywhere["measure_first"]
+        assert row["measure_first"] == found["measure_first"]
         measured = {measured["service"]: measured for measured in record["measure_first"]}.get(service)
-        assert measured or not row["measure_first"]
-        if measured and measured["quarter"] == str(answer.plan.quarters[q]):
-            assert (measured["instance"], measured["usd"]) == (
-                found["instance"],
-                pytest.approx(found["measure"]["usd"]),
+        is_first = measured is not None and measured["quarter"] == str(answer.plan.quarters[q])
+        assert is_first == found["measure"]["is_worth_it"]
+        if measured and is_first:
+            run = found["measure"]["decider"] or found["measure"]
+            (there,) = (
+                supply["owned"] + supply["committed"]
+                for supply in record["supply"]
+                if (supply["instance"], supply["quarter"]) == (one.instance, measured["quarter"])
             )
+            day_usd = 0 if there >= run["n_instances"] else run["usd"]  # nothing more on what is there anyway
+            assert (measured["instance"], measured["usd"]) == (run["instance"], pytest.approx(day_usd))
+            for name in ("passed_saves_usd", "failed_costs_usd"):
+                assert measured[name] == pytest.approx(found["measure"][name])
             assert measured["chance"] == pytest.approx(found["chance"])
 
 

@@ -176,6 +176,33 @@ def test_a_start_that_moves_a_quarter_ends_at_the_plan() -> None:
     assert found.of_services == {("users", "one"): pytest.approx(users), ("calendar", "one"): pytest.approx(calendar)}
 
 
+def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
+    """Two quarters of one machine at prices that fall by 19 % a year, and the same file a quarter later: what falls
+    begins anew at the prices of that day, and both plans cost the same. The calendar alone has the second and the third
+    quarter of the first plan's prices, the price alone the quarter before and the first one. All of it was the
+    calendar's, and nothing changed."""
+    service = {"id": "one", "demand": {"at_once": 100}, **on("NC40ads")}
+    old, new = (
+        plan(
+            {
+                "plan": {"start": start, "quarters": 2, "as_of": as_of},
+                "services": [service],
+                "prices": {"expected_change_per_year": -0.19},
+            }
+        )
+        for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"))
+    )
+    found, said, now = since(old, new)
+    fall = 0.81 ** (1 / 4)
+    assert now == said == pytest.approx(NC40 * (1 + fall))
+    calendar = ((fall + fall**2) - (1 + fall) + (1 + fall) - (1 / fall + 1)) / 2 * NC40
+    assert found.of_services == {
+        ("price", "one"): pytest.approx(-calendar, abs=0.01),
+        ("calendar", "one"): pytest.approx(calendar, abs=0.01),
+    }
+    assert calendar < 0
+
+
 def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:
     """Three machines more of one service in four quarters, and two of the other for a quarter less; it was all
     "users"."""

@@ -36,9 +36,11 @@ from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
+from sheetgen.plan.services_table import services_table
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import OVER, OVER_AT_P90, WITHIN
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.report.wording import sure
 from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
@@ -291,6 +293,16 @@ def test_each_service_has_a_row() -> None:
     assert set_by and all(word in text for word in set_by)
 
 
+def test_a_chance_is_said_as_recommend_says_it() -> None:
+    """Over 95%, never 100%."""
+    places = {"allowed": {"instances": ["aws/p5.48xlarge"]}}
+    service = {"id": "a", "demand": {"at_once": 4}, "model": "8b", **places}
+    found = findings(solved_plan(plan({"plan": DATA["plan"] | {"quarters": 1}, "services": [service]})))
+    (row, *_) = services_table(found.answer, ()).rows
+    chance = record_of(found)["services"][0]["chance"]
+    assert 0.95 < chance < 1 and str(row[4]).endswith(f"; {sure(chance)}") and "100%" not in str(row[4])
+
+
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
 def test_eight_services_have_five_pages_at_most(paper: str) -> None:
     data = deepcopy(DATA)
@@ -466,7 +478,8 @@ def test_the_mail_names_first_what_the_first_page_does() -> None:
     shown = page.first[0].table
     assert shown is not None
     said = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
-    assert [words.partition(" by 20")[0] for words in said] == [str(row[1]) for row in shown.rows[:2]]
+    days = [f"{row[1]} by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
+    assert [words.removesuffix(" (late)") for words in said] == days
     assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
 
 

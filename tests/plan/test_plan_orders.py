@@ -129,6 +129,11 @@ def test_machines_that_are_ordered_in_time_serve_who_waits_for_others() -> None:
     assert raised["late"] and found["unserved"] == []
     without_spare = solved([SERVICE, large, small], 1, supply=supply, policy={"approval_days": 14})
     assert [one["service"] for one in without_spare["unserved"]] == ["one"]
+    # What saves most is said, with who waits for it.
+    (best,) = [one for one in found["cheaper"] if one["what"] == "survive: none"]
+    usd = [sum(of_all(one, "p90_usd")) for one in (found, without_spare)]
+    assert best["usd"] == pytest.approx(usd[0] - usd[1])
+    assert best["gives_up"].endswith(f"until {without_spare['unserved'][0]['until']} not all of one is served")
 
 
 def test_a_term_of_a_mix_has_the_demand_at_which_it_would_be_another() -> None:
@@ -136,6 +141,18 @@ def test_a_term_of_a_mix_has_the_demand_at_which_it_would_be_another() -> None:
     (order,) = solved([SERVICE], policy={"buy": "mix"})["decisions"]
     assert (order["purchase"], order["n_instances"]) == ("reserved-1yr", 3)
     assert order["break_even"] == {"fewer_below": pytest.approx(0.72), "more_above": pytest.approx(1.09)}
+
+
+def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
+    """Two of three machines are committed, and hold what is asked; the spare one is there on 15 February."""
+    service = SERVICE | {"demand": {"at_once": 250}}
+    policy = {"approval_days": 21, "redundancy": {"survive": "machine"}}
+    found = solved([service], supply=committed(2), policy=policy)
+    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
+    assert (order["n_instances"], order["late"], found["unserved"]) == (1, True, [])
+    assert order["about"] == "until 2027-02-14 a loss takes capacity"
+    check = found["checks"][0]
+    assert (check["check"], check["ok"]) == ("every service is served", True)
 
 
 @pytest.mark.parametrize(("there", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})])
@@ -149,7 +166,7 @@ def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
     assert (order["there_on"], order["cover"]) == ("2027-02-15", None)
     assert {one["service"]: one["share"] for one in order["shed"]} == pytest.approx(lost)
     assert {(one["from"], one["until"]) for one in order["shed"]} == {("2027-01-01", "2027-02-14")}
-    assert found["unserved"] == order["shed"]
+    assert found["unserved"] == order["shed"] and order["about"] is None  # nothing is to survive a loss
     paid = there * 5 * 730 * 3
     assert of_all(found, "p50_usd") == pytest.approx(
         [paid + (5 - there) * ON_DEMAND * share for share in (0.5, 1, 1)], rel=1e-12

@@ -46,7 +46,7 @@ def service(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
-    """All that was less than 0.9 sure was, of whatever recommend said nothing."""
+    """On the machines of the plan: all that was less than 0.9 sure was, of whatever recommend said nothing."""
     tight = {"tpot_ms": 10, "ttft_ms": 1500, "confidence": 0.95}
     services = [
         {
@@ -60,15 +60,22 @@ def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
     ]
     record = record_of(findings(answer(services, supply={})))
     rows = {row["id"]: row for row in record["services"] if row["quantile"] == "p90" and row["quarter"] == "2027-Q1"}
+
+    def on(name: str) -> dict[str, str]:
+        return {"instances": rows[name]["instance"], "as_of": "2026-11-26"}
+
     alone = {
-        "tight": recommend(model="70b", context="16k", concurrent_requests=8, **tight, as_of="2026-11-26"),
-        "easy": recommend(model="8b", context="4k", concurrent_requests=16, as_of="2026-11-26"),
+        "tight": recommend(model="70b", context="16k", concurrent_requests=8, **tight, **on("tight")),
+        "easy": recommend(model="8b", context="4k", concurrent_requests=16, **on("easy")),
     }
     assert {name: row["measure_first"] for name, row in rows.items()} == {
         name: one["measure_first"] for name, one in alone.items()
     }
     assert alone["tight"]["measure_first"][0] == "impossible" and rows["easy"]["chance"] < 0.9
-    (first,) = record["measure_first"]
+    assert [row["service"] for row in record["measure_first"]] == [
+        name for name, one in alone.items() if one["measure"]["is_worth_it"]
+    ]
+    first = record["measure_first"][0]
     assert (first["service"], first["quarter"], first["measure_first"]) == (
         "tight",
         "2027-Q1",
@@ -76,9 +83,9 @@ def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
     )
 
 
-def test_spare_machines_for_a_loss_hide_no_reason_to_measure() -> None:
+def test_spare_machines_for_a_loss_hide_no_measurement() -> None:
     """90 requests at once: a machine at an even chance, two at 0.7. With a spare one these are two and three, which is
-    no more than half as much again, and the plan named nothing."""
+    no more than half as much again, and the plan named nothing; a day decides a machine's month all the same."""
     tight = {"targets": {"tpot_ms": 50, "ttft_ms": 3000}, "allowed": {"instances": ["gcp/a3-highgpu-8g"]}}
     request = {"context_tokens": "8k", "input_tokens": 6000, "output_tokens": 600}
     chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
@@ -91,7 +98,8 @@ def test_spare_machines_for_a_loss_hide_no_reason_to_measure() -> None:
     )  # fmt: skip
     assert [level["n_instances"] for level in alone["by_confidence"][:2]] == [1, 2]
     (measured,) = found["measure_first"]
-    assert measured["measure_first"] == alone["measure_first"] and "asked_dear" in alone["measure_first"]
+    assert measured["passed_saves_usd"] == pytest.approx(alone["monthly_usd"] / 2) and measured["usd"] > 0
+    assert measured["passed_saves_usd"] == pytest.approx(alone["measure"]["passed_saves_usd"])
 
 
 def test_draws_of_one_service_are_its_quantiles() -> None:
