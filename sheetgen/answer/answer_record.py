@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 SCHEMA_VERSION = 1
 # Kinds whose amount says how far it is, the nearest first.
 DOUBTED = "doubted"  # its price is implausible
-NEAR = (DOUBTED, "near_tie", "as_dear", "dearer", "late", "slow", "short")
+SERVES = ("near_tie", "as_dear", "dearer")  # the load within its targets, for the amount
+NEAR = (DOUBTED, *SERVES, "late", "slow", "short")
 
 Json = dict[str, Any]
 UNPRINTED = {"printed": False}

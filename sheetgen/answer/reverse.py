@@ -344,7 +344,7 @@ def in_words(most: Most) -> Iterator[str]:
     gpus = f"{most.layout.n_gpus * stages}x {most.candidate.gpu.short_name} ({most.layout.words(stages)})"
     yield (
         f"{count(most.n_replicas, 'replica')} of {gpus}, {1000 * most.tpot_seconds:.0f} ms a token, first token "
-        f"{most.ttft_seconds:.1f} s; memory for {most.memory_holds:,} at once"
+        f"{most.ttft_seconds:.1f} s; memory for at least {most.memory_holds:,} at once"
     )
     if stages > 1 and most.candidate.provider == OWN:
         yield (

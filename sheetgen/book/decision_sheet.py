@@ -98,7 +98,11 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
-OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
+OF_FACTORS = {
+    "users": "People or requests, times",
+    "context": "Tokens of a request, times",
+    "price": "List prices, times",
+}
 
 
 def _change(kind: str, **slots: object) -> str:

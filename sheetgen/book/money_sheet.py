@@ -273,7 +273,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.sheet.page_breaks.append(block.row)
     parts = _parts_of_owning(block)
     below, block.row = block.row, top
-    break_even: dict[str, Source] = {}
+    break_even: dict[str, Source] = {"capex_usd_per_gpu": parts["base"]["capex_usd_per_gpu"]}
     for end, env in parts.items():
         block.label(WORDS[end])
         env["on_demand_hourly_usd"] = on_demand

@@ -237,10 +237,11 @@ class SizingSheet:
             together = inputs["together"].expr(sheet.name).text
             sheet.marked.append(([(self.row, USD_AT), (self.row, YEAR_AT)], f'{together}<>"yes"', "blank"))
             self.row += 1
-        of_load: dict[str, Source] = {name: self._of(name, 0) for name in self.loads.columns}
-        of_first = {**inputs, "stated_users": ZERO, **of_load, "model": self.models.columns["model"][0]}
-        of_first["per_hour"] = sheet.compute(self.row, self.hidden + 1, hour_of_people, of_first, role="off_page")
-        sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="quiet")
+        asked = self.question.ask or 0
+        of_load: dict[str, Source] = {name: self._of(name, asked) for name in self.loads.columns}
+        of_asked = {**inputs, "stated_users": ZERO, **of_load, "model": self.models.columns["model"][asked]}
+        of_asked["per_hour"] = sheet.compute(self.row, self.hidden + 1, hour_of_people, of_asked, role="off_page")
+        sheet.compute(self.row, 0, sentences.people_in_numbers, of_asked, role="quiet")
         sheet.heights[self.row] = 13
         self.row += 1
         beyond = {**inputs, "input_tokens": of_load["input_tokens"]}

@@ -86,17 +86,16 @@ function widerThan({ solved: { grid }, chosen, tensor_parallel_size, data_parall
   );
 }
 
-// The cheapest machine with more memory in all its GPUs than the answer's, and no cheaper, as what is cheaper was
-// passed over; none where none is on offer.
-function largerThan({ solved: { grid, question }, chosen }) {
+// The cheapest machine that serves the load within its targets and has more memory in all its GPUs than the answer's,
+// with the dollars a month of as many as the load takes; none where there is none.
+function largerThan({ solved: { grid }, chosen }) {
   const memoryOf = (machine) => machine[GPU_COUNT] * FACTS.gpus[machine[GPU]].memory_bytes,
     own = machineOf(chosen.offer),
-    months = grid.values("instance_month_usd", ["offer"]),
-    monthOf = (offer) => months[grid.offers.findIndex((place) => place.offer === offer)],
-    least_usd = monthOf(chosen.offer);
-  return offersIn(question, question.purchase)
-    .map((offer) => ({ offer, machine: machineOf(offer), monthly_usd: monthOf(offer) }))
-    .filter(({ machine, monthly_usd }) => monthly_usd >= least_usd && memoryOf(machine) > memoryOf(own))
+    months = grid.values("monthly_usd", ["load", "offer"]),
+    counts = grid.values("n_instances", ["load", "offer"]);
+  return grid.offers
+    .map(({ offer }, position) => ({ machine: machineOf(offer), n_instances: counts[position], monthly_usd: months[position] }))
+    .filter(({ machine, monthly_usd }) => monthly_usd > 0 && memoryOf(machine) > memoryOf(own))
     .sort((one, other) => one.monthly_usd - other.monthly_usd)[0];
 }
 
@@ -157,8 +156,8 @@ function changesOf(record, now) {
         return change("tensor_parallel_size", String(2 * tensor_parallel_size), weights, found);
       }
       if (!larger) return null;
-      const rent = rentWords({ instance: larger.machine[INSTANCE], n_instances: 1 });
-      return { ...change(say("change_larger", { gpus: larger.machine[GPU_COUNT], gpu: FACTS.gpus[larger.machine[GPU]].name, rent }), "", ""), costs: say("change_machine", { usd: dollars(larger.monthly_usd) }) };
+      const rent = rentWords({ instance: larger.machine[INSTANCE], n_instances: larger.n_instances });
+      return { ...change(say("change_larger", { gpus: larger.machine[GPU_COUNT], gpu: FACTS.gpus[larger.machine[GPU]].name, rent }), "", ""), costs: say("change_machines", { usd: dollars(larger.monthly_usd) }) };
     },
     cpu_offload_gb_raise: () => change("cpu_offload_gb", "1", say("change_offload", {})),
     cudagraph_capture_sizes_lower: () =>

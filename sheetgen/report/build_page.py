@@ -15,6 +15,7 @@ from sheetgen.answer.answer_record import DOUBTED, CellRecord, Record
 from sheetgen.answer.solution import short_tokens
 from sheetgen.answer.solve import TOO_SLOW
 from sheetgen.catalog.hardware import Workload
+from sheetgen.question.deployment import SECONDS_PER_HOUR
 from sheetgen.question.sheet_question import ASKED, Question
 from sheetgen.report import approval, headline_table, notes, page, sentences, wording
 from sheetgen.report.fingerprints import fingerprints_of, longest_fit
@@ -187,12 +188,19 @@ def _card(question: Question, cell: CellRecord) -> Card:
 
 
 def _spare(cell: CellRecord) -> Text:
-    """The requests that the rented machines serve, where these are hardly more than the load: 33, asked 32."""
+    """The requests that the rented machines serve, where these are hardly more than the load: 33, asked 32; of a rate
+    those of an hour, as it differs little."""
     needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
-    if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
+    served = cell.answer.served_at_target
+    if served > needed * (1 + LITTLE_SPARE):
         return ""
-    needed_words = wording.rate_words(cell) if cell.is_rate else whole(needed)
-    return words("{}, asked {}", wording.served_count(cell), needed_words)
+    if cell.is_rate:
+        return words(
+            "{} requests an hour, asked {}",
+            whole(math.floor(SECONDS_PER_HOUR * served)),
+            whole(SECONDS_PER_HOUR * needed),
+        )
+    return words("{}, asked {}", whole(served), whole(needed))
 
 
 def _why_nothing(question: Question, cell: CellRecord) -> Text:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
-from sheetgen.answer.answer_record import CellRecord, Json, Record
+from sheetgen.answer.answer_record import SERVES, CellRecord, Json, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
@@ -22,14 +22,14 @@ from sheetgen.report import sentences
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
 from sheetgen.report.wording import named_size, provider_of
-from sheetgen.sizing import cost
-from sheetgen.units import DTYPES, GIB, PURCHASES
+from sheetgen.units import DTYPES, GIB
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
 Numbers: TypeAlias = dict[str, Any]  # of a replica, by name: numbers, and a few texts
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth is not mentioned
 _SHOWN_BYTES = 0.1 * GIB  # the precision of shown sizes: a step that frees less is not mentioned either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
+_MORE_GPUS = "give each replica more GPUs"
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
 
@@ -42,7 +42,7 @@ class Fix:
     value: str | None
     reason: str
     cost: str
-    is_of_gpus: bool = False  # of each replica, on this machine or on a larger one
+    lasting: str = ""  # the fix without the numbers and machines of this sheet, true whatever is edited in a workbook
 
     @property
     def short(self) -> str:
@@ -62,14 +62,6 @@ class Fix:
         to = "to" if value and self.direction != "set" else ""
         return " ".join(filter(None, (self.direction, guidance.bare(self.flag), to, value)))
 
-    @property
-    def lasting(self) -> str:
-        """The same without the numbers and machines of this sheet: what holds whatever is edited in a workbook."""
-        if self.is_of_gpus:
-            return "give each replica more GPUs"
-        value = self.value if self.direction == "set" else None
-        return " ".join(filter(None, (self.direction, guidance.bare(self.flag), value)))
-
 
 _FURTHER_REPLICA = Fix(
     "a further replica",
@@ -77,6 +69,7 @@ _FURTHER_REPLICA = Fix(
     None,
     "The limit of requests binds, not memory: the next request waits, and more on this replica would be too slow",
     "Its machines",
+    "add a further replica",
 )
 
 
@@ -122,7 +115,7 @@ class Fingerprint:
         """The fingerprint as the JSON has it."""
         values = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
         for fix in values["fixes"]:
-            del fix["is_of_gpus"]
+            del fix["lasting"]
         return {**values, "here": self.here, "change": self.change}
 
     def on_page(self, named: bool) -> FingerprintRow:
@@ -142,11 +135,15 @@ def with_fingerprints(record: Record, question: Question) -> Record:
 
 def fingerprints_of(record: Record, question: Question) -> tuple[Fingerprint, ...]:
     """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
-    return fingerprints_with(record.of_replica, question)
+    model = record.of_replica.get("model")
+    cell = next((cell for cell in record.headline_cells if cell.chosen and cell.model == model), None)
+    return fingerprints_with(record.of_replica, question, cell)
 
 
-def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Question) -> tuple[Fingerprint, ...]:
-    """The same with the numbers of a replica, or without any."""
+def fingerprints_with(
+    of_replica: Mapping[str, float | int | str], question: Question, cell: CellRecord | None = None
+) -> tuple[Fingerprint, ...]:
+    """The same with the numbers of a replica of a cell, or without any."""
     engine, numbers = question.engine.engine, dict(of_replica)
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
@@ -157,7 +154,8 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
         if case and engine not in fingerprint.own:
             continue
         own, sources = fingerprint.words(engine), tuple(Source(s.text, s.url) for s in fingerprint.sources)
-        fixes, lines = _fixes(fingerprint, question, numbers, shared), tuple(fingerprint.log_lines.get(engine, ()))
+        fixes = _fixes(fingerprint, question, numbers, shared, cell)
+        lines = tuple(fingerprint.log_lines.get(engine, ()))
         fingerprints.append(
             Fingerprint(
                 fingerprint.label,
@@ -182,6 +180,7 @@ def _fixes(
     question: Question,
     numbers: Numbers,
     shared: Mapping[str, guidance.EngineFlags],
+    cell: CellRecord | None,
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
     engine = question.engine.engine
@@ -193,17 +192,22 @@ def _fixes(
         if fix.engines and engine not in fix.engines:
             continue
         if fix.setting == "tensor_parallel_size" and numbers and not _has_gpus_left(question, numbers):
-            fixes.extend(_larger_machine(fix, question, numbers))
+            fixes.extend(_larger_machine(fix, question, cell))
             continue
         if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
             continue
-        value = fix.values.get(engine, fix.value)
-        if fix.setting == "max_model_len" and numbers and fix.direction == "lower":
-            value = f"{numbers['context_tokens']:.0f}"  # a shorter limit would refuse this load's own requests
+        value, direction = fix.values.get(engine, fix.value), fix.direction
+        lasting = f"{direction} {guidance.bare(flag or fix.what)}"
+        if value and direction == "set":
+            lasting += f" {value}"
+        if fix.setting == "tensor_parallel_size":
+            lasting = _MORE_GPUS
+        if fix.setting == "max_model_len" and numbers and direction == "lower":
+            # As it is started here: the engine's default is longer, a shorter limit would refuse this load's requests.
+            direction, value = "set", f"{numbers['context_tokens']:.0f}"
         elif value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
-        is_of_gpus = fix.setting == "tensor_parallel_size"
-        fixes.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
+        fixes.append(Fix(flag or fix.what, direction, value, fix.reason, fix.cost, lasting))
     return tuple(fixes)
 
 
@@ -224,38 +228,32 @@ def _has_gpus_left(question: Question, n: Numbers) -> bool:
     return bool(n["tensor_parallel_size"] < question.instances[n["instance"]].linked_gpus)
 
 
-def _larger_machine(fix: guidance.Fix, question: Question, n: Numbers) -> Iterator[Fix]:
+def _larger_machine(fix: guidance.Fix, question: Question, cell: CellRecord | None) -> Iterator[Fix]:
     """The machine of `larger_than` in place of the rented one; nothing where there is none."""
-    larger = larger_than(question, question.instances[n["instance"]])
+    larger = larger_than(question, cell) if cell else None
     if larger is None:
         return
     usd, machine = larger
     price = amounts_of(question.settings)(usd)
     words = f"{machine.gpu_count}× {machine.gpu.short_name}, {provider_of(machine.instance)}: {price} a month"
-    yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
+    yield Fix(words, "rent", None, fix.reason, fix.cost, _MORE_GPUS)
 
 
-def larger_than(question: Question, rented: Candidate) -> tuple[float, Candidate] | None:
-    """The cheapest candidate with more memory in all than a rented machine, and no cheaper, as what is cheaper was
-    passed over, with its $ a month; None where there is none."""
-    least_usd = _month(question, rented)
-    priced = [(_month(question, machine), machine) for machine in question.candidates]
-    larger = [(usd, machine) for usd, machine in priced if usd >= least_usd and _memory(machine) > _memory(rented)]
+def larger_than(question: Question, cell: CellRecord) -> tuple[float, Candidate] | None:
+    """The cheapest machine that serves the load within its targets and has more memory in all than the answer's, with
+    the $ a month of as many as the load takes; None where there is none."""
+    rented = question.instances[cell.answer.instance]
+    larger = [
+        (other.why.amount, machine)
+        for other in cell.why_not
+        if other.why.kind in SERVES and _memory(machine := question.instances[other.instance]) > _memory(rented)
+    ]
     return min(larger, key=lambda offer: offer[0], default=None)
 
 
 def _memory(machine: Candidate) -> float:
     """Bytes of all its GPUs."""
     return machine.gpu_count * machine.gpu.memory.engine_bytes
-
-
-def _month(question: Question, machine: Candidate) -> float:
-    """The cost of a machine for a month, in US dollars, at the contract's discount."""
-    less = question.discount(machine.provider, machine.purchase)
-    hourly = cost.discounted_usd_per_hour(machine.usd_per_hour, less)
-    committed = PURCHASES[machine.purchase].committed
-    hours = cost.paid_hours_per_month(question.settings.hours_per_month, cost.CONSTANTS["hours_in_a_month"], committed)
-    return float(cost.instance_month_usd(hourly, hours))
 
 
 def _helps(

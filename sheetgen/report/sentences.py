@@ -326,7 +326,7 @@ not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 # What it serves, and how fast ----------------------------------------------------------------------------------
 
 room = template(
-    "serves {served}[aimed? within the targets]; memory for {memory_holds} at once",
+    "serves {served}[aimed? within the targets]; memory for at least {memory_holds} at once",
     when=is_number(q.n_instances),
     otherwise=None,
     served="{served_at_target}",
@@ -442,9 +442,10 @@ class_in_use = template("In use: {purchase}").formula("class_in_use", "Class in 
 contingency_on_class = template("Contingency on {purchase}").formula("contingency_on_class", "Contingency")
 total_in_currency = template("Total, {currency}").formula("total_in_currency", "Total")
 break_even_words = first_of(
+    (Unless(is_number(q.capex_usd_per_gpu)), "The purchase price of this GPU is not known."),
     (
         Unless(both(is_number(q.low), is_number(q.base), is_number(q.high))),
-        "The purchase price, the power or the on-demand price is not known.",
+        "The power of this GPU, or the on-demand price, is not known.",
     ),
     (q.base > 1, "Renting on demand is cheaper in any month (owning costs {base:percent} of it)."),
     otherwise="Owning is cheaper above {base:percent} of the hours ({low:percent} to {high:percent}) than on demand.",

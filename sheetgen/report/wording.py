@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -362,13 +361,6 @@ def stated_rate(question: Question) -> Cell:
     if rate.users:
         return sentences.people.fill(users=rate.users)
     return _per_second(rate.at_peak(question.settings, question.workloads[question.headline[0]]))
-
-
-def served_count(cell: CellRecord) -> Cell:
-    """The requests at once that the rented machines serve; for a rate those per second, rounded down."""
-    if cell.wait_fraction is None:
-        return whole(cell.answer.served_at_target)
-    return sentences.per_second.fill(Cell(math.floor(100 * cell.answer.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(workload: Workload) -> str:

@@ -140,7 +140,7 @@ def _in_python(written: str) -> dict[str, Any]:
 def machines_of(question: Asked, cell: CellRecord) -> dict[str, Any]:
     """The replicas of one machine of an answer, and the larger machine that would take its place."""
     rented = question.instances[cell.answer.instance]
-    larger = larger_than(question, rented)
+    larger = larger_than(question, cell)
     started = Started(cell.model, question.engine.engine, Written([], {}, {}, {}), cell.answer, rented)
     return {
         "replicas_of_machine": started.on_one,

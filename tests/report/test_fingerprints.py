@@ -101,20 +101,32 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
     for size_of, is_left in ((machine.gpu_count, False), (machine.gpu_count - 1, machine.gpu_count > 1)):
         fixes = started("70b", only, tensor_parallel_size=size_of)["startup_weights_do_not_fit"].fixes
         assert ("--tensor-parallel-size" in [fix.flag for fix in fixes]) == is_left
-    everywhere = answered("70b")
-    rented = everywhere.question.instances[str(record_for(everywhere, ()).of_replica["instance"])]
-    memory = {c.instance: c.gpu_count * c.gpu.memory.engine_bytes for c in everywhere.question.candidates}
+    everywhere = answered("70b", users="300")
+    record = record_for(everywhere, ())
+    [cell] = record.headline_cells
+    instances, rented = everywhere.question.instances, everywhere.question.instances[cell.answer.instance]
+    memory = {name: machine.gpu_count * machine.gpu.memory.engine_bytes for name, machine in instances.items()}
+    # The months of the cell's own reasons: those that are too slow or too small have none.
+    months = {other.instance: re.match(r"\$([\d,]+) a month", other.reason) for other in cell.why_not}
     larger = {
-        c.instance: c
-        for c in everywhere.question.candidates
-        if memory[c.instance] > memory[rented.instance] and c.usd_per_hour >= rented.usd_per_hour
+        name: float(month[1].replace(",", ""))
+        for name, month in months.items()
+        if month and memory[name] > memory[rented.instance]
     }
-    fixes = started("70b", {}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
-    offers = [fix.flag for fix in fixes if fix.direction == "rent"]
-    assert bool(offers) == bool(larger) and len(offers) <= 1
-    # At the price of the class asked for: a machine that is sold by the block or on spot alone is none.
-    cheapest = min(larger.values(), key=lambda machine: machine.usd_per_hour)
-    assert cheapest.purchase == rented.purchase and f"${cheapest.usd_per_hour * 730:,.0f} a month" in offers[0]
+    fixes = started("70b", {"users": "300"}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
+    [offer] = [fix.flag for fix in fixes if fix.direction == "rent"]
+    least = min(larger, key=lambda name: larger[name])
+    assert f"${larger[least]:,.0f} a month" in offer and instances[least].gpu.short_name in offer
+    slow = {other.instance for other in cell.why_not if "too slow" in other.reason}
+    assert any(memory[name] > memory[rented.instance] for name in slow), "no machine holds it and is too slow"
+
+
+def test_the_length_limit_is_named_as_it_is_started() -> None:
+    """The start command has the load's own length: the fix is no lower value, and holds without the sheet's number."""
+    fixes = deaths("70b")["startup_kv_pool_too_small"].fixes
+    [limit] = [fix for fix in fixes if fix.flag == "--max-model-len"]
+    context = int(deaths("70b")["startup_kv_pool_too_small"].numbers["context_tokens"])
+    assert (limit.direction, limit.value, limit.lasting) == ("set", str(context), "lower max_model_len")
 
 
 def test_a_limit_of_requests_is_no_want_of_memory() -> None:

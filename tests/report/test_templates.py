@@ -107,7 +107,7 @@ def test_a_sentence_is_filled_for_the_page():
     # The first slots in their order.
     assert sentences.throughput_band.fill(Cell(48.2, WHOLE), Cell(38.1, WHOLE), 1057) == "48 tokens/s (38–1,057)"
     whole_room = sentences.room.fill("4.5 requests/s", 1200, n_instances=2, aimed=True)
-    assert whole_room == "serves 4.5 requests/s within the targets; memory for 1,200 at once"
+    assert whole_room == "serves 4.5 requests/s within the targets; memory for at least 1,200 at once"
 
 
 def test_page_and_workbook_draw_from_one_sentence():
