@@ -40,22 +40,22 @@ class Step:
 
     @property
     def words(self) -> str:
-        choice, one = self.fit.choice, self.fit.candidate
+        choice, candidate = self.fit.choice, self.fit.candidate
         return (
-            f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one.instance)}), "
+            f"{rented_gpus(choice.n_instances, candidate)} ({rent(choice.n_instances, candidate.instance)}), "
             f"TP {self.fit.layout.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
         )
 
 
 def steps(catalog: Catalog) -> list[Step]:
-    found = []
+    steps = []
     for context in CONTEXTS:
         solved = recommended({**LOAD, "context": context}, catalog)
         fit = Fit.of(solved, 0)
         assert fit is not None
         sizes = float(solved.models["weights_bytes"][0]), float(solved.loads["kv_bytes"][0])
-        found.append(Step(context, *sizes, fit))
-    return found
+        steps.append(Step(context, *sizes, fit))
+    return steps
 
 
 def picture(walk: list[Step]) -> str:

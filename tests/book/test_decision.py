@@ -183,7 +183,7 @@ def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: M
     given = {**OPTIONS, **options}
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
-    move = next(one for one in cell.moves if one.input == "context_tokens")
+    move = next(move for move in cell.moves if move.input == "context_tokens")
     by_place = values(built)
     ends = [by_place[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
     assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)

@@ -37,30 +37,30 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(options: dict[str, Any]) -> dict[str, Any]:
     """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
-    found = {}
+    answers = {}
     for row in headline_rows(solved):
         choice = solved.choices[row]
         stem = f"rec_{name_part(solved.model_of(row).model.id)}_headline"
         fits = choice.offer is not None
-        found[f"{stem}_instance"] = solved.candidate(choice.offer).instance if fits else choice.verdict
-        found[f"{stem}_n_instances"] = choice.n_instances if fits else "-"
-        found[f"{stem}_monthly_usd"] = choice.monthly_usd if fits else "-"
-    return found
+        answers[f"{stem}_instance"] = solved.candidate(choice.offer).instance if fits else choice.verdict
+        answers[f"{stem}_n_instances"] = choice.n_instances if fits else "-"
+        answers[f"{stem}_monthly_usd"] = choice.monthly_usd if fits else "-"
+    return answers
 
 
-def grid(found: dict[Any, Any]) -> list[tuple[str, str, Any]]:
+def grid(values: dict[Any, Any]) -> list[tuple[str, str, Any]]:
     """The cells of the first model's band on the first sheet: workload, load, $ per month."""
-    labels = {int(key[1][1:]): value for key, value in found.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
+    labels = {int(key[1][1:]): value for key, value in values.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
     [top] = [row for row, label in labels.items() if str(label).startswith("Cost by workload")]
-    heads = {column: found["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
+    heads = {column: values["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
     rows = [top + 3 + N_WORKLOADS + 1 + 2 * w for w in range(N_WORKLOADS)]
-    return [(labels[row], load, found["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
+    return [(labels[row], load, values["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
 
 
-def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
+def agree(values: dict[Any, Any], want: dict[str, Any]) -> None:
     assert len(want) == 3 * N_MODELS
     for name, value in want.items():
-        assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
+        assert values[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
 
 
 @pytest.mark.long

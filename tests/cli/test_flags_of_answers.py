@@ -258,8 +258,8 @@ def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  #
 
 def test_where_nothing_holds_it_there_is_nothing_to_launch(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "405b", "--instances", "aws/g5.xlarge", "--flags", "vllm")
-    found = json.loads(run(*asked, "--json").output)
-    assert found["flags"] is None and found["stack"] is None
+    record = json.loads(run(*asked, "--json").output)
+    assert record["flags"] is None and record["stack"] is None
     text = run(*asked).output
     assert "LAUNCH" not in text and "Stack" not in text
 

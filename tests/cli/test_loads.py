@@ -17,7 +17,7 @@ SIZE = ("size", *REPLICA)
 @pytest.mark.some(2)
 @pytest.mark.parametrize("command", [RECOMMEND, SIZE])
 @pytest.mark.parametrize(
-    "load,said",
+    "load,words",
     [
         (("--users", "200"), r"200 people who ask 20 times a day \(0\.17 "),
         (
@@ -37,9 +37,9 @@ SIZE = ("size", *REPLICA)
         ),
     ],
 )
-def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], said: str, run: Any) -> None:
+def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], words: str, run: Any) -> None:
     result = run(*command, *load)
-    assert result.exit_code == 0 and re.search(said, " ".join(result.stdout.split()))
+    assert result.exit_code == 0 and re.search(words, " ".join(result.stdout.split()))
 
 
 @pytest.mark.long
@@ -57,7 +57,7 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments,said",
+    "arguments,words",
     [
         ((*RECOMMEND, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
         ((*RECOMMEND, "--requests-per-day", "3", "--concurrent-requests", "1"), "--concurrent-requests and --requests"),
@@ -67,10 +67,10 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
         ((*SIZE, "--concurrent-requests", "3", "--requests-per-day", "9"), "--concurrent-requests and --requests"),
     ],
 )
-def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) -> None:
+def test_a_load_is_one_of_them(arguments: tuple[str, ...], words: str, run: Any) -> None:
     result = run(*arguments)
     assert result.exit_code == 2 and result.stdout == ""
-    assert said in result.stderr
+    assert words in result.stderr
 
 
 @pytest.mark.long
@@ -83,16 +83,16 @@ def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments,said",
+    "arguments,words",
     [
         ((*RECOMMEND, "--requests-per-second", "1", "--active-fraction", "0.1"), "active_fraction is of users"),
         ((*SIZE, "--requests-per-day", "9k", "--active-fraction", "0.1"), "active_fraction is of users, and the load"),
         ((*RECOMMEND, "--zones", "2", "--survive", "machine"), "zones is given, and counts only with survive zone."),
     ],
 )
-def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str, run: Any) -> None:
+def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], words: str, run: Any) -> None:
     result = run(*arguments)
-    assert result.exit_code == 1 and result.stdout == "" and said in result.stderr
+    assert result.exit_code == 1 and result.stdout == "" and words in result.stderr
 
 
 @pytest.mark.some(1)
@@ -109,8 +109,10 @@ def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[
     answer = json.loads(run(*RECOMMEND, *load, "--json").stdout)
     people = answer["users"] if "user" in head else answer["concurrent_requests"]
     assert (answer["usd_per_user_per_month"] is None) is (answer["users"] is None) is ("user" not in head)
-    said = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
-    assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
+    matches = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
+    assert [float(amount.replace(",", "")) for amount in matches] == [
+        pytest.approx(answer["monthly_usd"] / people, abs=0.51)
+    ]
 
 
 @pytest.mark.long

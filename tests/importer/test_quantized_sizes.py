@@ -467,7 +467,7 @@ TWELVE = (
 @pytest.mark.parametrize("hf_id", TWELVE)
 def test_by_name_and_by_path_at_the_same_price(hf_id: str, tmp_path: Path) -> None:
     """Bytes, KV cache, machine and month of twelve checkpoints, which are named by their id and by their folder."""
-    row = next(one for one in PUBLISHED if one.hf_id == hf_id)
+    row = next(row for row in PUBLISHED if row.hf_id == hf_id)
     sized(row, tmp_path)
     folder = QUANTIZED / row.folder if row.folder else tmp_path
     load = {"context": 8192, "concurrent_requests": 8, "as_of": "2026-11-20"}

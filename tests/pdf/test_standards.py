@@ -25,7 +25,7 @@ Damage = Callable[[Any], None]
 
 
 def _elements(pdf: Any, *kinds: str) -> list[Any]:
-    return [one for one in pdf.objects if isinstance(one, dict) and one.get("S") in kinds]
+    return [element for element in pdf.objects if isinstance(element, dict) and element.get("S") in kinds]
 
 
 def _no_alternative(pdf: Any) -> None:
@@ -33,10 +33,10 @@ def _no_alternative(pdf: Any) -> None:
 
 
 def _no_scope(pdf: Any) -> None:
-    for one in _elements(pdf, "/TH"):
-        del one["A"]["Scope"]
-    for one in _elements(pdf, "/TD"):
-        one["A"].pop("Headers", None)
+    for element in _elements(pdf, "/TH"):
+        del element["A"]["Scope"]
+    for element in _elements(pdf, "/TD"):
+        element["A"].pop("Headers", None)
 
 
 def _no_language(pdf: Any) -> None:
@@ -60,7 +60,7 @@ def _not_marked(pdf: Any) -> None:
 
 
 def _link_without_words(pdf: Any) -> None:
-    link = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Subtype") == "/Link")
+    link = next(element for element in pdf.objects if isinstance(element, dict) and element.get("Subtype") == "/Link")
     link.pop("Contents", None)
     del link["StructParent"]
 
@@ -74,12 +74,14 @@ def _metadata_lost(pdf: Any) -> None:
 
 
 def _font_left_out(pdf: Any) -> None:
-    font = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/FontDescriptor")
+    font = next(
+        element for element in pdf.objects if isinstance(element, dict) and element.get("Type") == "/FontDescriptor"
+    )
     del font["FontFile3"]
 
 
 def _glyphs_without_characters(pdf: Any) -> None:
-    font = next(one for one in pdf.objects if isinstance(one, dict) and "ToUnicode" in one)
+    font = next(element for element in pdf.objects if isinstance(element, dict) and "ToUnicode" in element)
     del font["ToUnicode"]
 
 
@@ -183,8 +185,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...]
         judged |= {(profile, name): pdf for name, pdf in _damaged(damages, archive)}
     built = _built(tmp_path_factory.mktemp("built"))
     judged |= {(profile, AS_BUILT): built for profile in PROFILES}
-    found = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
-    return dict(zip(judged, found, strict=True))
+    reports = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
+    return dict(zip(judged, reports, strict=True))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -211,6 +213,6 @@ def test_it_is_what_it_says_and_holds_what_it_carries(name: str, reports: dict[t
 def test_each_fault_is_found(
     profile: str, damages: tuple[tuple[Damage, str], ...], archive: Archive, reports: dict[tuple[object, ...], Report]
 ) -> None:
-    found = {damage.__name__: reports[profile, damage.__name__].failed_rules() for damage, _ in damages}
-    missed = {damage.__name__: rule for damage, rule in damages if rule not in found[damage.__name__]}
-    assert missed == {}, found
+    failed = {damage.__name__: reports[profile, damage.__name__].failed_rules() for damage, _ in damages}
+    missed = {damage.__name__: rule for damage, rule in damages if rule not in failed[damage.__name__]}
+    assert missed == {}, failed

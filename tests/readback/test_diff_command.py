@@ -64,9 +64,9 @@ def edited(book: Path, tmp_path: Path) -> Edited:
     """The workbook with cells typed into it. What it asks now is worked out anew; it is recalculated only where yellow
     cells follow one that is typed: targets a context."""
 
-    def make(changes: Mapping[Any, Any], of: Path = book) -> Path:
+    def make(changes: Mapping[Any, Any], path: Path = book) -> Path:
         write = edit_and_recalculate if any("context" in name for name in changes) else edit
-        return write(of, tmp_path / f"{len(list(tmp_path.iterdir()))}.xlsx", changes)
+        return write(path, tmp_path / f"{len(list(tmp_path.iterdir()))}.xlsx", changes)
 
     return make
 
@@ -85,8 +85,8 @@ def diff(sheetgen: Any, a: Path, b: Path) -> dict[str, Any]:
     return data
 
 
-def names(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {s: [c["name"] for c in found[s]] for s in SECTIONS if found[s]}
+def names(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {s: [c["name"] for c in record[s]] for s in SECTIONS if record[s]}
 
 
 # What changed, and nothing else -----------------------------------------------------------------------------
@@ -192,9 +192,9 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("what", ONE_CHANGE)
-def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
-    *typed, section, name, words = ONE_CHANGE[what]
+@pytest.mark.parametrize("kind", ONE_CHANGE)
+def test_one_change_is_the_one_that_is_named(kind: str, sheetgen: Any, book: Path, edited: Edited) -> None:
+    *typed, section, name, words = ONE_CHANGE[kind]
     if isinstance(typed[0], tuple):
         table, column, key, value = typed[0]
         changes: dict[Any, Any] = {at(book, table, column, key): value}
@@ -202,7 +202,7 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
         changes = {typed[0]: typed[1]}
     compared = diff(sheetgen, book, edited(changes))
     others = {s: n for s, n in names(compared).items() if s not in ("recommendation", "results", "decision")}
-    want = {section: [name, HERE] if what == "a name" else [name]}
+    want = {section: [name, HERE] if kind == "a name" else [name]}
     assert others == want
     assert compared[section][0]["words"].startswith(words), compared[section][0]["words"]
 
@@ -317,11 +317,11 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
 # The bridge -------------------------------------------------------------------------------------------------
 
 
-def bridge_of(found: Mapping[str, Any], model: str) -> dict[str, float]:
-    one = next(b for b in found["bridge"] if b["model"] == model)
-    assert one["how"] == "solved again", one
-    steps = {s["cause"]: s["usd"] for s in one["steps"]}
-    assert abs(one["before_usd"] + sum(steps.values()) - one["after_usd"]) < 1e-6
+def bridge_of(record: Mapping[str, Any], model: str) -> dict[str, float]:
+    bridge = next(b for b in record["bridge"] if b["model"] == model)
+    assert bridge["how"] == "solved again", bridge
+    steps = {s["cause"]: s["usd"] for s in bridge["steps"]}
+    assert abs(bridge["before_usd"] + sum(steps.values()) - bridge["after_usd"]) < 1e-6
     return steps
 
 
@@ -384,7 +384,7 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
     fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_decision=IN_LONG)[0]
     for before, after in ((book, path), (path, book), (path, fresh))[: amount(1, 3)]:
         compared = diff(sheetgen, before, after)
-        want = diff(sheetgen, *(fresh if one == path else one for one in (before, after)))
+        want = diff(sheetgen, *(fresh if path_ == path else path_ for path_ in (before, after)))
         assert {k: v for k, v in compared.items() if k not in ("a", "b")} == {
             k: v for k, v in want.items() if k not in ("a", "b")
         }
@@ -438,11 +438,11 @@ def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: E
     assert {step["how"] for step in compared["bridge"]} == {"unchanged"}
 
 
-def is_the_discount_alone(found: Mapping[str, Any]) -> None:
-    (change,) = found["inputs"]
+def is_the_discount_alone(record: Mapping[str, Any]) -> None:
+    (change,) = record["inputs"]
     assert (change["name"], change["before"], change["after"]) == ("discount_fraction", 0, 0.2)
-    assert change["words"].endswith("prices: 0 % -> 20 %") and not found["prices"]
-    for step in found["bridge"]:
+    assert change["words"].endswith("prices: 0 % -> 20 %") and not record["prices"]
+    for step in record["bridge"]:
         assert step["after_usd"] == pytest.approx(0.8 * step["before_usd"]) and step["how"] == "one cause"
 
 
@@ -478,9 +478,9 @@ def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
 ) -> None:
     b = edited({"in_discount_of_aws": 0.2, "in_discount_of_aws_spot": 0.4})
     less = json_of(discount_fraction="aws=0.2,aws:spot=0.4")
-    for found in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
-        assert names(found)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not found["prices"]
-        assert {step["how"] for step in found["bridge"]} == {"one cause"}
+    for record in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
+        assert names(record)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not record["prices"]
+        assert {step["how"] for step in record["bridge"]} == {"one cause"}
     assert "of aws spot: added, 40 %" in sheetgen("diff", book, b).out
     assert diff(sheetgen, b, b)["equal"] and not diff(sheetgen, b, less)["inputs"]
 
@@ -489,11 +489,11 @@ def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
 def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited: Edited) -> None:
     """Solved again: prices, the discount among them, make their own step."""
     b = edited({"in_discount_fraction": 0.2, "in_tier_2": 64, "in_headline_tier": 64})
-    for one in diff(sheetgen, book, b)["bridge"]:
-        assert one["how"] == "solved again", one
-        steps = {step["cause"]: step["usd"] for step in one["steps"]}
-        assert steps["prices"] == pytest.approx(-0.2 * one["before_usd"])
-        assert one["before_usd"] + sum(steps.values()) == pytest.approx(one["after_usd"])
+    for bridge in diff(sheetgen, book, b)["bridge"]:
+        assert bridge["how"] == "solved again", bridge
+        steps = {step["cause"]: step["usd"] for step in bridge["steps"]}
+        assert steps["prices"] == pytest.approx(-0.2 * bridge["before_usd"])
+        assert bridge["before_usd"] + sum(steps.values()) == pytest.approx(bridge["after_usd"])
 
 
 @pytest.mark.long
@@ -533,7 +533,7 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 
     offers = list(facts_of(book).offers)
-    prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
+    prices = {at(book, "instances", "price_usd_per_hour", offer): 30.0 + i for i, offer in enumerate(offers)}
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     changes = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     n = SHOWN_IN_MAIL
@@ -632,17 +632,17 @@ NO_JSON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", NO_JSON)
-def test_json_that_is_no_sheet_is_one_line(what: str, sheetgen: Any, book: Path, tmp_path: Path) -> None:
-    data, said = NO_JSON[what]
+@pytest.mark.parametrize("kind", NO_JSON)
+def test_json_that_is_no_sheet_is_one_line(kind: str, sheetgen: Any, book: Path, tmp_path: Path) -> None:
+    data, message = NO_JSON[kind]
     path = tmp_path / "sheet.json"
     path.write_text(data)
     ran = sheetgen("diff", path, book)
     assert ran.code == 1 and ran.out == ""
     (line,) = ran.err.splitlines()
-    assert line.startswith(str(path)) and said in line and len(line) < 600
+    assert line.startswith(str(path)) and message in line and len(line) < 600
 
 
 def test_less_than_a_dollar_is_not_made_one() -> None:
     amounts = 40_178.6, 1.0, 0.6, -0.6, 0.004
-    assert [signed_usd(one) for one in amounts] == ["+$40,179", "+$1", "+$0.60", "-$0.60", "+$0.0040"]
+    assert [signed_usd(amount) for amount in amounts] == ["+$40,179", "+$1", "+$0.60", "-$0.60", "+$0.0040"]

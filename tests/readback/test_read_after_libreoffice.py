@@ -109,10 +109,10 @@ def saved(book: Path, snapshot: Snapshot, tmp_path_factory: pytest.TempPathFacto
         "inside": inside_a_table(book),
         "copied": [("copy", "Inputs", "Inputs before"), ("formula", *cell_of(book, "in_tier_1"), "=2*8")],
     }
-    for what in IN_GATE:
-        value, _ = BROKEN[what]
-        where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(what, (sheet, cell))
-        steps[what] = [(what, *where, value)]
+    for fault in IN_GATE:
+        value, _ = BROKEN[fault]
+        where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(fault, (sheet, cell))
+        steps[fault] = [(fault, *where, value)]
     jobs = [Job(book, folder / f"{name}.xlsx", these) for name, these in steps.items()]
     return dict(zip(steps, edit_in_libreoffice(jobs, folder), strict=True))
 
@@ -206,12 +206,12 @@ def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, s
 
 @pytest.mark.long
 @needs_uno
-@pytest.mark.parametrize("what", IN_GATE)
-def test_what_libreoffice_broke_is_told(what: str, book: Path, saved: dict[str, Path]) -> None:
+@pytest.mark.parametrize("fault", IN_GATE)
+def test_what_libreoffice_broke_is_told(fault: str, book: Path, saved: dict[str, Path]) -> None:
     with pytest.raises(WorkbookError) as caught:
-        read_workbook(saved[what])
+        read_workbook(saved[fault])
     (line,) = caught.value.problems
-    assert BROKEN[what][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
+    assert BROKEN[fault][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
 
 
 @pytest.mark.long
