@@ -780,7 +780,7 @@ def test_the_brute_force_can_fail(catalog: Catalog) -> None:
             check({**cell, name: value})
 
 
-def one_way(**other: Any) -> Plan:
+def one_way(**other: object) -> Plan:
     """A way to serve 8 requests on one instance of 2 GPUs for $100 an hour, with what is other about it."""
     instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
     n_gpus = other.pop("count", 2)

@@ -7,7 +7,6 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from brute_force import BYTES
@@ -31,7 +30,7 @@ DOES_NOT = (("8b", "4k", 3.5), ("70b", "4k", 0.02), ("8b", "16k", 1.1), ("70b", 
 
 
 @cache
-def asked(model: str, context: str, rate: float, **options: Any) -> tuple[Solution, Apart]:
+def asked(model: str, context: str, rate: float, **options: object) -> tuple[Solution, Apart]:
     """By default as published and at an even chance, whose times are those predicted."""
     usual = {"weight_dtype": "published", "confidence": 0.5}
     load = {"model": model, "context": context, "requests_per_second": rate}

@@ -149,7 +149,7 @@ def amiss_on_page(built: Built, page: Page) -> list[str]:
     return [wrong for path, value in leaves(page) for wrong in amiss(built, path, value)]
 
 
-def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
+def amiss(built: Built, path: tuple[str | int, ...], value: object) -> list[str]:
     """The fault of one text or number of the page."""
     where = named(path)
     if is_elsewhere(where):

@@ -8,7 +8,7 @@ quantity of ours may hang on them. Text is compared in lower case, for Excel doe
 
 import math
 import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 import pytest
@@ -53,7 +53,7 @@ N_ROWS = 200
 
 
 class Pair(NamedTuple):
-    value: Any
+    value: object
     text: Expr
 
 

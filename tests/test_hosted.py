@@ -40,7 +40,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def asked(**options: Any) -> dict[str, Any]:
+def asked(**options: object) -> dict[str, Any]:
     cell: dict[str, Any] = sheetgen.recommend(**options, as_of="2026-11-24")["cells"][0]
     return cell
 

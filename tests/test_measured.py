@@ -341,7 +341,7 @@ SHEET = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(Catalog(), {**SHEET, **options}))
 
 

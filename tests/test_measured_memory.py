@@ -268,7 +268,7 @@ SHEET = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(CATALOG, {**SHEET, **options}))
 
 

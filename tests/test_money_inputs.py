@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sheetgen.catalog import Catalog
@@ -15,7 +13,7 @@ from sheetgen.units import OWNING_TERMS as TERMS
 H100, H200, L4 = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l4-24gb"
 
 
-def question(**options: Any) -> Question:
+def question(**options: object) -> Question:
     return ask(Catalog(), {"models": "8b", "as_of": "2026-11-20", **options})
 
 

@@ -25,7 +25,7 @@ SMOOTH = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(CATALOG, options))
 
 

@@ -41,7 +41,7 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def answer(model: str, weight_dtype: str = "recommended", **more: Any) -> dict[str, Any]:
+def answer(model: str, weight_dtype: str = "recommended", **more: object) -> dict[str, Any]:
     asked = {"model": model, "context": "16k", "concurrent_requests": 16, "as_of": "2026-11-20", **more}
     return sheetgen.recommend(**asked, weight_dtype=weight_dtype)
 
@@ -149,7 +149,7 @@ def test_the_launch_names_the_checkpoint_and_sets_sixteen_bits_outright(model: s
     assert model in AS_IS or listed[cell.checkpoint].weight_dtype == "fp8"
 
 
-def launched(model: str, **more: Any) -> tuple[Record, tuple[str, ...]]:
+def launched(model: str, **more: object) -> tuple[Record, tuple[str, ...]]:
     """The record of an answer, and the words of its command."""
     asked = {"model": model, "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended", **more}
     solved = recommended({**asked, "as_of": "2026-11-20"}, catalog())

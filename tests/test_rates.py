@@ -37,7 +37,7 @@ MODELS = ("8b", "70b", "gpt-oss-120b")
 CONTEXTS = ("4k", "16k", "128k")
 
 
-def answer(**options: Any) -> dict[str, Any]:
+def answer(**options: object) -> dict[str, Any]:
     return sheetgen.recommend(as_of="2026-11-20", **options)
 
 
@@ -161,7 +161,7 @@ LOADS = st.tuples(st.sampled_from(MODELS), st.sampled_from(CONTEXTS), st.floats(
 CATALOG = Catalog()
 
 
-def solved(model: str, context: str, **options: Any) -> Solution:
+def solved(model: str, context: str, **options: object) -> Solution:
     return solve(ask(CATALOG, {"models": model, "context_tokens": context, **options}))
 
 

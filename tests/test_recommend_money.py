@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import pytest
 from amounts import amount
@@ -37,7 +36,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def one(**options: Any) -> Solution:
+def one(**options: object) -> Solution:
     return recommended({**P5, **options}, catalog())
 
 

@@ -55,17 +55,17 @@ def _one(options: tuple[tuple[str, Any], ...]) -> Solution:
     return recommended({**AS_PREDICTED, **dict(options)}, catalog())
 
 
-def one(load: dict[str, Any], **options: Any) -> Solution:
+def one(load: dict[str, Any], **options: object) -> Solution:
     """A load's answer; the time to the first token counts where it is asked for."""
     return _one(tuple({"ttft_ms": "off", **load, **options}.items()))
 
 
 @functools.cache
-def sheet(models: str, **options: Any) -> Solution:
+def sheet(models: str, **options: object) -> Solution:
     return solve(ask(catalog(), {**AS_PREDICTED, "models": models, "ttft_ms": "off", **options}))
 
 
-def by_size(**inputs: Any) -> dict[str, Any]:
+def by_size(**inputs: object) -> dict[str, Any]:
     return record(sized_point(inputs, catalog()))
 
 
@@ -449,7 +449,7 @@ BAD = (
 
 @pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
 @pytest.mark.parametrize("value", [*BAD, "chatt=50", 0, -1.5, math.nan, True])
-def test_what_is_no_target_is_refused_with_its_name(option: str, value: Any) -> None:
+def test_what_is_no_target_is_refused_with_its_name(option: str, value: object) -> None:
     with pytest.raises(ScenarioError, match=f"^{option} (is|says) ") as caught:
         ask(catalog(), {"models": "8b", "as_of": AS_OF, option: value})
     assert len(caught.value.problems) == 1

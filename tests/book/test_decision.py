@@ -285,7 +285,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
     """At 20 a day each: twice the people, twice the tokens; without people those whom the requests are enough for."""
 
-    def host(**typed: Any) -> tuple[Any, Any]:
+    def host(**typed: object) -> tuple[Any, Any]:
         shown = values_after(book, {f"in_decision_{name}": value for name, value in typed.items()})
         row = next(r for r in range(40, 90) if str(shown.get(("Decision", f"A{r}"))).startswith("The cheapest live"))
         return shown["Decision", f"A{row}"], shown["Decision", f"E{row}"]

@@ -75,7 +75,7 @@ def shipped(name: str, *changes: tuple[str, str]) -> Callable[[], Mapping[str, s
     return files
 
 
-def row(provider: str, kind: str, **fields: Any) -> Callable[[], Mapping[str, str]]:
+def row(provider: str, kind: str, **fields: object) -> Callable[[], Mapping[str, str]]:
     """A provider's file with one instance, taken from the shipped one and changed."""
 
     def files() -> Mapping[str, str]:
@@ -91,7 +91,7 @@ def row(provider: str, kind: str, **fields: Any) -> Callable[[], Mapping[str, st
     return files
 
 
-def engine(**fields: Any) -> Callable[[Question], Question]:
+def engine(**fields: object) -> Callable[[Question], Question]:
     return lambda q: dataclasses.replace(q, engine=q.engine.model_copy(update=fields))
 
 
@@ -103,7 +103,7 @@ def older_non_torch(**gib: float) -> Callable[[Question], Question]:
     return lambda q: engine(older_non_torch_gib=q.engine.older_non_torch_gib.model_copy(update=gib))(q)  # type: ignore[union-attr]
 
 
-def at(sheet: str, key: str, head: str, value: Any) -> Where:
+def at(sheet: str, key: str, head: str, value: object) -> Where:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
 
@@ -115,7 +115,7 @@ NEW = {"Type": "box.1", "Provider": "acme", "GPU": H200, "GPUs": 8, "$ per hour"
 HALF = ("input_tokens: 3072", "input_tokens: 4976")
 
 
-def with_new_of(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+def with_new_of(gpu: str, **fields: object) -> Callable[[Question], Question]:
     """A new instance with that GPU, as in the spare row."""
 
     def change(question: Question) -> Question:

@@ -102,7 +102,7 @@ def test_the_grid_has_every_tier_in_order_at_the_price_of_the_headline(book: Pat
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("typed", ["many", 0, -5, 2.5, None])
-def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
+def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: object) -> None:
     by_place = values_after(book, {"in_headline_tier": typed})
     agree(by_place, answers(SMALL))
     assert str(by_place[TITLE]).startswith("32 chats at once; ") and " is no whole number from 1: $" in by_place[TITLE]
@@ -112,7 +112,7 @@ def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, type
 @pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
-def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:
+def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: object, headline: str) -> None:
     workload = {"chat": "Chat", "long-doc": "Long document"}[headline.partition(":")[0]]
     by_place = values_after(rate, {"in_headline_workload": workload, "in_headline_tier": typed})
     agree(by_place, answers({**RATE, "headline": headline}))

@@ -43,7 +43,7 @@ class Edit:
     change: Callable[[Question], Question] = lambda question: question
 
 
-def at(sheet: str, key: str, head: str, value: Any) -> Callable[[Sheets], Mapping[Any, Any]]:
+def at(sheet: str, key: str, head: str, value: object) -> Callable[[Sheets], Mapping[Any, Any]]:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
 
@@ -61,7 +61,7 @@ def priced(name: str, purchase: str, usd: float | None) -> Callable[[Question], 
     return change
 
 
-def owning(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+def owning(gpu: str, **fields: object) -> Callable[[Question], Question]:
     def change(question: Question) -> Question:
         gpus = {**question.owning.gpus, gpu: dataclasses.replace(question.owning.gpus[gpu], **fields)}
         return dataclasses.replace(question, owning=dataclasses.replace(question.owning, gpus=gpus))

@@ -105,7 +105,7 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
         ("requests_per_user_per_day", None, "the questions a day of each must be a number above 0"),
     ],
 )
-def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, words: str) -> None:
+def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: object, words: str) -> None:
     beside: dict[str, dict[str, Any]] = {
         "requests_per_user_per_day": {"in_decision_users": 460},
     }

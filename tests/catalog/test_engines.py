@@ -30,7 +30,7 @@ def logs(engine: str) -> dict[str, dict[str, str]]:
         return {row["id"]: row for row in csv.DictReader(file) if row["engine"] == engine}
 
 
-def size(**asked: Any) -> dict[str, Any]:
+def size(**asked: object) -> dict[str, Any]:
     answer = sheetgen.size(**asked)
     assert answer["error"] is None, answer["error"]
     return answer

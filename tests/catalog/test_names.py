@@ -100,7 +100,7 @@ def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     real = pathlib.Path.open
 
-    def counting(self: Path, *args: Any, **kwargs: Any) -> Any:
+    def counting(self: Path, *args: Any, **kwargs: object) -> Any:
         opened.append(self.name)
         return real(self, *args, **kwargs)
 

@@ -119,7 +119,7 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def recommended(region: str, **more: Any) -> dict[str, Any]:
+def recommended(region: str, **more: object) -> dict[str, Any]:
     return sheetgen.recommend(model="70b", users=200, region=region, as_of="2026-11-20", **more)
 
 
@@ -158,7 +158,7 @@ def test_an_implausible_price_of_a_region_chooses_no_hardware(
         assert left_out.get("at an implausible price", 0) == (0 if usd else 4)
 
 
-def problem(**options: Any) -> str:
+def problem(**options: object) -> str:
     with pytest.raises(ScenarioError) as raised:
         recommended(**options)
     return "\n".join(raised.value.problems)

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import pytest
+from command_lines import Run
 
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
@@ -89,7 +90,7 @@ LEAN = ("--models", "8b", "--workloads", "chat", "--tiers", "32", "--instances",
 BOTH = ("--models", "8b,70b", "--workloads", "chat", "--tiers", "32")
 
 
-def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
     result = run("build", "--out", "o", *JSON, *arguments)
     assert result.exit_code == 0, result.stderr
     answer = json.loads((here / "o" / "sizing-sheet.json").read_text())

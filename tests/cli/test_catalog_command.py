@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog
 from sheetgen.importer.config_reader import is_hub_id
 
-Run = Callable[..., Result]
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
 

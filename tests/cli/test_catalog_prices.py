@@ -6,18 +6,17 @@ import http.server
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.prices import list_files
 from sheetgen.catalog.prices.known_columns import FORMATS
 
-Run = Callable[..., Result]
 LISTS = Path(__file__).parents[1] / "data" / "prices"
 AWS_HEAD = "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name\n"
 DAY = ("--as-of", "2026-11-20")

@@ -56,7 +56,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return recommended({**options, "as_of": "2026-11-20"}, catalog())
 
 

@@ -39,7 +39,7 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: Any) -> Solution:
+def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: object) -> Solution:
     options = {"model": model, "context": context, "concurrent_requests": users, "as_of": "2026-11-20", **more}
     return recommended(options, catalog())
 
@@ -52,7 +52,7 @@ def vendors(solution: Solution) -> set[str]:
     return {c.gpu.vendor for c in solution.question.candidates}
 
 
-def problem(**options: Any) -> str:
+def problem(**options: object) -> str:
     with pytest.raises(ScenarioError) as raised:
         solved(**options)
     return "\n".join(raised.value.problems)

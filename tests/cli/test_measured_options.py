@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
-Run = Callable[..., Result]
 RESULTS = Path(__file__).parents[1] / "data" / "measured" / "results"
 LOGS = Path(__file__).parents[1] / "startup" / "logs"
 POINT = "gpu=h100,tp=4,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=40,ttft_ms=2000"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import default_folder
 
-Run = Callable[..., Result]
 ASKED = ("size", "--model", "8b")
 AWS = (default_folder() / "instances" / "aws.yaml").read_text(encoding="utf-8")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas
 import pytest
+from command_lines import Run
 from peaks import without_a_peak
 
 import sheetgen
@@ -18,7 +18,7 @@ R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size
 POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
 
-def speed(run: Any, *arguments: object) -> str:
+def speed(run: Run, *arguments: object) -> str:
     """The section, up to the end, with what is said before its table."""
     result = run(*arguments)
     assert result.exit_code == 0 and result.stderr == ""

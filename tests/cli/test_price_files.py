@@ -18,7 +18,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from amounts import IN_LONG, amount
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.prices.own_list import Stated
@@ -26,7 +26,6 @@ from sheetgen.catalog.prices.price_lists import read_prices
 from sheetgen.catalog.prices.refresh import files, read_lists, refresh
 from sheetgen.errors import CatalogError
 
-Run = Callable[..., Result]
 FILES = Path(__file__).parents[1] / "data" / "price_files"
 DAY = ("--as-of", "2026-11-20")
 H100, H200, L40S = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l40s-48gb"

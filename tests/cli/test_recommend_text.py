@@ -142,7 +142,7 @@ def test_no_line_gives_way_to_another(index: int, monkeypatch: pytest.MonkeyPatc
 PAY_LESS = re.compile(r"^pay less.*\n(?: .*\n)*", re.M)
 
 
-def numbers(value: Any) -> Iterator[float]:
+def numbers(value: object) -> Iterator[float]:
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from numbers(part)

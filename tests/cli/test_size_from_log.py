@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from command_lines import Run
 
 import sheetgen
 from sheetgen.cli import main
@@ -17,7 +18,7 @@ LOGS = Path(__file__).parent.parent / "startup" / "logs"
 GIB = 2**30
 
 
-def answer(run: Any, log: str, *options: str) -> dict[str, Any]:
+def answer(run: Run, log: str, *options: str) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(run("size", "--from-log", LOGS / f"{log}.log", "--json", *options).output)
     return record
 

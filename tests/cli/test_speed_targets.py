@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import Run
 
 LOAD = (
     "recommend",
@@ -26,7 +27,7 @@ TPOT = (*LOAD, "--ttft-ms", "off")
 SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
 
 
-def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
     result = run(*SHEET, *arguments, "--format", "json", "--out", "o")
     assert result.exit_code == 0, result.stderr
     record: dict[str, Any] = json.loads((here / "o" / "sizing-sheet.json").read_text())

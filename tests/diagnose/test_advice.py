@@ -17,11 +17,11 @@ from sheetgen.diagnose.diagnosis import Diagnosis, as_html, diagnose, text
 from sheetgen.diagnose.log_facts import MOST, excerpt
 
 
-def of(name: str, **options: Any) -> Diagnosis:
+def of(name: str, **options: object) -> Diagnosis:
     return diagnose(str(LOGS / name), options, Catalog())
 
 
-def told(tmp_path: Path, log: str, **options: Any) -> Diagnosis:
+def told(tmp_path: Path, log: str, **options: object) -> Diagnosis:
     path = tmp_path / "server.log"
     path.write_text(log, encoding="utf-8")
     return diagnose(str(path), options, Catalog())

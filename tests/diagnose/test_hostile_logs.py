@@ -255,7 +255,7 @@ def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyP
     looked: list[Any] = []
     is_minor = log_facts._is_minor
 
-    def watched(expected: Any) -> bool:
+    def watched(expected: object) -> bool:
         looked.append(expected)
         return is_minor(expected)
 

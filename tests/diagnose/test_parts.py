@@ -32,7 +32,7 @@ def verdict(log: str, tmp_path: Path) -> Verdict:
     return verdict_on(path)
 
 
-def told(log: str, tmp_path: Path, **options: Any) -> Diagnosis:
+def told(log: str, tmp_path: Path, **options: object) -> Diagnosis:
     path = tmp_path / "x.log"
     path.write_text(log, encoding="utf-8")
     return diagnose(str(path), options, Catalog())

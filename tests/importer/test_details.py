@@ -38,7 +38,7 @@ def of(name: str) -> Model:
     return import_config(json.loads((FOLDER / f"{name}.json").read_text()), name=name)
 
 
-def small(**change: Any) -> Model:
+def small(**change: object) -> Model:
     return import_config({**SMALL, **change}, name="small")
 
 

@@ -51,7 +51,7 @@ GPTQ = {
 }
 
 
-def compressed(weights: dict[str, Any], *ignore: str, **more: Any) -> dict[str, Any]:
+def compressed(weights: dict[str, Any], *ignore: str, **more: object) -> dict[str, Any]:
     group = {"targets": ["Linear"], "weights": weights}
     return {"quant_method": "compressed-tensors", "config_groups": {"group_0": group}, "ignore": list(ignore), **more}
 
@@ -297,7 +297,7 @@ HEAD = 256 * 1000
 LINEARS = 3 * ATTENTION + DENSE + 2 * ROUTED
 
 
-def size_of(quantization: dict[str, Any], beside: dict[str, Any] | None = None, **change: Any) -> int:
+def size_of(quantization: dict[str, Any], beside: dict[str, Any] | None = None, **change: object) -> int:
     config = {**BASE, **change, "quantization_config": quantization}
     (checkpoint,) = import_config(config, name="x", beside=beside).checkpoints
     return checkpoint.size_bytes

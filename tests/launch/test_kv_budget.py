@@ -30,7 +30,7 @@ BUILT = {  # what trtllm-build writes beside an engine
 }  # fmt: skip
 
 
-def read(text: str, **asked: Any) -> KvBudget:
+def read(text: str, **asked: object) -> KvBudget:
     settings, inputs = inputs_of(text, {"model": "8b", "gpu": "spark", **asked}, catalog())
     return budget(settings, inputs, record(sized_point(inputs, catalog())), catalog())
 

@@ -31,7 +31,7 @@ def read_book(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
     return build(built, request.param)
 
 
-def _same(expected: Any, got: Any) -> bool:
+def _same(expected: object, got: object) -> bool:
     if isinstance(got, datetime.date):
         got = (datetime.datetime.combine(got, datetime.time()) - DAY_ZERO).days
     if isinstance(expected, float) and isinstance(got, (int, float)):

@@ -207,7 +207,7 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
         ),
     ],
 )
-def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: Any, words: str) -> None:
+def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: object, words: str) -> None:
     edited = edit(path, tmp_path / "damaged.xlsx", {name: value})
     with pytest.raises(WorkbookError, match=words):
         read_plan_book(edited)
@@ -255,7 +255,7 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
         ),
     ],
 )
-def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
+def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: object, written: object) -> None:
     data = {
         "plan": {"start": "2027-Q1", "quarters": 2},
         "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}],

@@ -143,7 +143,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
     ],
 )
 def test_what_no_dropdown_offers_is_refused_with_what_is_allowed(
-    book: Path, tmp_path: Path, name: str, typed: Any, problem: str
+    book: Path, tmp_path: Path, name: str, typed: object, problem: str
 ) -> None:
     with pytest.raises(SheetgenError) as raised:
         pull(edit(book, tmp_path / "edited.xlsx", {f"in_{name}": typed}), books.catalog())
@@ -152,7 +152,7 @@ def test_what_no_dropdown_offers_is_refused_with_what_is_allowed(
 
 
 @pytest.mark.parametrize("typed", [0, 2.5])
-def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: Any) -> None:
+def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: object) -> None:
     with pytest.raises(SheetgenError, match=r"'Sizing sheet'!D4: headline tier is "):
         pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
 

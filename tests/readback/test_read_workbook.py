@@ -204,7 +204,7 @@ def test_shared_and_array_formulas_are_seen_as_formulas(book: Path, tmp_path: Pa
         ("in_currency", '<c r="{r}" t="str"><v>=1+1</v></c>', "=1+1"),
     ],
 )
-def test_a_cell_as_other_programs_write_it(name: str, xml: str, want: Any, book: Path, tmp_path: Path) -> None:
+def test_a_cell_as_other_programs_write_it(name: str, xml: str, want: object, book: Path, tmp_path: Path) -> None:
     got = read_workbook(with_cell(book, tmp_path / "cell.xlsx", name, xml))
     assert got.inputs[name.removeprefix("in_")] == want
 

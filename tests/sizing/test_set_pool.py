@@ -26,7 +26,7 @@ INFO 10-03 10:00:10 [kv_cache_utils.py:1] GPU KV cache size: 49,152 tokens
 """
 
 
-def size(**asked: Any) -> dict[str, Any]:
+def size(**asked: object) -> dict[str, Any]:
     return sheetgen.size(**{"model": "8b", "gpu": "h100", "context": 8192, **asked})
 
 

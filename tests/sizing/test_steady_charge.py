@@ -29,7 +29,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def sized(catalog: Catalog, **inputs: Any) -> dict[str, float]:
+def sized(catalog: Catalog, **inputs: object) -> dict[str, float]:
     values = sized_point(inputs, catalog).known
     return {name: float(column[0]) for name, column in values.items() if numpy.asarray(column).dtype.kind == "f"}
 

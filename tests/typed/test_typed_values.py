@@ -52,11 +52,11 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 SMALL: dict[str, Any] = {**TINY, "models": "8b,gemma-3-27b"}
 
 
-def asked(**typed: Any) -> Question:
+def asked(**typed: object) -> Question:
     return ask(books.catalog(), {**SMALL, "typed": typed})
 
 
-def solved(**typed: Any) -> Solution:
+def solved(**typed: object) -> Solution:
     return solve(asked(**typed))
 
 

@@ -26,7 +26,7 @@ ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "a
 
 
 @cache
-def built(**more: Any) -> Page:
+def built(**more: object) -> Page:
     catalog = Catalog()
     return page_for(solve(ask(catalog, ONE | more)))
 
