@@ -47,9 +47,11 @@ class Group:
 
 @dataclass(eq=False)
 class Request:
+    """A request: its length in tokens, its progress, and the blocks that it holds."""
+
     prompt: int
     output: int
-    tokens: int = 0  # known: the prompt, and what was answered
+    tokens: int = 0  # of the prompt and, so far, of the answer
     computed: int = 0
     flying: list[int] = field(default_factory=list)  # tokens of the steps that are not settled, the oldest first
     tables: dict[Group, Table] = field(default_factory=dict)  # which blocks of its sequence it holds, by group
@@ -59,7 +61,11 @@ class Request:
 
 
 class Engine:
-    """steps under way: 1, or 2 with asynchronous scheduling. gate: whether the whole prompt must fit to be admitted."""
+    """The scheduler over a pool of blocks.
+
+    in_flight: steps under way, 1, or 2 with asynchronous scheduling. gate: whether a request is admitted only if its
+    whole prompt fits.
+    """
 
     def __init__(
         self,
@@ -78,7 +84,7 @@ class Engine:
         self.refused = 0  # steps in which the first of the queue was not admitted for want of blocks
 
     def step(self) -> list[Request]:
-        """One step of `schedule`; gives the requests that it finished."""
+        """One step of `schedule`. Returns the requests that it finished."""
         budget, before, index = self.batched_tokens, self.preempted, 0
         scheduled: dict[Request, int] = {}
         while index < len(self.running) and budget > 0:
@@ -153,14 +159,14 @@ class Engine:
         return sum(g.count * len(table) for g, table in request.tables.items())
 
     def _settle(self, scheduled: dict[Request, int]) -> list[Request]:
-        """The step runs: tokens are computed, and where a prompt is read one is answered."""
-        for one in self.running:
-            new = scheduled.get(one, 0)
-            one.computed += new
-            one.flying = [*one.flying, new][1 - self.in_flight :] if self.in_flight > 1 else []
-            one.tokens += one.computed == one.tokens
+        """Run the step: its tokens are computed, and a request whose prompt has been read writes one token."""
+        for request in self.running:
+            new = scheduled.get(request, 0)
+            request.computed += new
+            request.flying = [*request.flying, new][1 - self.in_flight :] if self.in_flight > 1 else []
+            request.tokens += request.computed == request.tokens
         done = [request for request in self.running if request.tokens == request.prompt + request.output]
-        for one in done:
-            self.running.remove(one)
-            self._free(one)
+        for request in done:
+            self.running.remove(request)
+            self._free(request)
         return done

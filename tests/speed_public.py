@@ -48,18 +48,19 @@ def public_rows() -> pandas.DataFrame:
     """The measurements. Tokens a second of a wave follow from its two times."""
     rows = pandas.read_csv(PUBLIC)
     rows["tpot_seconds"], rows["ttft_seconds"] = rows["tpot_ms"] / 1e3, rows["ttft_ms"] / 1e3
-    alive = rows["ttft_seconds"] + (rows["output_tokens"] - 1) * rows["tpot_seconds"]
-    wave = rows["concurrent_requests"] * rows["output_tokens"] / alive
+    seconds = rows["ttft_seconds"] + (rows["output_tokens"] - 1) * rows["tpot_seconds"]
+    wave = rows["concurrent_requests"] * rows["output_tokens"] / seconds
     rows["output_tokens_per_second"] = rows["output_tokens_per_second"].where(rows["load"] != "wave", wave)
     return rows
 
 
 def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
-    """One line a row and figure: measured, predicted, error, and the band that `size` prints. All must be answered."""
-    own = (rows["concurrent_requests"] / rows["n_replicas"]).to_numpy()
+    """One line for each row and figure: measured, predicted, error, and the band that `size` prints. Raises ValueError
+    where a row is refused."""
+    per_replica = (rows["concurrent_requests"] / rows["n_replicas"]).to_numpy()
     given = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
     given["context_tokens"] = (rows["input_tokens"] + rows["output_tokens"]).to_numpy()
-    given["concurrent_requests"] = numpy.ceil(own)
+    given["concurrent_requests"] = numpy.ceil(per_replica)
     points = complete(given, len(rows), catalog)
     refused = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
     if refused:
@@ -81,7 +82,7 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 
 
 def _key(names: Any, scope: Scope) -> str:
-    """Which band holds, as speed_bands.py names it."""
+    """The name of the band in force, as in speed_bands.py."""
     band = names.speed.drawn_band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
     if band.generation:
         return f"generation {band.generation} {band.kind}"
@@ -193,8 +194,8 @@ def section(catalog: Catalog) -> list[str]:
         few = (mine["gpu"].map(mine.groupby("gpu")["id"].nunique()) < FEW) & (mine["gpu"].nunique() > 1)
         for (gpu, scope), part in mine.groupby([mine["gpu"].mask(few, "single GPUs"), "scope"]):
             cells = [summary(part[part["figure"] == label]) for label in labels]
-            known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
-            out.append(f"| {name} | {gpu} | {known} | {' | '.join(cells)} |")
+            run_facts = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
+            out.append(f"| {name} | {gpu} | {run_facts} | {' | '.join(cells)} |")
     lines = served(catalog)
     shares = band_shares(lines)
     short = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from sheetgen.answer.solution import Fit
 from sheetgen.api import recommended
@@ -48,6 +47,7 @@ class Step:
 
 
 def steps(catalog: Catalog) -> list[Step]:
+    """The steps of the walk, one for each context."""
     steps = []
     for context in CONTEXTS:
         solved = recommended({**LOAD, "context": context}, catalog)
@@ -135,7 +135,7 @@ def files(catalog: Catalog) -> dict[str, str]:
     return {"walk.svg": picture(walk), "walk.md": article(walk)}
 
 
-def write(folder: Path, texts: dict[str, Any]) -> None:
+def write(folder: Path, texts: dict[str, str]) -> None:
     folder.mkdir(exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

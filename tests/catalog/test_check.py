@@ -18,7 +18,7 @@ ROWS = "instances/acme.yaml"
 
 
 def edit(folder: Path, file: str, old: str, new: str) -> list[str]:
-    """Replace the first `old` in a file; the problems then, without the folder's name."""
+    """Replace the first `old` in a file. Returns the problems that `check` then finds, without the folder's name."""
     path = folder / file
     text = path.read_text()
     assert old in text

@@ -36,6 +36,7 @@ ACCESS = b'INFO:     10.0.0.1:57224 - "POST /v1/chat/completions HTTP/1.1" 200 O
 
 
 def told(path: Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `sheetgen diagnose` for a log."""
     result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["diagnose", str(path)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -53,7 +54,7 @@ def told(path: Path) -> tuple[int, str, str]:
         (gzip.compress(bytes(5000)), "is no text but binary data"),
         (gzip.compress(DEATH * 50, mtime=0)[:-30], "cannot be read (a damaged .gz)"),
     ],
-    ids=["empty", "binary", "elf", "utf-16", "noughts", "noughts in a gz", "cut gz"],
+    ids=["empty", "binary", "elf", "utf-16", "zeros", "zeros in a gz", "cut gz"],
 )
 def test_what_is_no_log_gets_one_clear_line(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
@@ -108,7 +109,7 @@ def test_gz_and_stdin(tmp_path: Path) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=2000), at=st.integers(0, 2000), cut=st.integers(0, 400))
+@given(data=st.binary(max_size=2000), position=st.integers(0, 2000), cut=st.integers(0, 400))
 def test_broken_bytes_never_raise(data: bytes, position: int, cut: int, tmp_path: Path) -> None:
     """Anything at all, in, before and instead of a log: a verdict, or one line."""
     path = tmp_path / "x.log"

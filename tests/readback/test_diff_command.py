@@ -32,7 +32,7 @@ HERE = "aws/p5.48xlarge"
 
 @functools.cache
 def facts_of(path: Path) -> SheetFacts:
-    """Of the workbook that all tests here edit."""
+    """The facts of a workbook, kept: most tests here edit the same one."""
     return read_sheet(path, books.catalog())
 
 
@@ -49,7 +49,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def json_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """`build --format json`, with some options otherwise."""
+    """Writes the JSON of a sheet with some options changed."""
     folder = tmp_path_factory.mktemp("json")
 
     def make(**options: object) -> Path:
@@ -62,8 +62,8 @@ def json_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def edited(book: Path, tmp_path: Path) -> Edited:
-    """The workbook with cells typed into it. What it asks now is worked out anew; it is recalculated only where yellow
-    cells follow one that is typed: targets a context."""
+    """Copies the workbook with cells typed into it. Its answers are worked out anew when it is read; it is recalculated
+    only where yellow cells follow a typed one, as the targets of a context do."""
 
     def make(changes: Mapping[Any, Any], path: Path = book) -> Path:
         write = edit_and_recalculate if any("context" in name for name in changes) else edit
@@ -366,7 +366,7 @@ def test_a_single_cause_has_all_of_it(sheetgen: RunOfSome, book: Path, edited: E
 
 
 def test_a_result_that_was_overwritten_is_not_read(sheetgen: RunOfSome, book: Path, tmp_path: Path) -> None:
-    """Only yellow cells are read: an answer typed over its formula is `pull`'s to tell, and nobody's fact."""
+    """Only yellow cells are read: an answer typed over its formula is reported by `pull`, and is no input."""
     path = with_cell(book, tmp_path / "over.xlsx", "rec_llama_3_1_70b_chat_2_monthly_usd", '<c r="{r}"><v>1234</v></c>')
     assert diff(sheetgen, book, path)["equal"]
 
@@ -405,7 +405,7 @@ def test_an_edit_that_nobody_can_answer_is_told_with_its_cell(sheetgen: RunOfSom
     assert "wrong.xlsx: Inputs!B" in line and "gpu_memory_utilization is '1.5'" in line
 
 
-# What finance reads, and what a message has room for ---------------------------------------------------------
+# What finance reads, and how much a message holds - ---------------------------------------------------------
 
 
 def budgeted(book: Path) -> dict[Any, Any]:
