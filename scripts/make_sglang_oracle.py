@@ -90,7 +90,7 @@ from sglang.version import __version__
 
 
 class Off:
-    """Settings of a server that asks for nothing special, on Hopper."""
+    """Settings of a plain server on Hopper; those that are not named here are off."""
 
     kernel = SimpleNamespace(
         dsa_prefill_backend="flashmla_sparse", dsa_decode_backend="flashmla_kv", dsv4_attn_backend=None
@@ -104,7 +104,7 @@ class Off:
 
 
 class Ranks(Off):
-    """So many tensor-parallel ranks, and one of every other kind."""
+    """The ranks of a server: n tensor-parallel ranks, and one of every other kind."""
 
     def __init__(self, n: int) -> None:
         self.tp_size = self.attn_tp_size = n
@@ -114,7 +114,7 @@ class Ranks(Off):
 
 
 def set_contexts(ranks: int) -> None:
-    """What SGLang's modules ask the running server, in every module that has imported the question."""
+    """Replace the functions by which SGLang's modules ask the running server, in each module that imported them."""
     answers = dict.fromkeys((*CONTEXTS, "get_schedule"), Off()) | {"get_parallel": Ranks(ranks)}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("sglang"):
@@ -158,8 +158,9 @@ def classes() -> str:
     return "".join(path.read_text() for path in (OPTIONS.sglang / "sglang" / "srt" / "models").glob("*.py"))
 
 
-def keeps(folder: Path, ranks: int, dtype: str) -> dict[str, Any]:
-    """What one rank keeps of a token, in the pool of all tokens and in that of windows, and of a request's states."""
+def cache_sizes(folder: Path, ranks: int, dtype: str) -> dict[str, Any]:
+    """A row of the CSV: bytes that one rank keeps of a token, in the pool of all tokens and in that of windows, and of a
+    request's states."""
     config = ModelConfig(str(folder), trust_remote_code=False)
     architecture = config.hf_config.architectures[0]
     if f"class {architecture}(" not in classes():
@@ -190,18 +191,17 @@ def keeps(folder: Path, ranks: int, dtype: str) -> dict[str, Any]:
 
 
 def ask(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of one model, and what SGLang refused."""
+    """The rows of one model, and the reasons for which SGLang refused others."""
     rows, refused = [], []
     with tempfile.TemporaryDirectory() as name:
         stated = json.loads(path.read_text())
-        stated.pop(
-            "quantization_config", None
-        )  # of weights; some are refused without a GPU, and none bears on the cache
+        # That of weights: some are refused without a GPU, and none matters to the cache.
+        stated.pop("quantization_config", None)
         Path(name, "config.json").write_text(json.dumps(stated))
         for size in TENSOR_PARALLEL_SIZES:
             for dtype in KV_CACHE_DTYPES:
                 try:
-                    rows.append(keeps(Path(name), size, dtype))
+                    rows.append(cache_sizes(Path(name), size, dtype))
                 except Exception as error:
                     place = traceback.extract_tb(error.__traceback__)[-1]
                     words = " ".join(str(error).split())[:200]

@@ -39,7 +39,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 
 def changes(tree: ast.Module) -> Iterator[tuple[ast.AST, str, object]]:
     """Places of the functions' bodies that can be changed: a node, its field, and what to put there."""
-    for function in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)):
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for node in (inner for statement in function.body for inner in ast.walk(statement)):
             if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
                 yield node, "op", SWAPS[type(node.op)]()

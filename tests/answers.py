@@ -40,18 +40,18 @@ def printed_page(solved: Solution) -> Page:
 def book_for(
     solved: Solution,
     levers: EveryLever = (),
-    one: Choices | None = None,
+    choices: Choices | None = None,
     baseline: Mapping[str, Any] | None = None,
     page: Page | None = None,
 ) -> Book:
     record = record_for(solved, levers)
-    return build_book(solved, record, page or build_page(record, solved.question), levers, one, baseline)
+    return build_book(solved, record, page or build_page(record, solved.question), levers, choices, baseline)
 
 
 def document(solved: Solution, levers: EveryLever = ()) -> dict[str, Any]:
     """The JSON without fingerprints."""
-    found: dict[str, Any] = as_json(record_of(solved, levers))
-    return found
+    record: dict[str, Any] = as_json(record_of(solved, levers))
+    return record
 
 
 def recommend_json(solved: Solution) -> dict[str, Any]:

@@ -47,9 +47,11 @@ class Group:
 
 @dataclass(eq=False)
 class Request:
+    """A request: its length in tokens, its progress, and the blocks that it holds."""
+
     prompt: int
     output: int
-    tokens: int = 0  # known: the prompt, and what was answered
+    tokens: int = 0  # of the prompt and, so far, of the answer
     computed: int = 0
     flying: list[int] = field(default_factory=list)  # tokens of the steps that are not settled, the oldest first
     tables: dict[Group, Table] = field(default_factory=dict)  # which blocks of its sequence it holds, by group
@@ -59,7 +61,11 @@ class Request:
 
 
 class Engine:
-    """steps under way: 1, or 2 with asynchronous scheduling. gate: whether the whole prompt must fit to be admitted."""
+    """The scheduler over a pool of blocks.
+
+    in_flight: steps under way, 1, or 2 with asynchronous scheduling. gate: whether a request is admitted only if its
+    whole prompt fits.
+    """
 
     def __init__(
         self,
@@ -78,47 +84,47 @@ class Engine:
         self.refused = 0  # steps in which the first of the queue was not admitted for want of blocks
 
     def step(self) -> list[Request]:
-        """One step of `schedule`; gives the requests that it finished."""
-        budget, before, at = self.batched_tokens, self.preempted, 0
+        """One step of `schedule`. Returns the requests that it finished."""
+        budget, before, index = self.batched_tokens, self.preempted, 0
         scheduled: dict[Request, int] = {}
-        while at < len(self.running) and budget > 0:
-            one = self.running[at]
-            new = self._chunk(one, budget)
-            while not (fits := self._allocate(one, new)) and at < len(self.running):
+        while index < len(self.running) and budget > 0:
+            request = self.running[index]
+            new = self._chunk(request, budget)
+            while not (fits := self._allocate(request, new)) and index < len(self.running):
                 self._preempt(self.running.pop())
             if not fits:
                 break
-            scheduled[one], budget, at = new, budget - new, at + 1
+            scheduled[request], budget, index = new, budget - new, index + 1
         while self.waiting and budget > 0 and self.preempted == before:
-            one = self.waiting[0]
-            new, in_flight = self._chunk(one, budget), self.in_flight * self.batched_tokens
-            asked = sum(g.count * g.gate(one.tokens, in_flight, self.max_model_len) for g in self.groups)
-            if new == 0 or (self.gate and asked > self.free) or not self._allocate(one, new):
+            request = self.waiting[0]
+            new, in_flight = self._chunk(request, budget), self.in_flight * self.batched_tokens
+            asked = sum(g.count * g.gate(request.tokens, in_flight, self.max_model_len) for g in self.groups)
+            if new == 0 or (self.gate and asked > self.free) or not self._allocate(request, new):
                 self.refused += new > 0
                 break
             self.running.append(self.waiting.pop(0))
-            scheduled[one], budget = new, budget - new
+            scheduled[request], budget = new, budget - new
         return self._settle(scheduled)
 
-    def _preempt(self, one: Request) -> None:
-        self._free(one)
-        one.computed, one.flying = 0, []
-        self.waiting.insert(0, one)
+    def _preempt(self, request: Request) -> None:
+        self._free(request)
+        request.computed, request.flying = 0, []
+        self.waiting.insert(0, request)
         self.preempted += 1
 
-    def _chunk(self, one: Request, budget: int) -> int:
+    def _chunk(self, request: Request, budget: int) -> int:
         """Tokens of its next step: what is left of the prompt within the budget, or one."""
-        end = min(one.computed + budget, one.tokens)
-        if end < one.tokens:  # states at ends of blocks: chunks end there, but for the last
+        end = min(request.computed + budget, request.tokens)
+        if end < request.tokens:  # states at ends of blocks: chunks end there, but for the last
             end = min([end // g.block * g.block for g in self.groups if g.kind == "aligned"], default=end)
-        return max(0, end - one.computed)
+        return max(0, end - request.computed)
 
-    def _allocate(self, one: Request, new: int) -> bool:
+    def _allocate(self, request: Request, new: int) -> bool:
         """Free what slid out of windows on the settled tokens, then take the blocks of this step, if there are any."""
-        settled, end = one.computed - sum(one.flying), one.computed + new
+        settled, end = request.computed - sum(request.flying), request.computed + new
         wanted: dict[Group, Table] = {}
         for g in self.groups:
-            table = one.tables.get(g, ())
+            table = request.tables.get(g, ())
             gone, last = g.skipped(settled) // g.block, table[-1] if table else -1
             kept: Table
             more: Table
@@ -131,7 +137,7 @@ class Engine:
                 kept = range(max(gone, table[0]), last + 1) if table else ()
                 more = range(max(last + 1, gone), ceil_div(end, g.block))
             self.free += g.count * (len(table) - len(kept))
-            one.tables[g] = kept
+            request.tables[g] = kept
             wanted[g] = more
         needed = sum(g.count * len(blocks) for g, blocks in wanted.items())
         if needed > self.free:
@@ -139,28 +145,28 @@ class Engine:
         self.free -= needed
         for g, more in wanted.items():
             if more:
-                kept = one.tables[g]
+                kept = request.tables[g]
                 in_one = isinstance(more, range)
-                one.tables[g] = range((*kept[:1], *more[:1])[0], more[-1] + 1) if in_one else (*kept, *more)
+                request.tables[g] = range((*kept[:1], *more[:1])[0], more[-1] + 1) if in_one else (*kept, *more)
         return True
 
-    def _free(self, one: Request) -> None:
-        self.free += self.held(one)
-        one.tables = {}
+    def _free(self, request: Request) -> None:
+        self.free += self.held(request)
+        request.tables = {}
 
-    def held(self, one: Request) -> int:
+    def held(self, request: Request) -> int:
         """Blocks that a request holds."""
-        return sum(g.count * len(table) for g, table in one.tables.items())
+        return sum(g.count * len(table) for g, table in request.tables.items())
 
     def _settle(self, scheduled: dict[Request, int]) -> list[Request]:
-        """The step runs: tokens are computed, and where a prompt is read one is answered."""
-        for one in self.running:
-            new = scheduled.get(one, 0)
-            one.computed += new
-            one.flying = [*one.flying, new][1 - self.in_flight :] if self.in_flight > 1 else []
-            one.tokens += one.computed == one.tokens
-        done = [one for one in self.running if one.tokens == one.prompt + one.output]
-        for one in done:
-            self.running.remove(one)
-            self._free(one)
+        """Run the step: its tokens are computed, and a request whose prompt has been read writes one token."""
+        for request in self.running:
+            new = scheduled.get(request, 0)
+            request.computed += new
+            request.flying = [*request.flying, new][1 - self.in_flight :] if self.in_flight > 1 else []
+            request.tokens += request.computed == request.tokens
+        done = [request for request in self.running if request.tokens == request.prompt + request.output]
+        for request in done:
+            self.running.remove(request)
+            self._free(request)
         return done

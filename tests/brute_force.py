@@ -69,15 +69,15 @@ class Offer:
     order: int  # in the catalog
     linked: int  # GPUs that NVLink joins: the machine's, or its rack's
 
-    def joins(self, one: Replica) -> bool:
+    def joins(self, replica: Replica) -> bool:
         """The stages of a replica: a rack by NVLink, others by their network, a whole machine a stage."""
-        if self.linked > self.count and one.tp * one.pp <= self.linked:
+        if self.linked > self.count and replica.tp * replica.pp <= self.linked:
             return True
-        return self.count == one.tp and self.network >= LEAST_NETWORK
+        return self.count == replica.tp and self.network >= LEAST_NETWORK
 
-    def machines(self, one: Replica) -> int:
+    def machines(self, replica: Replica) -> int:
         """That a replica takes: as many as have its GPUs; where they are no rack, one for each stage."""
-        return -(-one.tp * one.dp * one.pp // self.count)
+        return -(-replica.tp * replica.dp * replica.pp // self.count)
 
 
 # What a reader calls an area, by the names of its regions: not by what the catalogs say of them.
@@ -184,7 +184,7 @@ def candidates(
     own take part whatever their provider."""
     providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
     names = read("index.yaml")["gpus"]
-    found: list[Offer] = []
+    offers: list[Offer] = []
     for provider in providers:
         for row in read(f"instances/{provider}.yaml")["instances"]:
             gpu = read(f"gpus/{names[row['gpu']]}.yaml")
@@ -193,23 +193,23 @@ def candidates(
             prices = prices_in(provider, row, purchase, area) if sold else []
             whole = row["unit"] == "instance" and count >= 1 and count == int(count)
             data_centre = gpu["vendor"] == "nvidia" and yes(gpu["data_center"])
-            known = gpu["memory"]["basis"] in ("measured", "derived", "stated")
+            is_listed = gpu["memory"]["basis"] in ("measured", "derived", "stated")
             large = int(gpu["memory"]["engine_bytes"]) >= 22 * GIB
-            if whole and data_centre and known and large and prices and row["offer"] == "list":
+            if whole and data_centre and is_listed and large and prices and row["offer"] == "list":
                 name, network = f"{provider}/{row['type']}", row.get("network_gbps", "null")
                 price = min(prices) * (1 - Decimal(discount))
                 gigabits = Decimal(0 if network == "null" else network)
                 linked = max(int(count), int(row.get("nvlink_domain_gpus", 0)))
-                found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found), linked))
+                offers.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(offers), linked))
     for row in own:
         if purchase == "on-demand" and area in ("", row.area):
-            found += row.offers(discount, len(found))
+            offers += row.offers(discount, len(offers))
     best: dict[Any, Offer] = {}
-    for one in found:
-        key = (one.provider, one.gpu, one.count)
-        if key not in best or one.price < best[key].price:
-            best[key] = one
-    return tuple(one for one in found if best[(one.provider, one.gpu, one.count)] is one)
+    for offer in offers:
+        key = (offer.provider, offer.gpu, offer.count)
+        if key not in best or offer.price < best[key].price:
+            best[key] = offer
+    return tuple(offer for offer in offers if best[(offer.provider, offer.gpu, offer.count)] is offer)
 
 
 def runs(gpu: str, weight_dtype: str, kv_dtype: str) -> bool:
@@ -302,8 +302,8 @@ def graphs(n_layers: int, seqs: int, architecture: str) -> int:
     batch size that vLLM captures, of decoding up to `seqs` and of mixed batches up to twice as many."""
     captured = [1, 2, 4, *range(8, 257, 8), *range(272, 513, 16)]
     sizes = len([size for most in (seqs, 2 * seqs) for size in captured if size <= most])
-    each = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
-    return round(Fraction(5, 100) * GIB) + math.ceil(n_layers * sizes * each)
+    workspace = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
+    return round(Fraction(5, 100) * GIB) + math.ceil(n_layers * sizes * workspace)
 
 
 def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architecture: str) -> tuple[Fraction, Fraction]:
@@ -485,18 +485,18 @@ def charge(
 ) -> tuple[Fraction, Fraction]:
     """Bytes that vLLM's admission charges one sequence on one rank, windows with a batch for each stage and one more;
     and what it keeps while it decodes."""
-    of = layout(model, tp, kv_dtype, draft, gpu)
-    kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
+    shape = layout(model, tp, kv_dtype, draft, gpu)
+    kept = shape.groups["growing"] * -(-context // shape.blocks["growing"]) + STATE_BLOCKS * shape.groups["state"]
     checkpoints = CHECKPOINT_BLOCKS if checkpoint_tokens(model) else 0
-    pages, block = kept + checkpoints * of.groups["state"], of.blocks["windowed"]
-    if of.groups["windowed"]:
-        held = min(context, of.window - (0 if of.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
-        pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
-        kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
-    for n_groups, window, tokens in of.waiting:
+    pages, block = kept + checkpoints * shape.groups["state"], shape.blocks["windowed"]
+    if shape.groups["windowed"]:
+        held = min(context, shape.window - (0 if shape.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
+        pages += shape.groups["windowed"] * (-(-held // block) + (0 if shape.chunked else 1))
+        kept += shape.groups["windowed"] * min(pages_read(shape.window, shape.chunked, block), -(-context // block))
+    for n_groups, window, tokens in shape.waiting:
         pages += n_groups * (-(-min(context, window - 1 + (stages - 1 + IN_FLIGHT) * batched) // tokens) + 1)
         kept += n_groups * min(pages_read(window, False, tokens), -(-context // tokens))
-    return of.page_bytes * pages, of.page_bytes * kept
+    return shape.page_bytes * pages, shape.page_bytes * kept
 
 
 @cache
@@ -579,13 +579,13 @@ class Load:
     def start(self, gpu: str, tp: int, dp: int) -> Start | None:
         """The start-up log of the deployment, if any."""
         same = (self.model, self.weight_dtype, gpu, tp, 1)
-        return next((one for one in self.starts if (*one[:4], dp) == same), None)
+        return next((start for start in self.starts if (*start[:4], dp) == same), None)
 
     @property
     def targets(self) -> tuple[float, float]:
         usual = workload(self.context, self.asked)[2:]
         own = (self.tpot_ms, self.ttft_ms)
-        tpot_ms, ttft_ms = (u if one is None else one for one, u in zip(own, usual, strict=True))
+        tpot_ms, ttft_ms = (u if target is None else target for target, u in zip(own, usual, strict=True))
         return tpot_ms / 1000, ttft_ms / 1000
 
 
@@ -618,43 +618,43 @@ def room(wait: float) -> float:
     return low
 
 
-def turn(load: Load, one: Replica, each: int) -> float:
+def turn(load: Load, replica: Replica, in_flight: int) -> float:
     """Seconds of a request where a replica has `each` at once."""
-    batch = each / (one.dp * one.pp)
+    batch = in_flight / (replica.dp * replica.pp)
     answer_tokens = workload(load.context, load.asked)[1]
-    return ttft(one.times, batch) + (answer_tokens - 1) * tpot(one.times, batch)
+    return ttft(replica.times, batch) + (answer_tokens - 1) * tpot(replica.times, batch)
 
 
 MOST_PROMPTS = 0.8  # of a replica's time
 
 
-def prompt_seconds(one: Replica) -> float:
+def prompt_seconds(replica: Replica) -> float:
     """Work of a prompt on a replica, whose ranks and stages work side by side."""
-    return one.times["tpot_left"] * one.times["prompt"] / (one.times["ranks"] * one.pp)
+    return replica.times["tpot_left"] * replica.times["prompt"] / (replica.times["ranks"] * replica.pp)
 
 
-def prompt_replicas(load: Load, one: Replica) -> int:
+def prompt_replicas(load: Load, replica: Replica) -> int:
     """Replicas whose prompts take no more of their time than they may."""
-    return math.ceil(load.rate * prompt_seconds(one) / MOST_PROMPTS * (1 - 1e-12))
+    return math.ceil(load.rate * prompt_seconds(replica) / MOST_PROMPTS * (1 - 1e-12))
 
 
-def mean_places(load: Load, one: Replica, each: int) -> float:
+def mean_places(load: Load, replica: Replica, in_flight: int) -> float:
     """Places of a rate that are taken on average."""
-    return load.rate * turn(load, one, each)
+    return load.rate * turn(load, replica, in_flight)
 
 
-def chance_places(load: Load, one: Replica, each: int) -> int:
+def chance_places(load: Load, replica: Replica, in_flight: int) -> int:
     """Places of a rate with allowance for chance."""
-    offered = mean_places(load, one, each)
+    offered = mean_places(load, replica, in_flight)
     return math.ceil((offered + room(load.wait) * math.sqrt(offered)) * (1 - 1e-12))
 
 
-def places(load: Load, one: Replica, each: int) -> int:
+def places(load: Load, replica: Replica, in_flight: int) -> int:
     """Requests at once to plan for: as stated; of a rate those of full replicas, with allowance for chance, and no
     fewer than those of as many replicas as the prompts take."""
     if not load.rate:
         return load.requests
-    return max(chance_places(load, one, each), each * prompt_replicas(load, one))
+    return max(chance_places(load, replica, in_flight), in_flight * prompt_replicas(load, replica))
 
 
 @cache
@@ -704,8 +704,8 @@ def pool_error(hardware: dict[str, Any], confidence: float) -> float:
     engine, z = read("engines/vllm.yaml"), NormalDist().inv_cdf(confidence)
     scope = "cards" if without_hbm(hardware["architecture"]) else "other"
     scope = "shared" if yes(hardware["memory"].get("shared_with_host", False)) else scope
-    [of] = [one for one in engine["bands"] if (one["figure"], one["scope"]) == ("kv_pool", scope)]
-    end = float(of["low"]) if z >= 0 else -float(of["high"])
+    [band] = [band for band in engine["bands"] if (band["figure"], band["scope"]) == ("kv_pool", scope)]
+    end = float(band["low"]) if z >= 0 else -float(band["high"])
     return 2**30 * end * z / BAND_END
 
 
@@ -824,67 +824,67 @@ class Plan:
         n = self.left(self.instances) * self.requests
         if not self.load.rate:
             return n
-        z, one = room(self.load.wait), self.replica
-        by_places = ((math.sqrt(z * z + 4 * n) - z) / 2) ** 2 / turn(self.load, one, self.requests)
-        return min(by_places, self.left(self.instances) * MOST_PROMPTS / prompt_seconds(one))
+        z, replica = room(self.load.wait), self.replica
+        by_places = ((math.sqrt(z * z + 4 * n) - z) / 2) ** 2 / turn(self.load, replica, self.requests)
+        return min(by_places, self.left(self.instances) * MOST_PROMPTS / prompt_seconds(replica))
 
     def left(self, instances: int) -> int:
         """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
-        one, load, spanned = self.replica, self.load, self.offer.machines(self.replica)
+        replica, load, spanned = self.replica, self.load, self.offer.machines(self.replica)
         if spanned > 1:  # a machine of a replica lost is the replica lost; a zone has whole ones
-            units, each = instances // spanned, 1
+            units, per_machine = instances // spanned, 1
         else:
-            units, each = instances, self.offer.count // (one.tp * one.dp)
+            units, per_machine = instances, self.offer.count // (replica.tp * replica.dp)
         if load.survive == "replica":
-            return max(0, units * each - 1)
+            return max(0, units * per_machine - 1)
         zones = {"none": math.inf, "machine": units, "zone": load.zones}[load.survive]
         lost = 0 if zones == math.inf else max(len(range(zone, units, int(zones))) for zone in range(int(zones)))
-        return (units - lost) * each
+        return (units - lost) * per_machine
 
     @property
     def memory_holds(self) -> int:
         return self.room * self.replica.dp * self.replica.sequences
 
 
-def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -> Plan | None:
+def plan(load: Load, offer: Offer, replica: Replica, seconds: float, first: float) -> Plan | None:
     """So many of the instances that they serve the load; None where a lone request misses a target."""
-    each = one.requests(seconds, first)
-    if each < 1:
+    requests = replica.requests(seconds, first)
+    if requests < 1:
         return None
-    in_flight = places(load, one, each)
-    needed = -(-in_flight // each)
-    spanned = offer.machines(one)
-    carried = 1 if spanned > 1 else offer.count // (one.tp * one.dp)
+    in_flight = places(load, replica, requests)
+    needed = -(-in_flight // requests)
+    spanned = offer.machines(replica)
+    carried = 1 if spanned > 1 else offer.count // (replica.tp * replica.dp)
     native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
     machines = -(-needed // carried) * spanned
     while True:  # one more until enough are left
-        found = Plan(load, offer, one, each, needed, machines, native, in_flight)
-        if found.left(machines) >= needed:
+        rental = Plan(load, offer, replica, requests, needed, machines, native, in_flight)
+        if rental.left(machines) >= needed:
             break
         machines += 1 if load.survive == "replica" else spanned
         machines = -(-machines // spanned) * spanned
     more = {"none": 0, "replica": 1}.get(load.survive, (machines // spanned - -(-needed // carried)) * carried)
-    return replace(found, replicas=needed + more, needed=needed)
+    return replace(rental, replicas=needed + more, needed=needed)
 
 
 def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -> tuple[list[Plan], bool]:
     """Every way that serves the load on the offers, and whether memory holds it on one that is too slow."""
-    able = [one for one in offers if runs(one.gpu, load.weight_dtype, load.kv_dtype)]
-    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
-    found: list[tuple[Offer, Replica]] = []
+    able = [offer for offer in offers if runs(offer.gpu, load.weight_dtype, load.kv_dtype)]
+    asked = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
+    pairs: list[tuple[Offer, Replica]] = []
     for offer in able:
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
         for tp, dp in layouts(load.model):
             if tp * dp <= offer.linked and (dp == 1 or linked):
-                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence, load.start(offer.gpu, tp, dp))
-                found += [(offer, inside)] if inside else []
-    if not found and load.may_span:
+                inside = replica(*asked, offer.gpu, tp, dp, False, load.confidence, load.start(offer.gpu, tp, dp))
+                pairs += [(offer, inside)] if inside else []
+    if not pairs and load.may_span:
         for offer, (tp, dp) in itertools.product(able, layouts(load.model)):
-            across = replica(*what, offer.gpu, tp, 1, True, load.confidence) if dp == 1 else None
+            across = replica(*asked, offer.gpu, tp, 1, True, load.confidence) if dp == 1 else None
             if across and offer.joins(across):
-                found.append((offer, across))
-    tried = [plan(load, offer, one, seconds, first) for offer, one in found]
-    return [one for one in tried if one], None in tried
+                pairs.append((offer, across))
+    tried = [plan(load, offer, replica, seconds, first) for offer, replica in pairs]
+    return [rental for rental in tried if rental], None in tried
 
 
 def choose(served: list[Plan], near_tie: Decimal = NEAR_TIE) -> tuple[Plan, Plan]:
@@ -944,10 +944,10 @@ def stands(own: Answer, usual: Answer, load: Load) -> bool:
 
 def answer_in_class(load: Load, discount: str) -> Answer | str:
     """The answer among what is sold in the class."""
-    found = answer_at(load, discount)
-    if isinstance(found, str) and load.confidence > EVEN:
+    answer = answer_at(load, discount)
+    if isinstance(answer, str) and load.confidence > EVEN:
         return answer_at(replace(load, confidence=EVEN), discount, load.confidence)
-    return found
+    return answer
 
 
 def answer_at(load: Load, discount: str, asked: float | None = None) -> Answer | str:
@@ -958,7 +958,7 @@ def answer_at(load: Load, discount: str, asked: float | None = None) -> Answer |
         return "no count meets the target" if slow else "nothing fits"
     best, cheapest = choose(served)
     mine = (best.offer.gpu, best.offer.provider)
-    others = [one for one in served if (one.offer.gpu, one.offer.provider) != mine]
+    others = [rental for rental in served if (rental.offer.gpu, rental.offer.provider) != mine]
     by_purchase: dict[str, Plan | None] = {}
     for purchase in CLASSES:
         sure = replace(load, confidence=asked) if asked and binds(purchase) and purchase != load.purchase else load
@@ -1003,17 +1003,21 @@ def rate_of_people(people: int, asks: float) -> float:
 def serves(load: Load, best: Plan, confidence: float) -> bool:
     """True where what is rented for a load still serves it at another confidence."""
     old = best.replica
-    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
+    asked = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
     start = load.start(best.offer.gpu, old.tp, old.dp)
-    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence, start)
-    each = one.requests(*load.targets) if one else 0
-    return one is not None and each > 0 and best.left(best.instances) * each >= places(load, one, each)
+    replica_ = replica(*asked, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence, start)
+    requests = replica_.requests(*load.targets) if replica_ else 0
+    return (
+        replica_ is not None
+        and requests > 0
+        and best.left(best.instances) * requests >= places(load, replica_, requests)
+    )
 
 
 def _sized_by(load: Load, best: Plan, discount: str) -> str:
     """Memory, or the target that asks for more replicas, or for dearer hardware."""
     seconds = load.targets[0]
-    one, never, offers = best.replica, math.inf, candidates(discount, load.purchase)
+    replica, never, offers = best.replica, math.inf, candidates(discount, load.purchase)
     if load.survive != "none":
         unharmed = replace(load, survive="none")
         if choose(plans(unharmed, offers, *load.targets)[0])[0].monthly < best.monthly:
@@ -1023,12 +1027,12 @@ def _sized_by(load: Load, best: Plan, discount: str) -> str:
         without_first = choose(plans(load, offers, seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
     if load.rate:
-        needed = -(-chance_places(load, one, best.requests) // best.requests)
-        if prompt_replicas(load, one) > needed:
+        needed = -(-chance_places(load, replica, best.requests) // best.requests)
+        if prompt_replicas(load, replica) > needed:
             return "prefill"
-        if math.ceil(mean_places(load, one, best.requests)) <= best.requests * (needed - 1):
+        if math.ceil(mean_places(load, replica, best.requests)) <= best.requests * (needed - 1):
             return "rate"
-    if best.needed == -(-best.places // (one.dp * one.sequences)):
+    if best.needed == -(-best.places // (replica.dp * replica.sequences)):
         return "memory"
-    batch = best.requests // (one.dp * one.pp)
-    return "tpot" if tpot(one.times, batch + 1) > seconds else "ttft"
+    batch = best.requests // (replica.dp * replica.pp)
+    return "tpot" if tpot(replica.times, batch + 1) > seconds else "ttft"

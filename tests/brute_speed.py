@@ -31,8 +31,8 @@ def cell_of(engine: str, architecture: str) -> dict[str, Any]:
 def left(engine: str, architecture: str, kind: str, weight_dtype: str) -> dict[str, float]:
     """Residuals of both times on measured runs, as factors."""
     cell = cell_of(engine, architecture)
-    found = [cell.get("of_kind", {}).get(kind, {}), cell.get("of_dtype", {}).get(weight_dtype, {})]
-    return {f"{time}_left": found[0].get(time, 1) * found[1].get(time, 1) for time in ("tpot", "ttft")}
+    cells = [cell.get("of_kind", {}).get(kind, {}), cell.get("of_dtype", {}).get(weight_dtype, {})]
+    return {f"{time}_left": cells[0].get(time, 1) * cells[1].get(time, 1) for time in ("tpot", "ttft")}
 
 
 def peak(gpu: Any, dtype: str) -> float:
@@ -100,12 +100,12 @@ def parts(
         n, kind = g["n_layers"], g["kind"]
         if kind in ("full", "windowed", "chunked"):
             width = g["key_width"] + g["value_width"]
-            one = n * max(1, -(-g["n_kv_heads"] // tp)) * width * kv
+            kv_elements = n * max(1, -(-g["n_kv_heads"] // tp)) * width * kv
             if kind == "full":
-                cache_bytes, pairs = cache_bytes + one * seen, pairs + n * heads * width
+                cache_bytes, pairs = cache_bytes + kv_elements * seen, pairs + n * heads * width
             else:
                 window = g["window_tokens"]
-                cache_bytes += one * min(seen, window)
+                cache_bytes += kv_elements * min(seen, window)
                 windowed_pairs += n * heads * width
         elif kind == "mla":
             plain = gpu["architecture"] in ("Blackwell", "Blackwell Ultra")

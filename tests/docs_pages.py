@@ -99,11 +99,11 @@ def commands(page: Path) -> Iterator[Command]:
     for block in _BLOCK.finditer(text):
         line = text[: block.start()].count("\n") + 2
         lines = block[1].replace("\\\n", "  ").splitlines()
-        typed = [re.sub(r"(^|\s+)#.*", "", one).strip() for one in lines]
-        for i, one in enumerate(typed):
-            if one:
+        typed = [re.sub(r"(^|\s+)#.*", "", line).strip() for line in lines]
+        for i, command in enumerate(typed):
+            if command:
                 printed = (block[2] or "", block.span(2)) if i == len(typed) - 1 else ()
-                yield Command(" ".join(one.split()), line + i, *printed)
+                yield Command(" ".join(command.split()), line + i, *printed)
     if name(page) not in PARSED_PAGES:
         for match in _NAMED.finditer(re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)):
             yield Command(match[1], 0, is_named=True)

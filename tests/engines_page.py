@@ -80,32 +80,32 @@ Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`
 """
 
 
-def engines_document(found: Fidelity) -> str:
-    version = found.logs.set_index("id")["engine_version"]
-    pools = found.pools[found.pools["figure"] == "KV pool"]
-    lines = [_lines(found, name, version, pools) for name in ("vllm", "sglang", "tensorrt-llm", "lmdeploy")]
-    runs = found.held_out[found.held_out["figure"] == "KV pool"]["relative"].abs().mean()
-    without = found.logs[(found.logs["engine"] == "vllm") & version.isna().to_numpy()]
+def engines_document(fidelity: Fidelity) -> str:
+    version = fidelity.logs.set_index("id")["engine_version"]
+    pools = fidelity.pools[fidelity.pools["figure"] == "KV pool"]
+    lines = [_lines(fidelity, name, version, pools) for name in ("vllm", "sglang", "tensorrt-llm", "lmdeploy")]
+    runs = fidelity.held_out[fidelity.held_out["figure"] == "KV pool"]["relative"].abs().mean()
+    without = fidelity.logs[(fidelity.logs["engine"] == "vllm") & version.isna().to_numpy()]
     table = "\n".join(_table(HEAD, [row for rows in lines for row in rows]))
     return TEXT.format(table=table, h100=_size(runs), n_without=len(without))
 
 
-def _lines(found: Fidelity, name: str, version: pandas.Series, pools: pandas.DataFrame) -> Iterator[list[str]]:
-    engine: Engine = found.catalog.entry("engines", name, Engine)
-    known = found.logs.set_index("id")["engine"] == LOGGED.get(name, name)
+def _lines(fidelity: Fidelity, name: str, version: pandas.Series, pools: pandas.DataFrame) -> Iterator[list[str]]:
+    engine: Engine = fidelity.catalog.entry("engines", name, Engine)
+    is_engine = fidelity.logs.set_index("id")["engine"] == LOGGED.get(name, name)
     starts = [None, *(change.from_version for change in engine.versions)]
     changed = ["the oldest read", *(", ".join(sorted(_fields(change))) for change in engine.versions)]
-    entry = version.map(lambda text: _entry(text, starts)).where(known, -1)
-    for at, since in enumerate(starts):
-        of_entry = entry.index[entry == at]
-        tokens = found.tokens[found.tokens["id"].isin(of_entry)]["relative"]
+    entry = version.map(lambda text: _entry(text, starts)).where(is_engine, -1)
+    for number, since in enumerate(starts):
+        of_entry = entry.index[entry == number]
+        tokens = fidelity.tokens[fidelity.tokens["id"].isin(of_entry)]["relative"]
         errors = pools[pools["id"].isin(of_entry)]["relative"]
         s = summary(errors) if len(errors) else None
         near = f"{(tokens.abs() <= TOKENS_WITHIN).sum()}" if len(tokens) else "–"
         yield [
             engine.name,
             since or "–",
-            changed[at],
+            changed[number],
             f"{len(tokens) or '–'}",
             near,
             f"{len(errors) or '–'}",
@@ -115,7 +115,7 @@ def _lines(found: Fidelity, name: str, version: pandas.Series, pools: pandas.Dat
 
 
 def _fields(change: object) -> set[str]:
-    return {f"`{one}`" for one in change.changed}  # type: ignore[attr-defined]
+    return {f"`{field}`" for field in change.changed}  # type: ignore[attr-defined]
 
 
 def _entry(text: object, starts: list[str | None]) -> int:
@@ -123,4 +123,4 @@ def _entry(text: object, starts: list[str | None]) -> int:
     release = release_of(str(text))
     if release is None:
         return -1
-    return max(at for at, since in enumerate(starts) if since is None or (release_of(since) or ()) <= release)
+    return max(number for number, since in enumerate(starts) if since is None or (release_of(since) or ()) <= release)

@@ -29,11 +29,11 @@ def make() -> None:
         built, edited = Path(folder, "edited-sheet.xlsx"), Path(folder, "edited.xlsx")
         edit_and_recalculate(built, edited, TYPED)
         with (
-            zipfile.ZipFile(edited) as found,
+            zipfile.ZipFile(edited) as archive,
             zipfile.ZipFile(EXAMPLES / built.name, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as small,
         ):
-            for entry in found.infolist():
-                small.writestr(entry, found.read(entry), compresslevel=9)
+            for entry in archive.infolist():
+                small.writestr(entry, archive.read(entry), compresslevel=9)
 
 
 if __name__ == "__main__":

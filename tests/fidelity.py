@@ -201,9 +201,9 @@ class Fidelity:
     ) -> pandas.DataFrame:
         source = self.logs["source"].map(source_of)
         with tempfile.TemporaryDirectory() as folder:
-            for i, one in enumerate(moves(self.logs, sorted(set(source)))):
-                rows = self.logs[source == one]
-                catalog = catalog_without(one, self.logs, Path(folder) / str(i), self.catalog)
+            for i, move in enumerate(moves(self.logs, sorted(set(source)))):
+                rows = self.logs[source == move]
+                catalog = catalog_without(move, self.logs, Path(folder) / str(i), self.catalog)
                 whole = pandas.concat([whole[~whole["id"].isin(rows["id"])], compared(rows, catalog)])
         return whole.sort_index()
 
@@ -230,7 +230,7 @@ class Band:
     releases: tuple[str, str]  # the oldest and the newest
 
 
-def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
+def bands(fidelity: Fidelity) -> dict[str, dict[str, Band]]:
     """For each figure the error bands in three scopes: `calibrated`, the runs, each predicted without its model; of all
     other logs of vLLM that name their release, each predicted without its source, `shared`, on GPUs whose memory is
     the host's, too (what is free there moves by gigabytes with all that runs on the machine), `cards`, on those without
@@ -240,32 +240,33 @@ def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
     """
     return {
         scope: {
-            figure: band(part, found.releases, relative=relative)
+            figure: band(part, fidelity.releases, relative=relative)
             for figure, relative in BANDED.items()
-            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS and len(part) >= FEWEST_ROWS
+            if (part := rows[rows["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS
+            and len(part) >= FEWEST_ROWS
         }
-        for scope, of in _by_scope(found, found.left_out[1]).items()
+        for scope, rows in _by_scope(fidelity, fidelity.left_out[1]).items()
     }
 
 
-def _by_scope(found: Fidelity, lines: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
+def _by_scope(fidelity: Fidelity, lines: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
     """The runs, and of the logs those that bands are made of, by scope."""
-    known = (found.logs["engine"] == "vllm") & found.logs["engine_version"].notna()
-    lines = lines[lines["id"].isin(found.logs["id"][known]) & ~lines["id"].str.startswith(SHOWN)]
-    engine = load_engine(found.catalog, "vllm")
-    scope = lines["gpu_id"].map(lambda name: engine.scope_elsewhere(found.catalog.gpu(name)))
-    runs = found.held_out.assign(source=found.held_out["model_id"])
+    is_known = (fidelity.logs["engine"] == "vllm") & fidelity.logs["engine_version"].notna()
+    lines = lines[lines["id"].isin(fidelity.logs["id"][is_known]) & ~lines["id"].str.startswith(SHOWN)]
+    engine = load_engine(fidelity.catalog, "vllm")
+    scope = lines["gpu_id"].map(lambda name: engine.scope_elsewhere(fidelity.catalog.gpu(name)))
+    runs = fidelity.held_out.assign(source=fidelity.held_out["model_id"])
     return {"calibrated": runs, **{name: lines[scope == name] for name in ("shared", "cards", "other")}}
 
 
-def inside_of_bands(found: Fidelity) -> pandas.DataFrame:
+def inside_of_bands(fidelity: Fidelity) -> pandas.DataFrame:
     """Runs and logs whose pool is banded, and whether the band of their scope holds it that was made without their
     model or source."""
     parts = []
-    made = bands(found)
-    for scope, lines in _by_scope(found, found.left_out[1]).items():
-        of = lines[lines["figure"] == "KV pool"]
-        parts.append(of.assign(inside=_held(_errors(of, relative=False), made[scope]["KV pool"].wider)))
+    made = bands(fidelity)
+    for scope, lines in _by_scope(fidelity, fidelity.left_out[1]).items():
+        pools = lines[lines["figure"] == "KV pool"]
+        parts.append(pools.assign(inside=_held(_errors(pools, relative=False), made[scope]["KV pool"].wider)))
     return pandas.concat(parts, ignore_index=True)
 
 
@@ -309,7 +310,7 @@ def interval(lines: pandas.DataFrame) -> tuple[float, float]:
     order = numpy.argsort(errors, kind="stable")
     errors, before = errors[order], numpy.cumsum(weights[order])
     tail = (1 - BAND_SHARE) / 2 * before[-1]
-    low, high = (errors[numpy.searchsorted(before, at + 1e-9)] for at in (tail, before[-1] - tail - 2e-9))
+    low, high = (errors[numpy.searchsorted(before, share + 1e-9)] for share in (tail, before[-1] - tail - 2e-9))
     return min(float(low), 0.0), max(float(high), 0.0)
 
 

@@ -33,23 +33,23 @@ def fit(rows: pandas.DataFrame, catalog: Catalog) -> dict[str, float]:
     staged = rows["pipeline_parallel_size"] > 1
     plain = (kept == 0) & ~staged
     workspace = max(0.0, _median(over_sampler[plain], rows) or 0.0)
-    found = {"matmul_workspace_gib": workspace}
+    constants = {"matmul_workspace_gib": workspace}
     # The forward pass is the peak where the sampler does not explain it, and on stages without a head, which log it.
     forward = staged | (over_sampler > workspace + FORWARD_FROM_GIB)
     copy = seen["max_num_batched_tokens"] * seen["hidden_size"] * seen["other_bytes"] / GIB
     without_copies = seen["forward_bytes"] / GIB - seen["forward_hidden_copies"] * copy
     handed = seen["hand_over_bytes"] / GIB * staged
-    each = (logged - kept - workspace - handed - without_copies) / copy
-    copies = _median(each[forward & (each < MOST_COPIES)], rows)
-    found |= {"forward_hidden_copies": copies} if copies is not None else {}
+    shares = (logged - kept - workspace - handed - without_copies) / copy
+    copies = _median(shares[forward & (shares < MOST_COPIES)], rows)
+    constants |= {"forward_hidden_copies": copies} if copies is not None else {}
     for name, part in (
         *((f"tp{size}", ~staged & (rows["tensor_parallel_size"] == size)) for size in (1, 2, 4, 8)),
         ("staged", staged & (rows["tensor_parallel_size"] == 1)),
     ):
         value = _median(rows["non_torch_gib"][part], rows, statistics.median_low)
-        found |= {f"non_torch_gib.{name}": value} if value is not None else {}
-    found["cuda_graph_gib"] = _median(rows["cuda_graph_gib"], rows, statistics.median_low) or 0.0
-    return found
+        constants |= {f"non_torch_gib.{name}": value} if value is not None else {}
+    constants["cuda_graph_gib"] = _median(rows["cuda_graph_gib"], rows, statistics.median_low) or 0.0
+    return constants
 
 
 def _median(values: pandas.Series, rows: pandas.DataFrame, middle: Any = statistics.median) -> float | None:

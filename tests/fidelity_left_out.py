@@ -61,23 +61,23 @@ def refit(logs: pandas.DataFrame, without: str = "") -> dict[tuple[str, str], fl
     """By engine and constant its value from all logs but those of the source `without`."""
     printed = logs.set_index("id")["non_torch_gib"]
     source = logs.set_index("id")["source"].map(source_of)
-    found: dict[tuple[str, str], float] = {}
-    for one in calibrated_on():
+    moved_to: dict[tuple[str, str], float] = {}
+    for row in calibrated_on():
         by_source: dict[str, list[float]] = {}
-        for name, value in one.logs.items():
+        for name, value in row.logs.items():
             by_source.setdefault(source[name], []).append(float(printed[name]) if value is None else value)
         left = [statistics.median_low(values) for name, values in by_source.items() if name != without]
-        left = left or [one.otherwise]
-        middle = max(left) if one.rule == "largest" else statistics.median_low(left)
-        value = float(round(middle) if one.rule == "whole" else middle)
-        found |= {(one.engine, constant): value for constant in one.constants}
-    return found
+        left = left or [row.otherwise]
+        middle = max(left) if row.rule == "largest" else statistics.median_low(left)
+        value = float(round(middle) if row.rule == "whole" else middle)
+        moved_to |= {(row.engine, constant): value for constant in row.constants}
+    return moved_to
 
 
 def stated(catalog: Catalog, engine: str, constant: str) -> float:
     """A constant as the engine's file has it."""
-    part, key, of = _place(catalog.read_document(f"engines/{ENGINES[engine]}.yaml").data, constant)
-    return float(of[part][key] if key else of[part])
+    part, key, unit = _place(catalog.read_document(f"engines/{ENGINES[engine]}.yaml").data, constant)
+    return float(unit[part][key] if key else unit[part])
 
 
 def _place(document: Any, constant: str) -> tuple[str, str, Any]:
@@ -95,8 +95,8 @@ def catalog_without(source: str, logs: pandas.DataFrame, folder: Path, under: Ca
     for engine in {engine for engine, _ in moved}:
         name = f"engines/{ENGINES[engine]}.yaml"
         document = copy.deepcopy(under.read_document(name).data)
-        for (of, constant), value in moved.items():
-            if of == engine:
+        for (unit, constant), value in moved.items():
+            if unit == engine:
                 part, key, place = _place(document, constant)
                 if key:
                     place[part][key] = value

@@ -33,34 +33,35 @@ def reasons() -> dict[str, str]:
         return {row["id"]: row["reason"] for row in csv.DictReader(file)}
 
 
-def worst(found: Fidelity) -> pandas.DataFrame:
+def worst(fidelity: Fidelity) -> pandas.DataFrame:
     """The rows whose pool is furthest off, as a share: of the runs (held out), then all logs that miss it."""
     parts = []
-    for lines in (found.held_out, found.pools):
+    for lines in (fidelity.held_out, fidelity.pools):
         pools = lines[lines["figure"] == "KV pool"]
         parts.append(pools.loc[pools["relative"].abs().sort_values(ascending=False, kind="stable").index])
     runs, logs = parts
     return pandas.concat([runs[:N_WORST], logs[logs["relative"].abs() > MISSED]])
 
 
-def document(found: Fidelity) -> str:
+def document(fidelity: Fidelity) -> str:
     lines = [
         "# How near sheetgen comes to real engines",
         "",
         "What `sheetgen size` computes, beside what engines printed:",
-        f"{len(found.h100)} runs of vLLM on H100 that print every part, and {len(found.logs)} public start-up logs of",
+        f"{len(fidelity.h100)} runs of vLLM on H100 that print every part, and {len(fidelity.logs)} public "
+        "start-up logs of\n"
         "vLLM, SGLang and TensorRT-LLM. Held out: the runs of a model are predicted with constants fitted without it.",
         "Errors are prediction less log; median and mean are of their size.",
         "",
-        *_scoreboard(found),
-        *_runs(found),
-        *_tokens(found),
-        *_pools(found),
-        *_left_one_out(found),
-        *_worst(found),
-        *_fitted(found),
-        *_bands(found),
-        *_left_out(found),
+        *_scoreboard(fidelity),
+        *_runs(fidelity),
+        *_tokens(fidelity),
+        *_pools(fidelity),
+        *_left_one_out(fidelity),
+        *_worst(fidelity),
+        *_fitted(fidelity),
+        *_bands(fidelity),
+        *_left_out(fidelity),
     ]
     made = "Made by `python tests/fidelity.py` from tests/data/measured; held to the code by `tests/test_fidelity.py`."
     return "\n".join([*lines, made]) + "\n"
@@ -111,18 +112,18 @@ def _summaries(name: str, errors: pandas.Series) -> list[str]:
     ]
 
 
-def _scoreboard(found: Fidelity) -> list[str]:
+def _scoreboard(fidelity: Fidelity) -> list[str]:
     text = _wrapped(
         "All runs and logs, each predicted without its own model or source, the cases among them that were shown after "
         "all constants were set and decide none. A start fits where its pool holds one request of max_model_len."
     )
-    return ["## The scoreboard", "", *text, "", *_table(("Figure", "Value", "Logs", "Wanted"), lines_of(found))]
+    return ["## The scoreboard", "", *text, "", *_table(("Figure", "Value", "Logs", "Wanted"), lines_of(fidelity))]
 
 
-def _runs(found: Fidelity) -> list[str]:
+def _runs(fidelity: Fidelity) -> list[str]:
     rows = []
     for figure in FIGURES:
-        inside, outside = (x[x["figure"] == figure] for x in (found.in_sample, found.held_out))
+        inside, outside = (x[x["figure"] == figure] for x in (fidelity.in_sample, fidelity.held_out))
         s, gib = summary(outside["relative"]), summary(outside["error"])
         shares = [_size(inside["relative"].abs().mean()), _size(s["mae"]), _size(s["median"])]
         shares += [_percent(s["bias"]), _percent(s["worst"])]
@@ -132,8 +133,8 @@ def _runs(found: Fidelity) -> list[str]:
             [figure, *(dashes if figure in SMALL else shares), *(sizes if figure in BYTES else dashes[: len(sizes)])]
         )
     head = ("Figure", "Mean in-sample", "held out", "Median", "Bias", "Worst", "GiB in-sample", "held out", "Worst")
-    out = [f"## {len(found.h100)} runs of vLLM 0.19 on H100", "", *_table(head, rows)]
-    stages = found.smallest_stage
+    out = [f"## {len(fidelity.h100)} runs of vLLM 0.19 on H100", "", *_table(head, rows)]
+    stages = fidelity.smallest_stage
     out += [
         "The two runs with pipeline stages logged the activations and the pool of a stage without the output head;",
         "they are compared with such a stage. Their tokens follow from the smallest stage, the one with the head: the",
@@ -144,13 +145,13 @@ def _runs(found: Fidelity) -> list[str]:
         "By model family, held out, KV pool:",
         "",
     ]
-    pools = found.held_out[found.held_out["figure"] == "KV pool"]
+    pools = fidelity.held_out[fidelity.held_out["figure"] == "KV pool"]
     families = ("Family", "Rows", "Bias", "Median", "Mean", "Worst")
-    return [*out, *_table(families, (_summaries(*of) for of in _by(pools, "family")))]
+    return [*out, *_table(families, (_summaries(*part) for part in _by(pools, "family")))]
 
 
-def _tokens(found: Fidelity) -> list[str]:
-    all_of, missed = found.tokens, found.misses
+def _tokens(fidelity: Fidelity) -> list[str]:
+    all_of, missed = fidelity.tokens, fidelity.misses
     within = 1 - len(missed) / len(all_of)
     head = ("Engine", "Rows", "Within 1 %", "Bias", "Median", "Worst")
     rows = []
@@ -179,8 +180,8 @@ def _tokens(found: Fidelity) -> list[str]:
     ]
 
 
-def _pools(found: Fidelity) -> list[str]:
-    lines = found.pools[found.pools["figure"] == "KV pool"]
+def _pools(fidelity: Fidelity) -> list[str]:
+    lines = fidelity.pools[fidelity.pools["figure"] == "KV pool"]
     head = ("Engine and version", "Rows", "Bias", "Median", "Mean", "Worst")
     out = [
         "## Pools of the public logs",
@@ -191,22 +192,22 @@ def _pools(found: Fidelity) -> list[str]:
         "take.",
         "Some constants of other versions come from these logs, so this is not held out.",
         "",
-        *_table(head, (_summaries(*of) for of in _by(lines, "system"))),
+        *_table(head, (_summaries(*part) for part in _by(lines, "system"))),
     ]
     rows = (_summaries(name.removeprefix("nvidia-"), errors) for name, errors in _by(lines, "gpu_id"))
     out += _table(("GPU", *head[1:]), [*rows, _summaries("**all**", lines["relative"])])
     parts = []
     for figure in ("weights", "activations", "non-torch"):
-        part = found.pools[found.pools["figure"] == figure]
+        part = fidelity.pools[fidelity.pools["figure"] == figure]
         s = summary(part["error"])
         parts.append([figure, f"{s['n']:.0f}", _gib(s["bias"]), f"{s['median']:.2f} GiB", _gib(s["worst"])])
     return [*out, "Parts, where the log prints them:", "", *_table(("Part", "Rows", "Bias", "Median", "Worst"), parts)]
 
 
-def _left_one_out(found: Fidelity) -> list[str]:
-    tokens, pools = found.left_out
+def _left_one_out(fidelity: Fidelity) -> list[str]:
+    tokens, pools = fidelity.left_out
     lines = pools[pools["figure"] == "KV pool"]
-    plain = found.pools[found.pools["figure"] == "KV pool"].set_index("id")["relative"]
+    plain = fidelity.pools[fidelity.pools["figure"] == "KV pool"].set_index("id")["relative"]
     within = (tokens["relative"].abs() <= TOKENS_WITHIN).mean()
     moved = lines[(lines["relative"] - lines["id"].map(plain)).abs() > 1e-9]
     why = reasons()
@@ -220,7 +221,7 @@ def _left_one_out(found: Fidelity) -> list[str]:
         *_wrapped(
             "The same with all that was calibrated on public logs set again, by code, without the logs of the same "
             "source, which are then predicted. A source is a repository, a thread or a file: there are "
-            f"{found.logs['source'].map(source_of).nunique()}."
+            f"{fidelity.logs['source'].map(source_of).nunique()}."
         ),
         "",
         f"- Tokens from the logged pool are within 1 % on {within:.1%} of {len(tokens)} logs; no calibrated constant",
@@ -245,24 +246,27 @@ def _left_one_out(found: Fidelity) -> list[str]:
     ]
 
 
-def _worst(found: Fidelity) -> list[str]:
+def _worst(fidelity: Fidelity) -> list[str]:
     why = reasons()
     rows = [
-        [f"`{row.id}`", _percent(row.relative, 1), _gib(row.error), why.get(row.id, "")] for row in tuples(worst(found))
+        [f"`{row.id}`", _percent(row.relative, 1), _gib(row.error), why.get(row.id, "")]
+        for row in tuples(worst(fidelity))
     ]
-    said = f"Five of the runs, held out, and every log whose pool is further off than {100 * MISSED:.0f} %."
-    out = ["## The worst pools", "", said, ""]
+    words = f"Five of the runs, held out, and every log whose pool is further off than {100 * MISSED:.0f} %."
+    out = ["## The worst pools", "", words, ""]
     return [*out, *_table(("Row", "Error", "Error", "Why"), rows)]
 
 
-def _fitted(found: Fidelity) -> list[str]:
+def _fitted(fidelity: Fidelity) -> list[str]:
     rows = [
-        [f"`{name}`", f"{value:g}", f"{found.constants[name]:.3f}"] for name, value in shipped(found.catalog).items()
+        [f"`{name}`", f"{value:g}", f"{fidelity.constants[name]:.3f}"]
+        for name, value in shipped(fidelity.catalog).items()
     ]
     return [
         "## What was fitted",
         "",
-        f"Each is a median over models, from the {len(found.h100)} runs ({found.h100['model_id'].nunique()} models):",
+        f"Each is a median over models, from the {len(fidelity.h100)} runs "
+        f"({fidelity.h100['model_id'].nunique()} models):",
         "`matmul_workspace_gib` from text models whose peak is the sampler, `forward_hidden_copies` from runs whose",
         "peak is the forward pass, `non_torch_gib` by TP. The rest follows from shapes. TP 8 was not measured.",
         "",
@@ -270,7 +274,7 @@ def _fitted(found: Fidelity) -> list[str]:
     ]
 
 
-def _bands(found: Fidelity) -> list[str]:
+def _bands(fidelity: Fidelity) -> list[str]:
     out = [
         "## Error bands",
         "",
@@ -288,17 +292,17 @@ def _bands(found: Fidelity) -> list[str]:
         [
             figure,
             SCOPES[scope],
-            _end(figure, one.low),
-            _end(figure, one.high),
-            " to ".join(dict.fromkeys(one.releases)),
-            f"{one.n_rows}",
-            f"{one.n_groups}",
-            f"{one.plain}",
-            f"{one.wider:.0%}",
-            f"{one.inside} ({one.inside / one.n_rows:.0%})",
+            _end(figure, band.low),
+            _end(figure, band.high),
+            " to ".join(dict.fromkeys(band.releases)),
+            f"{band.n_rows}",
+            f"{band.n_groups}",
+            f"{band.plain}",
+            f"{band.wider:.0%}",
+            f"{band.inside} ({band.inside / band.n_rows:.0%})",
         ]
-        for scope, by_figure in bands(found).items()
-        for figure, one in by_figure.items()
+        for scope, by_figure in bands(fidelity).items()
+        for figure, band in by_figure.items()
     ]
     head = ("Figure", "Scope", "From", "To", "Releases", "Rows", "Groups", "Inside", "Wider by", "Inside then")
     return [*out, *_table(head, rows)]
@@ -308,9 +312,9 @@ def _end(figure: str, value: float) -> str:
     return _percent(value) if figure == "weights" else _gib(value / GIB)
 
 
-def _left_out(found: Fidelity) -> list[str]:
-    none = found.logs[found.logs["use"] == "none"]
-    part = found.logs[found.logs["use"] == "tokens"]
+def _left_out(fidelity: Fidelity) -> list[str]:
+    none = fidelity.logs[fidelity.logs["use"] == "none"]
+    part = fidelity.logs[fidelity.logs["use"] == "tokens"]
     grouped = none.groupby("reason", sort=False)["id"]
     return [
         "## What is left out, and what is still wrong",

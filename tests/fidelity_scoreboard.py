@@ -30,9 +30,9 @@ class Score:
         return self.least <= self.value <= self.most
 
 
-def card_class(gpu_ids: pandas.Series, found: Fidelity) -> pandas.Series:
+def card_class(gpu_ids: pandas.Series, fidelity: Fidelity) -> pandas.Series:
     """Of each card one of CLASSES."""
-    gpus = {name: found.catalog.gpu(name) for name in set(gpu_ids)}
+    gpus = {name: fidelity.catalog.gpu(name) for name in set(gpu_ids)}
     by_id = {
         name: "shared" if gpu.memory.shared_with_host else "h100" if gpu.architecture in H100_CLASS else "other"
         for name, gpu in gpus.items()
@@ -40,41 +40,41 @@ def card_class(gpu_ids: pandas.Series, found: Fidelity) -> pandas.Series:
     return gpu_ids.map(by_id)
 
 
-def verdicts(found: Fidelity) -> pandas.DataFrame:
+def verdicts(fidelity: Fidelity) -> pandas.DataFrame:
     """The logs with a predicted pool: whether the engine refused the start, and whether it is predicted to start."""
-    held = found.left_out_verdicts
-    refused = found.logs.set_index("id")["refused"].eq("yes")
+    held = fidelity.left_out_verdicts
+    refused = fidelity.logs.set_index("id")["refused"].eq("yes")
     return held.assign(refused=held["id"].map(refused))
 
 
-def scores(found: Fidelity) -> Iterator[Score]:
+def scores(fidelity: Fidelity) -> Iterator[Score]:
     """Every figure of the board."""
-    tokens, pools = found.left_out
+    tokens, pools = fidelity.left_out
     yield Score("tokens within 1 %", (tokens["relative"].abs() <= TOKENS_WITHIN).mean(), len(tokens), 0.97)
-    lines = pandas.concat([found.held_out, pools], ignore_index=True)
+    lines = pandas.concat([fidelity.held_out, pools], ignore_index=True)
     lines = lines[lines["figure"] == "KV pool"]
-    classes = card_class(lines["gpu_id"], found)
+    classes = card_class(lines["gpu_id"], fidelity)
     for name, most in (("h100", 0.02), ("shared", 0.04), ("other", 0.04)):
         errors = lines["relative"][classes == name].abs()
         yield Score(f"pool, median error: {CLASSES[name]}", errors.median(), len(errors), most=most)
     shown = lines["relative"][lines["id"].str.startswith(SHOWN)].abs()
     yield Score("pool, median error: shown cases", shown.median(), len(shown), most=0.04)
-    of_starts = verdicts(found)
+    of_starts = verdicts(fidelity)
     refused = of_starts["refused"]
     generous = (of_starts["fits"] & refused).sum()
     yield Score("called fitting and refused", float(generous), int(refused.sum()), most=0)
     strict = ~of_starts["fits"][~refused]
     yield Score("started and called refused", strict.mean(), len(strict), most=0.03)
-    inside = inside_of_bands(found)
-    classes = card_class(inside["gpu_id"], found)
+    inside = inside_of_bands(fidelity)
+    classes = card_class(inside["gpu_id"], fidelity)
     for name, words in CLASSES.items():
         held = inside["inside"][classes == name]
         yield Score(f"pool inside its 80 % band: {words}", held.mean(), len(held), 0.75, 0.85)
 
 
-def lines_of(found: Fidelity) -> Iterator[list[str]]:
+def lines_of(fidelity: Fidelity) -> Iterator[list[str]]:
     """The board as rows of text: figure, value, logs, wanted."""
-    for score in scores(found):
+    for score in scores(fidelity):
         is_count = score.name.startswith("called fitting")
         value = f"{score.value:.0f}" if is_count else f"{score.value:.1%}"
         ends = [f"at least {score.least:.0%}"] if score.least else []

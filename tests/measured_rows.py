@@ -61,11 +61,11 @@ def h100_rows() -> pandas.DataFrame:
 def log_rows() -> pandas.DataFrame:
     """The public start-up logs. What engine_logs_rows.csv says of a row stands in for, or over, what the log says."""
     logs = pandas.read_csv(DATA / "engine_logs.csv", dtype={"engine_version": str, "kv_cache_dtype": str})
-    said = pandas.read_csv(DATA / "engine_logs_rows.csv", dtype={"engine_version": str, "kv_cache_dtype": str})
+    rows = pandas.read_csv(DATA / "engine_logs_rows.csv", dtype={"engine_version": str, "kv_cache_dtype": str})
     logs = logs.rename(
         columns={"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
     )
-    if list(logs["id"]) != list(said["id"]):
+    if list(logs["id"]) != list(rows["id"]):
         raise ValueError("engine_logs_rows.csv has other rows than engine_logs.csv")
     logs["logged_model"] = logs["model"]
     logs["engine_version"] = logs["engine_version"].map(_plain_version)
@@ -73,8 +73,8 @@ def log_rows() -> pandas.DataFrame:
     logs["kv_cache_dtype"] = logs["kv_cache_dtype"].where(logs["kv_cache_dtype"].isin(DTYPES), "auto")
     logs["gpu"] = "h100"
     logs["enforce_eager"] = (logs["enforce_eager"].astype(str) == "True").astype(int)
-    for name in said.columns:
-        logs[name] = said[name].where(said[name].notna(), logs[name]) if name in logs else said[name]
+    for name in rows.columns:
+        logs[name] = rows[name].where(rows[name].notna(), logs[name]) if name in logs else rows[name]
     return logs
 
 
@@ -130,8 +130,8 @@ def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.
         raise ValueError("rows that cannot be sized:\n" + "\n".join(bad))
     weights = _loaded_parts(rows, points.values, catalog)
     given = {**points.values, **_as_logged(rows, points.values), **weights}
-    known = sizing(evaluate(DEPLOYMENT["given"].quantities, given))
-    return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in known.items()}, index=rows.index)
+    values = sizing(evaluate(DEPLOYMENT["given"].quantities, given))
+    return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in values.items()}, index=rows.index)
 
 
 def _before_v1(rows: pandas.DataFrame) -> dict[str, Any]:
@@ -196,21 +196,21 @@ def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
     """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
     staged = values["pipeline_parallel_size"] > 1
     silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
-    known = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), values)
-    return evaluate(POOL, {**known, **silent})
+    values_ = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), values)
+    return evaluate(POOL, {**values_, **silent})
 
 
 def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
-    known = evaluate((*TOKENS, *MODEL, *SHARD), _with_mtp(values))
-    known = evaluate(CHARGE, {**known, **all_of(known["max_model_len"]), "stage_fraction": 1})
-    more = known["n_state_groups"] * (known["state_blocks_charged"] - known.get("state_blocks", 1))
-    known["full_kv_blocks_per_sequence"] = known["kv_blocks_per_sequence"] + more
-    known["kv_pool_bytes_per_gpu"] = known["logged_pool_bytes"]
-    return evaluate((memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), known)
+    values_ = evaluate((*TOKENS, *MODEL, *SHARD), _with_mtp(values))
+    values_ = evaluate(CHARGE, {**values_, **all_of(values_["max_model_len"]), "stage_fraction": 1})
+    more = values_["n_state_groups"] * (values_["state_blocks_charged"] - values_.get("state_blocks", 1))
+    values_["full_kv_blocks_per_sequence"] = values_["kv_blocks_per_sequence"] + more
+    values_["kv_pool_bytes_per_gpu"] = values_["logged_pool_bytes"]
+    return evaluate((memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), values_)
 
 
 def _plain_tokens(values: dict[str, Any]) -> dict[str, Any]:
     """SGLang and TensorRT-LLM: bytes of the pool through bytes of a token."""
-    known = evaluate((*MODEL, *SHARD), _with_mtp(values))
-    known["kv_tokens"] = known["logged_pool_bytes"] / known["shard_kv_bytes_per_token"]
-    return {**known, "max_concurrency": numpy.nan}
+    values_ = evaluate((*MODEL, *SHARD), _with_mtp(values))
+    values_["kv_tokens"] = values_["logged_pool_bytes"] / values_["shard_kv_bytes_per_token"]
+    return {**values_, "max_concurrency": numpy.nan}

@@ -44,12 +44,12 @@ def _rows(file: Path) -> list[dict[str, str]]:
 
 def _counts(model_column: str, count_column: str, file: str) -> dict[str, set[int]]:
     """By the id that a name asks for, what a file of counts has for it; not what it counts without a class of it."""
-    found: dict[str, set[int]] = {}
+    layers: dict[str, set[int]] = {}
     for row in _rows(DATA / file):
         has_class = row.get("config_status") != "formula" and "no class in transformers" not in row.get("note", "")
         if row[count_column].isdigit() and (has_class or count_column == "params_published"):
-            found.setdefault(stem(row[model_column]), set()).add(int(row[count_column]))
-    return found
+            layers.setdefault(stem(row[model_column]), set()).add(int(row[count_column]))
+    return layers
 
 
 def proofs(models: tuple[Model, ...]) -> dict[str, str]:
@@ -75,7 +75,7 @@ def proofs(models: tuple[Model, ...]) -> dict[str, str]:
 
 
 def _lines(models: tuple[Model, ...], proof: dict[str, str]) -> Iterator[str]:
-    for m in sorted(models, key=lambda one: one.id):
+    for m in sorted(models, key=lambda model: model.id):
         yield f"| {m.name} | `{m.id}` | {m.params.total:,} | {m.params.active:,} | {proof[m.id]} |"
 
 

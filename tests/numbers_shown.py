@@ -52,7 +52,7 @@ class Place:
 
     def has(self, value: float) -> bool:
         """True where a cell has this very value, to nine digits."""
-        return any(abs(one - value) <= 1e-9 * max(abs(value), abs(one), 1e-9) for one in self.numbers)
+        return any(abs(number - value) <= 1e-9 * max(abs(value), abs(number), 1e-9) for number in self.numbers)
 
     @functools.cached_property
     def _units_of_texts(self) -> dict[str, set[str]]:
@@ -86,13 +86,13 @@ def _parts(figure: str) -> tuple[str, str]:
 @functools.cache
 def figures(text: str) -> tuple[str, ...]:
     """The numbers of a text with their units; not those within a name (H100, p5.48xlarge, 2026-11-20)."""
-    found = []
+    numbers = []
     for match in FIGURE.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
         part_of_name = re.search(r"[A-Za-z_@#/-]$|\d\.$", before) or re.match(r"[A-Za-z_]|[.-]\w", after)
         if not part_of_name:
-            found.append(match[0].rstrip(","))
-    return tuple(found)
+            numbers.append(match[0].rstrip(","))
+    return tuple(numbers)
 
 
 class Book:
@@ -117,9 +117,9 @@ class Book:
 
     def cells(self, sheet: str, n: int, *heads: str) -> Place:
         """Some cells of the nth row below the head."""
-        found = [self.rows[sheet][HEAD + n].get(head) for head in heads]
-        numbers = tuple(float(v) for v in found if isinstance(v, int | float))
-        return Place(numbers, tuple(v for v in found if isinstance(v, str)))
+        cells = [self.rows[sheet][HEAD + n].get(head) for head in heads]
+        numbers = tuple(float(v) for v in cells if isinstance(v, int | float))
+        return Place(numbers, tuple(v for v in cells if isinstance(v, str)))
 
     def where(self, sheet: str, **wanted: Any) -> Place:
         """All rows of a table with these values (`_` in a name for a space)."""
@@ -176,8 +176,8 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
         if value is not None and not isinstance(value, bool):
             yield path, value
         return
-    for key, one in items:
-        yield from leaves(one, (*path, key))
+    for key, entry in items:
+        yield from leaves(entry, (*path, key))
 
 
 def named(path: tuple[str | int, ...]) -> str:

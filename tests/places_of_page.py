@@ -170,8 +170,8 @@ def _at_confidence(cell: CellRecord) -> Place:
 
 def _published(cell: CellRecord) -> Place:
     """The JSON of the answer with the published weights."""
-    one = cell.as_published
-    return Place((one.monthly_usd or 0.0, float(one.n_instances or 0))) if one else Place()
+    as_published = cell.as_published
+    return Place((as_published.monthly_usd or 0.0, float(as_published.n_instances or 0))) if as_published else Place()
 
 
 def _of_way(built: Built, row: int, n: int) -> Place:
@@ -180,7 +180,7 @@ def _of_way(built: Built, row: int, n: int) -> Place:
     numbers = [float(v) for name, v in as_json(way).items() if isinstance(v, int | float) and name != "chance"]
     numbers += [_twentieth(way.chance)] if way.chance is not None else []
     figures = (float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up))
-    return Place((*numbers, *figures), tuple(one.gpu_name for one in (way.other, way.further) if one))
+    return Place((*numbers, *figures), tuple(rental.gpu_name for rental in (way.other, way.further) if rental))
 
 
 def _gpus_of_way(built: Built, row: int, n: int) -> Place:
@@ -209,8 +209,8 @@ def load_cells(built: Built, row: int) -> Place:
 def _rented(built: Built, row: int) -> Place:
     """The GPUs rented for a load, those that stay idle among them, and how many those are."""
     load, rows = built.book.rows["Workings"][4 + row], built.book.rows[PRICES_SHEET]
-    found = [load["Instances"] * one["GPUs"] for one in rows if one.get("Instance") == load["Instance"]]
-    return Place(tuple(float(n) for one in found for n in (one, one - load["GPUs of the replicas"]) if n))
+    gpus = [load["Instances"] * row["GPUs"] for row in rows if row.get("Instance") == load["Instance"]]
+    return Place(tuple(float(n) for count in gpus for n in (count, count - load["GPUs of the replicas"]) if n))
 
 
 def _breaks_of(built: Built, row: int) -> Place:
@@ -229,6 +229,6 @@ def names_of(book: Book) -> re.Pattern[str]:
         "Workings": ("Context in words", "Model's limit in words"),
     }
     texts = (r.get(h) for sheet, names in heads.items() for r in book.rows[sheet] for h in names)
-    found = {text for text in texts if isinstance(text, str) and re.search(r"\d?[A-Za-z]", text)}
-    found |= {name.removeprefix("Standard_").replace("_", " ") for name in found}
-    return re.compile("|".join(rf"(?<![\w.]){re.escape(n)}(?![\w.])" for n in sorted(found, key=len, reverse=True)))
+    words = {text for text in texts if isinstance(text, str) and re.search(r"\d?[A-Za-z]", text)}
+    words |= {name.removeprefix("Standard_").replace("_", " ") for name in words}
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(n)}(?![\w.])" for n in sorted(words, key=len, reverse=True)))

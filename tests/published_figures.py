@@ -237,11 +237,11 @@ def _fits() -> Iterator[Figure]:
 
 def _alone(kv: float, gpus: tuple[tuple[str, int], ...]) -> tuple[bool, str]:
     """The verdict on a KV cache alone in what the engine may use of any of these GPUs, and its words."""
-    found = [(n, CATALOG.gpu(name)) for name, n in gpus]
-    usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0, 0) for n, gpu in found]
+    machines = [(n, CATALOG.gpu(name)) for name, n in gpus]
+    usable = [n * memory.memory_budget_bytes(gpu.memory.engine_bytes, 0, 0.9, 0, 0) for n, gpu in machines]
     fits = any(kv <= most for most in usable)
     words = ", ".join(
-        f"{most / GB:.0f} GB of {n}x {gpu.short_name}" for most, (n, gpu) in zip(usable, found, strict=True)
+        f"{most / GB:.0f} GB of {n}x {gpu.short_name}" for most, (n, gpu) in zip(usable, machines, strict=True)
     )
     return fits, f"{'fits' if fits else 'does not fit'}: {kv / GB:.0f} GB, usable are {words}"
 

@@ -103,7 +103,7 @@ def convert_all(paths: Sequence[Path], workdir: Path, target: str = XLSX, timeou
     assert len(set(outs)) == len(outs), "two files of one name would overwrite each other"
     for out in outs:
         out.unlink(missing_ok=True)
-    said = ""
+    text = ""
     for attempt in (0, 1):
         command = [program, f"-env:UserInstallation={_profile(attempt)}", "--headless", "--norestore"]
         command += ["--convert-to", target, "--outdir", str(folder), *map(str, paths)]
@@ -111,14 +111,14 @@ def convert_all(paths: Sequence[Path], workdir: Path, target: str = XLSX, timeou
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
         )
         try:
-            said, _ = process.communicate(timeout=timeout)
+            text, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # soffice is a script: its children have to go too
-            said, _ = process.communicate()
+            text, _ = process.communicate()
         if process.returncode == 0 and all(out.exists() for out in outs):
             return outs
     names = ", ".join(path.name for path in paths)
-    raise AssertionError(f"LibreOffice did not convert {names}: {said.strip() or 'it said nothing'}")
+    raise AssertionError(f"LibreOffice did not convert {names}: {text.strip() or 'it said nothing'}")
 
 
 def recalculate(path: Path, workdir: Path) -> Path:
@@ -171,10 +171,10 @@ class LiveWorkbook:
                 self._book.set_value(*_spot(place), typed.get(place, cell and cell.value))
         self._typed = typed
         self._book.evaluate_all()
-        found = {place: cell.value for place, cell in self._cells.items() if not cell.is_formula}
-        found |= {place: _as_in_a_file(value) for place, value in typed.items()}
-        found |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
-        return found | {name: found.get(place) for name, place in self._names.items()}
+        values = {place: cell.value for place, cell in self._cells.items() if not cell.is_formula}
+        values |= {place: _as_in_a_file(value) for place, value in typed.items()}
+        values |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
+        return values | {name: values.get(place) for name, place in self._names.items()}
 
     def value_of(self, place: tuple[str, str], formula: str) -> Any:
         """The value of a cell with another formula."""
@@ -287,12 +287,12 @@ def _with_value(attributes: str, formula: str, value: Any) -> str:
     return f"<c {kept}>{formula}<v>{value}</v></c>"
 
 
-def _with_values(path: Path, out: Path, found: Mapping[Any, Any]) -> None:
+def _with_values(path: Path, out: Path, values: Mapping[Any, Any]) -> None:
     """Copy a workbook with these values, by (sheet, cell), beside its formulas, and no others."""
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
         formula = _FORMULA.search(inside)
-        return formula and _with_value(attributes, formula[0], found.get((sheet, cell)))
+        return formula and _with_value(attributes, formula[0], values.get((sheet, cell)))
 
     _rewrite(path, out, change)
 
@@ -333,14 +333,14 @@ def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
 def edit_and_recalculate(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
     """The same, and beside every formula what formualizer gives it then: it keeps the workbook open, so that only what
     hangs on the edits is calculated."""
-    named, found = names(path), values_after(path, changes)
+    named, values = names(path), values_after(path, changes)
     left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
         if (sheet, cell) in left:
             return _with_value(attributes, "", left.pop((sheet, cell)))
         formula = _FORMULA.search(inside)
-        return _with_value(attributes, formula[0], found.get((sheet, cell))) if formula else None
+        return _with_value(attributes, formula[0], values.get((sheet, cell))) if formula else None
 
     _rewrite(path, out, change)
     assert not left, f"no such cell to edit: {sorted(left)}"
@@ -419,14 +419,14 @@ def same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
-def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mapping[Any, Any]) -> bool:
+def half_percent(sheet: str, formula: str, expected: Any, got: Any, values: Mapping[Any, Any]) -> bool:
     """True where two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances
     cost 12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
     if not (isinstance(expected, str) and isinstance(got, str)):
         return False
     percents = [int(x) for text in (expected, got) for x in re.findall(r"(\d+)%", text)]
     shares = [
-        found.get((sheet, cell.replace("$", ""))) for cell in re.findall(r"TEXT\((?:MAX\()?([$A-Z0-9]+),", formula)
+        values.get((sheet, cell.replace("$", ""))) for cell in re.findall(r"TEXT\((?:MAX\()?([$A-Z0-9]+),", formula)
     ]
     half = any(isinstance(s, float) and abs(100 * s % 1 - 0.5) < 1e-9 for s in shares)
     same_words = re.sub(r"\d+%", "", expected) == re.sub(r"\d+%", "", got)
@@ -435,15 +435,15 @@ def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mappi
 
 def compare(original: Path, recalculated: Path) -> Comparison:
     """The value written beside every formula of `original` against the one found in `recalculated`."""
-    found = {c.place: c.value for c in cells(recalculated)}
+    values = {c.place: c.value for c in cells(recalculated)}
     n_compared, poisoned, mismatches = 0, 0, []
     with zipfile.ZipFile(original) as package:
         n_formulas = sum(len(re.findall(rb"<f[\s>/]", package.read(m))) for m in sheet_parts(package).values())
     for cell in formulas(original):
-        got = found.get(cell.place)
+        got = values.get(cell.place)
         n_compared += got is not None
         poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
-        if not same(cell.value, got) and not half_percent(cell.sheet, cell.formula, cell.value, got, found):
+        if not same(cell.value, got) and not half_percent(cell.sheet, cell.formula, cell.value, got, values):
             mismatches.append(Mismatch(cell.sheet, cell.cell, cell.formula, cell.value, got))
     return Comparison(n_formulas, n_compared, mismatches, poisoned)
 

@@ -48,21 +48,21 @@ def code(text: str) -> str:
 
 
 def row(*cells: str) -> str:
-    return "| " + " | ".join(one.replace("|", "\\|").replace("\n", " ") for one in cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def table(*head: str, rows: Iterable[tuple[str, ...]]) -> str:
-    return "\n".join([row(*head), row(*("---" for _ in head)), *(row(*one) for one in rows)])
+    return "\n".join([row(*head), row(*("---" for _ in head)), *(row(*row_cells) for row_cells in rows)])
 
 
 # Commands.
 
 
 def tree(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    for name, one in group.commands.items():
-        yield f"{path} {name}", one
-        if isinstance(one, click.Group):
-            yield from tree(one, f"{path} {name}")
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from tree(command, f"{path} {name}")
 
 
 def about(command: click.Command) -> Iterator[str]:
@@ -83,8 +83,8 @@ def records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, s
         sections = command.sections(ctx)
     else:
         sections = {"Output": [r for param in command.params if (r := param.get_help_record(ctx))]}
-    for heading, of in sections.items():
-        for option, words in of:
+    for heading, rows in sections.items():
+        for option, words in rows:
             if words and option not in OF_ANY:  # newer releases of click list arguments, without words
                 yield heading, option, words
 
@@ -98,7 +98,7 @@ def commands_document() -> str:
         own = list(records(command, ctx))
         several = len({heading for heading, *_ in own}) > 1
         for heading in HEADINGS:
-            if rows := [(code(option), words) for of, option, words in own if of == heading]:
+            if rows := [(code(option), words) for heading_, option, words in own if heading_ == heading]:
                 parts.append(table(heading if several else "Option", "", rows=rows))
     return (
         "\n\n".join(
@@ -149,32 +149,32 @@ def allowed(kind: Kind, words: tuple[str, ...]) -> str:
     return text + (", or blank" if kind.blank else "")
 
 
-def default(one: Input, catalog: Catalog) -> str:
+def default(setting: Input, catalog: Catalog) -> str:
     """As the table has it, of an engine's field the value of vLLM, else as its help says."""
-    if one.engine:
-        return f"the engine's; vLLM: {float(getattr(load_engine(catalog, 'vllm'), one.engine)):g}"
-    if one.words:
-        return one.words[int(one.default)]
-    if one.default not in (None, ""):
-        return str(one.default) if isinstance(one.default, str) else f"{one.default:,g}"
-    if judged := assumptions(catalog).get(one.name):
+    if setting.engine:
+        return f"the engine's; vLLM: {float(getattr(load_engine(catalog, 'vllm'), setting.engine)):g}"
+    if setting.words:
+        return setting.words[int(setting.default)]
+    if setting.default not in (None, ""):
+        return str(setting.default) if isinstance(setting.default, str) else f"{setting.default:,g}"
+    if judged := assumptions(catalog).get(setting.name):
         return str(judged.value)
-    found = DEFAULT.search(one.option.help) if one.option else None
-    return found[1] if found else ""
+    match = DEFAULT.search(setting.option.help) if setting.option else None
+    return match[1] if match else ""
 
 
 def input_rows(catalog: Catalog) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Heading and row of each input, in the order of the table; those of a numbered line or case once."""
     seen = set()
-    for one in (one for one in INPUTS if one.name != "model"):  # its option stands with each command
-        name = re.sub(r"^log_\d+_", "log_<line>_", re.sub(r"^(case_\w+)_(low|base|high)$", r"\1_<case>", one.name))
+    for setting in (setting for setting in INPUTS if setting.name != "model"):  # its option stands with each command
+        name = re.sub(r"^log_\d+_", "log_<line>_", re.sub(r"^(case_\w+)_(low|base|high)$", r"\1_<case>", setting.name))
         if name in seen:
             continue
         seen.add(name)
-        option, row_ = one.option, one.row
-        typed = SHORT.get(one.name, f"--{one.asked_as.replace('_', '-')}") if option else ""
-        words = DEFAULT.sub("", option.help).strip() if option else row_.note if row_ else ""
-        label, unit = (row_.label if row_.section else "", row_.unit) if row_ else ("", "")
+        option, row = setting.option, setting.row
+        typed = SHORT.get(setting.name, f"--{setting.asked_as.replace('_', '-')}") if option else ""
+        words = DEFAULT.sub("", option.help).strip() if option else row.note if row else ""
+        label, unit = (row.label if row.section else "", row.unit) if row else ("", "")
         yield (
             GROUPS[option.group] if option else CELLS,
             (
@@ -183,8 +183,8 @@ def input_rows(catalog: Catalog) -> Iterator[tuple[str, tuple[str, ...]]]:
                 label,
                 words or name.replace("_", " "),
                 unit,
-                default(one, catalog),
-                allowed(one.kind, one.words),
+                default(setting, catalog),
+                allowed(setting.kind, setting.words),
             ),
         )
 
@@ -193,7 +193,7 @@ def inputs_document(catalog: Catalog) -> str:
     rows = list(input_rows(catalog))
     parts = []
     for heading in [*dict.fromkeys(GROUPS.values()), CELLS]:
-        own = [of for where, of in rows if where == heading]
+        own = [row for where, row in rows if where == heading]
         parts += [
             f"## {heading}",
             table("name", "option", "row of Inputs", "what it is", "unit", "default", "allowed", rows=own),
@@ -226,9 +226,9 @@ def entry(formula: Formula) -> str:
 
 
 def quantities_document() -> str:
-    of_choice = [one for name, one in CHOICE_FORMULAS.items() if name not in QUANTITIES]
-    known = {*QUANTITIES, *CHOICE_FORMULAS}
-    others = [(code(name), words) for name, _, words in quantities() if name not in known]
+    of_choice = [formula for name, formula in CHOICE_FORMULAS.items() if name not in QUANTITIES]
+    formulas = {*QUANTITIES, *CHOICE_FORMULAS}
+    others = [(code(name), words) for name, _, words in quantities() if name not in formulas]
     return (
         "\n\n".join(
             [
@@ -322,8 +322,8 @@ def bounds(marks: Iterable[Any]) -> str:
 
 def allowed_of(kind: Any) -> str:
     """The values of an annotation in words."""
-    for known, text in KINDS:
-        if kind == known:
+    for kind_, text in KINDS:
+        if kind == kind_:
             return text
     if get_origin(kind) is Literal:
         return ", ".join(map(str, get_args(kind)))

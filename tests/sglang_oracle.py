@@ -58,13 +58,13 @@ def sized_rows(asked: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
         "n_state_layers",
         "shard_state_bytes_per_layer",
     )
-    known = {name: numpy.broadcast_to(sized.known[name], len(rows)) for name in names}
+    values = {name: numpy.broadcast_to(sized.known[name], len(rows)) for name in names}
     own_pool = (asked.loc[rows, "configurator"] == "HybridSWAPoolConfigurator").to_numpy()
-    token, window = known["shard_kv_bytes_per_token"], known["shard_windowed_bytes_per_token"]
+    token, window = values["shard_kv_bytes_per_token"], values["shard_windowed_bytes_per_token"]
     figures = (
         numpy.where(own_pool, token, token + window),
         numpy.where(own_pool, window, 0),
-        known["n_state_layers"] * known["shard_state_bytes_per_layer"],
+        values["n_state_layers"] * values["shard_state_bytes_per_layer"],
     )
     return pandas.DataFrame(dict(zip(FIGURES, figures, strict=True)), index=rows)
 

@@ -111,16 +111,16 @@ class Results:
     nested: Reliability | None  # what a chance is worth, where the inner folds were predicted, too
 
 
-def work_out(runs: Runs, known: Sequence[Structure] = ()) -> Results:
+def work_out(runs: Runs, structures: Sequence[Structure] = ()) -> Results:
     """Every fit that the report and the catalog rest on: nested folds, each cell left out, each publisher, all runs.
 
     known: what the folds chose before; the first alone chooses anew."""
     first, second = (runs.part(numpy.flatnonzero(runs.rows["file"] == one.name)) for one in (CSV, LATER))
     before = predict(second.by(0), fit(first.by(0))[0])
-    structure = known[-1] if known else choose(runs)
+    structure = structures[-1] if structures else choose(runs)
     own = runs.by(structure.chunks_power)
     constants, common = fit(own)
-    outer, plain, chosen = held_out(runs, known=known)
+    outer, plain, chosen = held_out(runs, structures=structures)
     return Results(
         outer,
         plain,
@@ -132,7 +132,7 @@ def work_out(runs: Runs, known: Sequence[Structure] = ()) -> Results:
         common,
         structure,
         left(own, constants, structure),
-        None if known else nested(runs, outer, chosen, served(Catalog())),
+        None if structures else nested(runs, outer, chosen, served(Catalog())),
     )
 
 
@@ -163,18 +163,18 @@ def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> list[S
     return catalog_rows(draw(own, of_cells, outside), of_points, n_rows)
 
 
-def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
+def anchored(runs: Runs, columns: Columns) -> tuple[Columns, Any]:
     """Predictions set right by one measured run of their configuration, that of middle concurrency, and which runs
     those are (they are exact and prove nothing)."""
     seen, rows = measured(runs), runs.rows
     points = numpy.zeros(len(rows), bool)
     factors = {name: numpy.ones(len(rows)) for name in ("tpot_seconds", "ttft_seconds")}
     for _, group in rows.groupby("configuration"):
-        at = group["concurrent_requests"].sort_values(kind="stable").index[len(group) // 2]
-        points[at] = True
+        middle = group["concurrent_requests"].sort_values(kind="stable").index[len(group) // 2]
+        points[middle] = True
         for name, factor in factors.items():
-            factor[group.index] = seen[name][at] / found[name][at]
-    out = {name: found[name] * factors[name] for name in factors}
+            factor[group.index] = seen[name][middle] / columns[name][middle]
+    out = {name: columns[name] * factors[name] for name in factors}
     rate = measured(
         Runs(
             rows.assign(tpot_ms=out["tpot_seconds"] * 1e3, ttft_ms=out["ttft_seconds"] * 1e3),
@@ -186,12 +186,12 @@ def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
     return {**out, "output_tokens_per_second": rate["output_tokens_per_second"]}, points
 
 
-def errors(runs: Runs, found: Columns, use: Any | None = None) -> pandas.DataFrame:
+def errors(runs: Runs, columns: Columns, use: Any | None = None) -> pandas.DataFrame:
     """Per figure the median and the 90th percentile of the absolute error, and the median signed one, in percent."""
     seen = measured(runs)
     lines = []
     for name, label in FIGURES.values():
-        error = 100 * (found[name] / seen[name] - 1)
+        error = 100 * (columns[name] / seen[name] - 1)
         error = error if use is None else error[use]
         error = error[~numpy.isnan(error)]  # a time that was not measured is not judged
         size = abs(error)
@@ -214,10 +214,10 @@ def shipped_residuals(runs: Runs) -> Residuals:
     """The residuals of its constants that the catalog has pooled."""
     cells = {(c.engine, c.generation): c for c in Catalog().file(SpeedFile).cells}
     return {
-        (i, field, one): (factor.tpot, factor.ttft)
+        (i, field, name): (factor.tpot, factor.ttft)
         for i, cell in enumerate(runs.cells)
         for field in ("of_kind", "of_dtype")
-        for one, factor in getattr(cells[cell], field).items()
+        for name, factor in getattr(cells[cell], field).items()
     }
 
 
@@ -271,9 +271,9 @@ def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
         for field in results.structure.fields:
             lines.append(f"    {field}:")
             lines += [
-                f"      {one}: {{tpot: {tpot:.3f}, ttft: {ttft:.3f}}}"
-                for (cell, of, one), (tpot, ttft) in sorted(results.residuals.items())
-                if (cell, of) == (i, field)
+                f"      {name}: {{tpot: {tpot:.3f}, ttft: {ttft:.3f}}}"
+                for (cell, group, name), (tpot, ttft) in sorted(results.residuals.items())
+                if (cell, group) == (i, field)
             ]
     lines += [
         "same_as: {nim: vllm, tgi: vllm, lmdeploy: vllm}",
@@ -288,8 +288,8 @@ def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
         "  # run of the configuration. On a GPU with a band of its own no other but that is narrower.",
     ]
     for band in bands:
-        stated = {name: of for name, of in band.model_dump().items() if of is not None}
-        lines.append(f"  - {{{', '.join(f'{name}: {_plain(of)}' for name, of in stated.items())}}}")
+        stated = {name: end for name, end in band.model_dump().items() if end is not None}
+        lines.append(f"  - {{{', '.join(f'{name}: {_plain(end)}' for name, end in stated.items())}}}")
     lines += ["bands_source: docs/speed.md", ""]
     CATALOG.write_text("\n".join(lines), encoding="utf-8")
 
@@ -306,8 +306,8 @@ def _flow(constants: Any) -> str:
 
 def report(runs: Runs, results: Results) -> str:
     """The report as markdown."""
-    found, elsewhere = results.held_out, results.elsewhere
-    one_point, points = anchored(runs, found)
+    held_out, elsewhere = results.held_out, results.elsewhere
+    one_point, points = anchored(runs, held_out)
     n_sample = int((runs.rows["file"] != FOUND.name).sum())
     lines = [
         "# Speed: predictions beside measurements",
@@ -351,11 +351,11 @@ def report(runs: Runs, results: Results) -> str:
         "",
         "The sample of aiconfigurator:",
         "",
-        *_table(errors(runs, found, (runs.rows["file"] != FOUND.name).to_numpy()), GATES),
+        *_table(errors(runs, held_out, (runs.rows["file"] != FOUND.name).to_numpy()), GATES),
         "",
         "With the runs found later, of other hands, most of AMD GPUs, small mixtures and single requests:",
         "",
-        *_table(errors(runs, found)),
+        *_table(errors(runs, held_out)),
         "",
         "The same configuration measured again differs by 7 to 10 % (nine of ten), across engine versions by 17 to"
         " 20 %.",
@@ -363,7 +363,7 @@ def report(runs: Runs, results: Results) -> str:
         *_before_and_after(runs, results),
         *_publishers(runs, results),
         *_as_found(),
-        *_ranks(runs, found),
+        *_ranks(runs, held_out),
         *_reliability(results.nested),
         "## With one measured point of the configuration (`--measured`)",
         "",
@@ -388,9 +388,9 @@ def report(runs: Runs, results: Results) -> str:
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     groups = runs.rows.groupby(["engine", "generation", "model", "weight_dtype"]).indices
-    for of, index in groups.items():
-        engine, generation, model, dtype = cast(tuple[str, str, str, str], of)
-        e: Any = errors(runs, found, index).set_index("figure")
+    for name, index in groups.items():
+        engine, generation, model, dtype = cast(tuple[str, str, str, str], name)
+        e: Any = errors(runs, held_out, index).set_index("figure")
         lines.append(
             f"| {engine} | {generation} | {model.split('/')[-1]} | {dtype} | {len(index)}"
             f" | {e.loc['TPOT', 'median']:.0f} | {e.loc['TPOT', 'bias']:+.0f}"
@@ -435,7 +435,7 @@ def _before_and_after(runs: Runs, results: Results) -> list[str]:
     ]
     for scope, use, before in tried:
         part = runs.part(numpy.flatnonzero(use))
-        pair = [errors(part, one) for one in (before, {k: v[use] for k, v in results.held_out.items()})]
+        pair = [errors(part, columns) for columns in (before, {k: v[use] for k, v in results.held_out.items()})]
         cells = [f"{e.median:.1f} ({e.p90:.0f})" for both in zip(*map(tuples, pair), strict=True) for e in both]
         lines.append(f"| {scope} | {use.sum():,} | {' | '.join(cells)} |")
     return [*lines, ""]
@@ -484,8 +484,10 @@ def _unknowable(runs: Runs, results: Results, uses: dict[str, Any]) -> list[str]
     for name in ("InferenceX", "NVIDIA", "all of these"):
         cells = []
         for groups in columns.values():
-            found = results.publishers if groups is None else _with_best_factors(runs, results.publishers, groups)
-            cells.append("; ".join(f"{e.median:.1f} ({e.p90:.0f})" for e in tuples(errors(runs, found, uses[name]))))
+            publishers = results.publishers if groups is None else _with_best_factors(runs, results.publishers, groups)
+            cells.append(
+                "; ".join(f"{e.median:.1f} ({e.p90:.0f})" for e in tuples(errors(runs, publishers, uses[name])))
+            )
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return [
         *lines,
@@ -500,11 +502,11 @@ def _unknowable(runs: Runs, results: Results, uses: dict[str, Any]) -> list[str]
     ]
 
 
-def _with_best_factors(runs: Runs, found: Columns, groups: list[str]) -> Columns:
+def _with_best_factors(runs: Runs, columns: Columns, groups: list[str]) -> Columns:
     """Predictions over the median of predicted / measured of their group."""
     seen, keys = measured(runs), [runs.rows[name] for name in groups]
-    ratios = {name: pandas.Series(found[name] / seen[name]) for name in found}
-    return {name: found[name] / ratio.groupby(keys).transform("median").to_numpy() for name, ratio in ratios.items()}
+    ratios = {name: pandas.Series(columns[name] / seen[name]) for name in columns}
+    return {name: columns[name] / ratio.groupby(keys).transform("median").to_numpy() for name, ratio in ratios.items()}
 
 
 def _as_found() -> list[str]:
@@ -526,11 +528,11 @@ def _as_found() -> list[str]:
     ]
 
 
-def _ranks(runs: Runs, found: Columns) -> list[str]:
+def _ranks(runs: Runs, columns: Columns) -> list[str]:
     """The same of runs with data-parallel attention, by model: what they were predicted as, in parts of what was
     measured."""
     seen = measured(runs)
-    ratios = pandas.DataFrame({name: found[name] / seen[name] for name in seen}).assign(
+    ratios = pandas.DataFrame({name: columns[name] / seen[name] for name in seen}).assign(
         of=runs.rows["engine"] + ", " + runs.rows["model"].str.split("/").str[-1]
     )[runs.rows["data_parallel_size"] > 1]
     lines = [
@@ -549,25 +551,25 @@ def _ranks(runs: Runs, found: Columns) -> list[str]:
 CHANCE = "## How far a chance is right"
 
 
-def _reliability(found: Reliability | None) -> list[str]:
+def _reliability(reliability: Reliability | None) -> list[str]:
     """Stated and observed shares; without the nested folds the heading alone."""
-    if found is None:
+    if reliability is None:
         return [CHANCE, ""]
-    table = found.table
+    table = reliability.table
     heads = " | ".join(f"{lowest:.1f} to {lowest + 1 / FIFTHS:.1f}" for lowest in numpy.arange(FIFTHS) / FIFTHS)
-    said = " | ".join(f"{of:.2f}" for of, _ in found.by_fifth())
+    text = " | ".join(f"{level:.2f}" for level, _ in reliability.by_fifth())
     uses: list[tuple[str, Any]] = [("all", numpy.ones(len(table), bool))]
     for name in ("gpu_id", "kind"):
-        uses += [(of, (table[name] == of).to_numpy()) for of in sorted(set(table[name]))]
+        uses += [(value, (table[name] == value).to_numpy()) for value in sorted(set(table[name]))]
     uses.append(("data-parallel attention", (table["key"] == RANKS).to_numpy()))
     uses.append(("other hands", (table["counts"] < 1).to_numpy()))
 
     def line(label: str, use: Any, held: Any = None) -> str:
-        n, happened = table[use]["configuration"].nunique(), [of for _, of in found.by_fifth(use, held)]
-        cells = " | ".join(f"{of:.2f}" for of in happened)
-        return f"| {label} | {use.sum():,} | {n} | {cells} | {found.over_all(use, held)[1]:.2f} |"
+        n, happened = table[use]["configuration"].nunique(), [share for _, share in reliability.by_fifth(use, held)]
+        cells = " | ".join(f"{share:.2f}" for share in happened)
+        return f"| {label} | {use.sum():,} | {n} | {cells} | {reliability.over_all(use, held)[1]:.2f} |"
 
-    inside = [f"{FIGURES[figure][1]} {100 * found.inside([figure]):.0f}" for figure in FIGURES]
+    inside = [f"{FIGURES[figure][1]} {100 * reliability.inside([figure]):.0f}" for figure in FIGURES]
     return [
         CHANCE,
         "",
@@ -594,33 +596,34 @@ def _reliability(found: Reliability | None) -> list[str]:
         "",
         f"| | runs | configurations | {heads} | all |",
         "| --- | ---: | ---: |" + " ---: |" * (FIFTHS + 1),
-        f"| said | | | {said} | {LEVELS.mean():.2f} |",
-        *(line(of, use) for of, use in uses),
-        *(line(f"{FIGURES[figure][1]} alone", uses[0][1], found.alone[figure]) for figure in TIMES),
+        f"| said | | | {text} | {LEVELS.mean():.2f} |",
+        *(line(name, use) for name, use in uses),
+        *(line(f"{FIGURES[figure][1]} alone", uses[0][1], reliability.alone[figure]) for figure in TIMES),
         "",
-        f"Outside a tenth of what was said and outside the 90 % binomial interval: {_missed(found, uses) or 'none'}."
-        " One limit alone holds more often than is said: the bands are those of both.",
+        "Outside a tenth of what was said and outside the 90 % binomial interval: "
+        f"{_missed(reliability, uses) or 'none'}. One limit alone holds more often than is said: "
+        "the bands are those of both.",
         "",
         f"Of these runs {', '.join(inside)} % lie inside the band of a figure alone; of both times together"
-        f" {100 * found.inside(TIMES):.0f} % have neither both below the low ends nor one above its high end.",
+        f" {100 * reliability.inside(TIMES):.0f} % have neither both below the low ends nor one above its high end.",
         "",
     ]
 
 
-def _missed(found: Reliability, uses: Sequence[tuple[str, Any]]) -> str:
+def _missed(reliability: Reliability, uses: Sequence[tuple[str, Any]]) -> str:
     """Place, fifth, and what was said and seen, of a miss."""
     return "; ".join(
-        f"{label}, {said:.2f} said, {happened:.2f} seen"
+        f"{label}, {level:.2f} said, {happened:.2f} seen"
         for label, use in uses
-        for said, happened in found.by_fifth(use)
-        if not agrees(said, happened, found.table[use]["configuration"].nunique())
+        for level, happened in reliability.by_fifth(use)
+        if not agrees(level, happened, reliability.table[use]["configuration"].nunique())
     )
 
 
-def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:
+def _table(frame: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:
     head = "| figure | median | nine of ten below | bias | runs |" + (" wanted |" if gates else "")
     lines = [head, "| --- | ---: | ---: | ---: | ---: |" + (" --- |" if gates else "")]
-    for row in tuples(found):
+    for row in tuples(frame):
         line = f"| {row.figure} | {row.median:.1f} | {row.p90:.1f} | {row.bias:+.1f} | {row.runs:,} |"
         if gates:
             median, p90 = gates[row.figure]

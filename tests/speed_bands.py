@@ -168,7 +168,7 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     own: errors of runs predicted without their configuration; of_cells: without their engine and generation of GPUs.
     outside: lines of runs that took no part in the fit, with figure, band and ratio.
     """
-    of_outside = {of: part for of, part in outside.groupby(["figure", "band"])["ratio"]}
+    of_outside = {key: part for key, part in outside.groupby(["figure", "band"])["ratio"]}
     own, of_cells = (table.dropna(subset=list(FIGURES)) for table in (own, of_cells))
 
     def as_wide(key: Key, parts: Sequence[pandas.DataFrame], more: pandas.DataFrame, others: Iterable[Ends]) -> Ends:
@@ -190,13 +190,13 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     bands = {str(key): ends_of(part) for key, part in measured_gpus.groupby("key")}
     of_gpus = list(bands.values())
     for names, part in measured_gpus.groupby(["generation", "kind"]):
-        of = cast(tuple[str, str], names)
+        names_ = cast(tuple[str, str], names)
         if len(part) >= RUNS_OF_BAND:
-            key = " ".join(("generation", *of))
-            bands[key] = as_wide(key, [part], measured_gpus[measured_gpus["generation"] == of[0]], [])
+            key = " ".join(("generation", *names_))
+            bands[key] = as_wide(key, [part], measured_gpus[measured_gpus["generation"] == names_[0]], [])
 
     def of_generations(kind: str) -> list[Ends]:
-        return [ends for of, ends in bands.items() if of.startswith("generation ") and of.endswith(f" {kind}")]
+        return [ends for key, ends in bands.items() if key.startswith("generation ") and key.endswith(f" {kind}")]
 
     for kind in MODEL_KINDS:
         key, part = f"other {kind}", of_cells[of_cells["kind"] == kind]
@@ -214,7 +214,7 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
 def catalog_rows(bands: Bands, of_points: Bands, n_rows: Mapping[Key, int]) -> list[SpeedBand]:
     """The rows of the catalog: factors to three digits, outwards."""
     rows = []
-    for key, of in {**bands, **of_points}.items():
+    for key, band in {**bands, **of_points}.items():
         scope, *names = key.split()
         more: dict[str, Any] = {"kind": "any" if scope == "fitted" else names[-1]}
         if scope == "other" and len(names) > 1:
@@ -223,7 +223,7 @@ def catalog_rows(bands: Bands, of_points: Bands, n_rows: Mapping[Key, int]) -> l
             more["gpu"] = names[0]
         if scope == "generation":
             scope, more["generation"] = "other", names[0]
-        for figure, ends in of.items():
+        for figure, ends in band.items():
             low, high = (round(1000 * math.exp(end), 3) for end in ends)  # 330, not 329.9999
             row = {
                 "figure": figure,
@@ -288,10 +288,10 @@ class Reliability:
         return float(weights @ good / weights.sum())
 
 
-def agrees(said: float, happened: float, n_configurations: int) -> bool:
+def agrees(level: float, happened: float, n_configurations: int) -> bool:
     """Within a tenth, as two digits have it, or inside the 90 % binomial interval for so many configurations."""
-    low, high = binomial_interval(said, n_configurations)
-    return round(abs(happened - said), 2) <= WITHIN or low <= happened <= high
+    low, high = binomial_interval(level, n_configurations)
+    return round(abs(happened - level), 2) <= WITHIN or low <= happened <= high
 
 
 def binomial_interval(chance: float, n: int) -> tuple[float, float]:

@@ -124,16 +124,16 @@ TIMED = (speed.kernel_layers, *STEP, *PACE[: PACE.index(speed.output_tokens_per_
 
 def _following(names: Sequence[str]) -> tuple[Formula, ...]:
     """The formulas of both times that read any of these constants, or what follows from them."""
-    known, found = set(names), []
-    for one in TIMED[: TIMED.index(speed.ttft_seconds) + 1]:
-        if not known.isdisjoint(one.inputs):
-            known.add(one.name)
-            found.append(one)
-    return tuple(found)
+    read, formulas = set(names), []
+    for formula in TIMED[: TIMED.index(speed.ttft_seconds) + 1]:
+        if not read.isdisjoint(formula.inputs):
+            read.add(formula.name)
+            formulas.append(formula)
+    return tuple(formulas)
 
 
 AFTER, FOLLOWS = _following(NAMES), {name: _following([name]) for name in NAMES}
-BEFORE = tuple(one for one in TIMED[: TIMED.index(speed.ttft_seconds)] if one not in AFTER)
+BEFORE = tuple(formula for formula in TIMED[: TIMED.index(speed.ttft_seconds)] if formula not in AFTER)
 DIFFERENCE = 1e-7  # of a constant's logarithm, downwards, to see how predictions follow it
 STEPS = 100  # at most; it settles in 15 to 40
 DAMPING, MOST_DAMPING, FURTHER = 1e-2, 1e8, 10  # of a step, as a share of each square: at first, at most, times
@@ -215,14 +215,14 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
     known = deployment(points.values)
     values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in known.items()}
     rows = rows.assign(
-        generation=[_generation(one.gpu.architecture) for one in points.names],
+        generation=[_generation(name.gpu.architecture) for name in points.names],
         architecture=rows["model"].replace(ARCHITECTURES),
-        gpu_id=[one.gpu.id for one in points.names],
+        gpu_id=[name.gpu.id for name in points.names],
         is_moe=values["n_experts"] > 0,
-        kind=[MODEL_KINDS[int(one) - 1] for one in values["speed_kind"]],
+        kind=[MODEL_KINDS[int(kind) - 1] for kind in values["speed_kind"]],
     )
     # A configuration is named as the first of its runs is, whatever others call its model and GPU.
-    models = [ARCHITECTURES.get(one.model.entry_id, one.model.entry_id) for one in points.names]
+    models = [ARCHITECTURES.get(name.model.entry_id, name.model.entry_id) for name in points.names]
     ours = rows.assign(architecture=models, gpu=rows["gpu_id"])[CONFIGURATION].astype(str).agg(" ".join, axis=1)
     rows = rows.assign(configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1))
     rows["configuration"] = rows.groupby(ours)["configuration"].transform("first")
@@ -241,8 +241,8 @@ def _generation(architecture: str) -> str:
 def predict(runs: Runs, constants: Any, residuals: Residuals | None = None) -> dict[str, Any]:
     """TPOT, TTFT [s] and tokens a second of every run, with `constants` [cells, constants]."""
     of_run = dict(zip(NAMES, _of_each(runs, numpy.asarray(constants)), strict=True))
-    known = evaluate(TIMED, {**runs.values, **of_run, **of_runs(runs, residuals or {})})
-    return {name: known[name] for name in (*TIMES, "output_tokens_per_second")}
+    values = evaluate(TIMED, {**runs.values, **of_run, **of_runs(runs, residuals or {})})
+    return {name: values[name] for name in (*TIMES, "output_tokens_per_second")}
 
 
 def _of_each(runs: Runs, constants: Any) -> Any:
@@ -271,7 +271,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     starts. A run follows the constants of its own cell alone, so that the square matrix of all unknowns falls apart.
     """
     n_cells, n_names = len(runs.cells), len(NAMES)
-    starts, limits = (numpy.log([getattr(c, what) for c in CONSTANTS.values()]) for what in ("start", "limit"))
+    starts, limits = (numpy.log([getattr(c, end) for c in CONSTANTS.values()]) for end in ("start", "limit"))
     firm, firm_common = numpy.array([c.spread for c in CONSTANTS.values()]) ** -2.0, GLOBAL_SPREAD**-2.0
     seen = numpy.log([measured(runs)[name] for name in TIMES])
     scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), _weights(runs)
@@ -285,22 +285,22 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
         """The objective of the fit: the loss of both times and the priors; all quantities; the times' errors."""
-        known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
-        error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
+        values = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
+        error = (numpy.log([values[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
-        return (weight**2 * _losses(error)).sum() + prior, known, error
+        return (weight**2 * _losses(error)).sum() + prior, values, error
 
-    def slopes(own: Any, known: dict[str, Any], error: Any) -> Any:
+    def slopes(own: Any, values: dict[str, Any], error: Any) -> Any:
         """Of the errors by every constant of their cell [constants, times, runs]."""
         moved, found = of_run(own - DIFFERENCE), numpy.empty((n_names, *error.shape))
         for k, name in enumerate(NAMES):
-            then = evaluate(FOLLOWS[name], known | {name: moved[k]})
+            then = evaluate(FOLLOWS[name], values | {name: moved[k]})
             found[k] = (error - (numpy.log([then[time] for time in TIMES]) - seen) / scale) / DIFFERENCE
         return found
 
     own, common, damping = numpy.tile(starts, (n_cells, 1)), starts, DAMPING
     if near is not None:
-        own, common = (numpy.log(numpy.where(one > 0, one, numpy.exp(starts))) for one in near)
+        own, common = (numpy.log(numpy.where(log > 0, log, numpy.exp(starts))) for log in near)
     cost, known, error = work_out(own, common)
     for _ in range(STEPS):
         before, slope, trust = cost, slopes(own, known, error), weight**2 * _trust(error)
@@ -425,22 +425,24 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     keys = [(f, list(zip(runs.cell.tolist(), runs.rows[COLUMN[f]], strict=True))) for f in structure.fields]
     names = [(f, *key) for f, of_run in keys for key in dict.fromkeys(of_run)]
     places = {name: i for i, name in enumerate(names)}
-    at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
-    pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
+    positions = numpy.array(
+        [[places[f, *factor] for factor in of_run] for f, of_run in keys]
+    )  # which factors each run has
+    pairs = (positions[:, None] * len(names) + positions).reshape(-1, positions.shape[1])
     drawn = structure.strength * numpy.eye(len(names))
     weights = _weights(runs) / _root_of_configuration(runs)
-    seen, found, both = measured(runs), predict(runs, constants), []
+    seen, predicted, both = measured(runs), predict(runs, constants), []
     for own, name, scale in zip(weights, TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
-        error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
+        error, x = numpy.log(seen[name] / predicted[name]), numpy.zeros(len(names))
         seen_at_all, error = ~numpy.isnan(error), numpy.nan_to_num(error)
         for _ in range(ROUNDS):
-            rest = (error - x[at].sum(0)) / scale
+            rest = (error - x[positions].sum(0)) / scale
             weight = seen_at_all * own * numpy.where(rest > 0, SLOWER[name], 1) / numpy.sqrt(1 + rest**2)
             square = numpy.sum([numpy.bincount(pair, weight, len(names) ** 2) for pair in pairs], axis=0)
-            side = numpy.sum([numpy.bincount(one, weight * error, len(names)) for one in at], axis=0)
+            side = numpy.sum([numpy.bincount(position, weight * error, len(names)) for position in positions], axis=0)
             x = numpy.linalg.solve(square.reshape(len(names), -1) + drawn, side)
         both.append(numpy.exp(x))
-    return {(cell, f, one): (float(both[0][i]), float(both[1][i])) for i, (f, cell, one) in enumerate(names)}
+    return {(cell, f, name): (float(both[0][i]), float(both[1][i])) for i, (f, cell, name) in enumerate(names)}
 
 
 def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
@@ -449,8 +451,8 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
     for f, column in COLUMN.items():
         pairs = numpy.ones((len(runs.rows), len(TIMES)))
         if residuals:
-            of = zip(runs.cell.tolist(), runs.rows[column].tolist(), strict=True)
-            pairs = numpy.array([residuals.get((cell, f, one), (1.0, 1.0)) for cell, one in of])
+            pairs_ = zip(runs.cell.tolist(), runs.rows[column].tolist(), strict=True)
+            pairs = numpy.array([residuals.get((cell, f, one), (1.0, 1.0)) for cell, one in pairs_])
         columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), pairs.T, strict=True))
     return columns
 
@@ -461,8 +463,8 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
 def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
     """Which runs each fold holds out: whole configurations; those that only other hands measured are dealt out beside,
     so that folds of the others stay what they were."""
-    found = runs.rows["file"] == FOUND.name
-    sample = numpy.unique(runs.rows["configuration"][~found])
+    is_found = runs.rows["file"] == FOUND.name
+    sample = numpy.unique(runs.rows["configuration"][~is_found])
     others = numpy.setdiff1d(runs.rows["configuration"], sample)
     dealt = []
     for names in (sample, others):
@@ -473,15 +475,15 @@ def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
 
 def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 0) -> list[dict[str, Any]]:
     """By structure, every run predicted without any run of its configuration."""
-    found = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
-    of_all = {power: fit(runs.by(power)) for power in {one.chunks_power for one in structures}}
+    predictions = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
+    of_all = {power: fit(runs.by(power)) for power in {structure.chunks_power for structure in structures}}
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
         constants = {power: fit(within.by(power), near)[0] for power, near in of_all.items()}
-        for one, structure in zip(found, structures, strict=True):
+        for prediction, structure in zip(predictions, structures, strict=True):
             for name, column in _predicted(within, without, constants[structure.chunks_power], structure).items():
-                one[name][out] = column
-    return found
+                prediction[name][out] = column
+    return predictions
 
 
 def _predicted(within: Runs, without: Runs, constants: Any, structure: Structure) -> dict[str, Any]:
@@ -501,43 +503,43 @@ def choose(runs: Runs) -> Structure:
 
 
 def held_out(
-    runs: Runs, folds: int = 8, seed: int = 0, known: Sequence[Structure] = ()
+    runs: Runs, folds: int = 8, seed: int = 0, structures: Sequence[Structure] = ()
 ) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
     """Every run predicted without any run of its configuration, which chose no structure either; the same without
-    any pooling or growth with chunks; and what each fold chose. known: what they chose before; the first alone chooses
-    anew."""
-    found, plain = ({name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in range(2))
+    any pooling or growth with chunks; and what each fold chose. structures: what they chose before; the first alone
+    chooses anew."""
+    predicted, plain = ({name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in range(2))
     chosen: list[Structure] = []
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
-        chosen.append(known[len(chosen)] if known and chosen else choose(within))
-        for into, structure in ((found, chosen[-1]), (plain, Structure())):
+        chosen.append(structures[len(chosen)] if structures and chosen else choose(within))
+        for into, structure in ((predicted, chosen[-1]), (plain, Structure())):
             constants, _ = fit(within.by(structure.chunks_power))
             for name, column in _predicted(within, without, constants, structure).items():
                 into[name][out] = column
-    return found, plain, chosen
+    return predicted, plain, chosen
 
 
 def by_publisher(runs: Runs, structure: Structure) -> dict[str, Any]:
     """Every run predicted without any run of its publisher."""
-    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    predicted = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
     for publisher in sorted(set(runs.rows["publisher"])):
         out = (runs.rows["publisher"] == publisher).to_numpy()
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
         constants, _ = fit(within.by(structure.chunks_power))
         for name, column in _predicted(within, without, constants, structure).items():
-            found[name][out] = column
-    return found
+            predicted[name][out] = column
+    return predicted
 
 
 def other_cells(runs: Runs) -> dict[str, Any]:
     """Every run predicted by the constants for cells without runs, fitted without any run of its cell."""
-    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    predicted = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
     near = fit(runs)
     for cell in range(len(runs.cells)):
         out = runs.cell == cell
         _, common = fit(runs.part(numpy.flatnonzero(~out)), near)
         constants = numpy.tile(common, (len(runs.cells), 1))
         for name, column in predict(runs.part(numpy.flatnonzero(out)), constants).items():
-            found[name][out] = column
-    return found
+            predicted[name][out] = column
+    return predicted

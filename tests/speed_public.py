@@ -48,60 +48,61 @@ def public_rows() -> pandas.DataFrame:
     """The measurements. Tokens a second of a wave follow from its two times."""
     rows = pandas.read_csv(PUBLIC)
     rows["tpot_seconds"], rows["ttft_seconds"] = rows["tpot_ms"] / 1e3, rows["ttft_ms"] / 1e3
-    alive = rows["ttft_seconds"] + (rows["output_tokens"] - 1) * rows["tpot_seconds"]
-    wave = rows["concurrent_requests"] * rows["output_tokens"] / alive
+    seconds = rows["ttft_seconds"] + (rows["output_tokens"] - 1) * rows["tpot_seconds"]
+    wave = rows["concurrent_requests"] * rows["output_tokens"] / seconds
     rows["output_tokens_per_second"] = rows["output_tokens_per_second"].where(rows["load"] != "wave", wave)
     return rows
 
 
 def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
-    """One line a row and figure: measured, predicted, error, and the band that `size` prints. All must be answered."""
-    own = (rows["concurrent_requests"] / rows["n_replicas"]).to_numpy()
+    """One line for each row and figure: measured, predicted, error, and the band that `size` prints. Raises ValueError
+    where a row is refused."""
+    per_replica = (rows["concurrent_requests"] / rows["n_replicas"]).to_numpy()
     given = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
     given["context_tokens"] = (rows["input_tokens"] + rows["output_tokens"]).to_numpy()
-    given["concurrent_requests"] = numpy.ceil(own)
+    given["concurrent_requests"] = numpy.ceil(per_replica)
     points = complete(given, len(rows), catalog)
     refused = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
     if refused:
         raise ValueError("rows that are refused:\n" + "\n".join(refused))
     wave = (rows["load"] == "wave").to_numpy()
     waits = numpy.where(wave, HALF_OF_WAVE, points.values["wait_factor"])
-    known = deployment({**points.values, "wait_factor": waits})
-    found = {name: known[name] for name, _ in FIGURES.values()}
-    found["output_tokens_per_second"] = found["output_tokens_per_second"] * numpy.minimum(
+    values = deployment({**points.values, "wait_factor": waits})
+    predicted = {name: values[name] for name, _ in FIGURES.values()}
+    predicted["output_tokens_per_second"] = predicted["output_tokens_per_second"] * numpy.minimum(
         rows["n_replicas"], rows["concurrent_requests"]
     )
     static = (rows["load"] == "static").to_numpy()
-    for name, column in _of_batch(known, rows).items():
-        found[name] = numpy.where(static, column, found[name])
+    for name, column in _of_batch(values, rows).items():
+        predicted[name] = numpy.where(static, column, predicted[name])
     about = rows[["id", "source", "quality", "load", "gpu"]]
-    scopes = [SPEED_SCOPES[int(scope)] for scope in known["speed_scope"]]
-    keys = numpy.array([_key(*of) for of in zip(points.names, scopes, strict=True)])
-    return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, {**known, "band": keys})
+    scopes = [SPEED_SCOPES[int(scope)] for scope in values["speed_scope"]]
+    keys = numpy.array([_key(*names) for names in zip(points.names, scopes, strict=True)])
+    return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, predicted, {**values, "band": keys})
 
 
 def _key(names: Any, scope: Scope) -> str:
-    """Which band holds, as speed_bands.py names it."""
+    """The name of the band in force, as in speed_bands.py."""
     band = names.speed.drawn_band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
     if band.generation:
         return f"generation {band.generation} {band.kind}"
     return " ".join(filter(None, (band.scope, band.engine, band.gpu or band.kind)))
 
 
-def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pandas.DataFrame:
+def lines_of(about: pandas.DataFrame, seen: Any, predicted: Any, values: Any) -> pandas.DataFrame:
     """A line for each row of `about` and each figure that was measured."""
     parts = []
     for figure, (name, label) in FIGURES.items():
         part = about.assign(
             figure=label,
-            moe=known["n_experts"] > 0,
-            kind=numpy.array(MODEL_KINDS)[known["speed_kind"].astype(int) - 1],
-            scope=numpy.array(SPEED_SCOPES)[known["speed_scope"].astype(int)],
-            band=known["band"],
+            moe=values["n_experts"] > 0,
+            kind=numpy.array(MODEL_KINDS)[values["speed_kind"].astype(int) - 1],
+            scope=numpy.array(SPEED_SCOPES)[values["speed_scope"].astype(int)],
+            band=values["band"],
             measured=seen[name],
-            predicted=found[name],
-            low=known[f"{figure}_band_low"],
-            high=known[f"{figure}_band_high"],
+            predicted=predicted[name],
+            low=values[f"{figure}_band_low"],
+            high=values[f"{figure}_band_high"],
         )
         parts.append(part[part["measured"].notna()])
     lines = pandas.concat(parts, ignore_index=True)
@@ -111,17 +112,17 @@ def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pand
     return lines
 
 
-def _of_batch(known: dict[str, Any], rows: pandas.DataFrame) -> dict[str, Any]:
+def _of_batch(values: dict[str, Any], rows: pandas.DataFrame) -> dict[str, Any]:
     """A static batch: all of its prompts in one prefill, then one step for each further token."""
     batch = rows["concurrent_requests"].to_numpy(float)
-    known = {**known, "batch_requests": batch, "concurrent_requests": batch, "output_tokens": rows["output_tokens"]}
-    known["untouched_fraction"] = speed.untouched_fraction.of(known)
-    together = {name: batch * known[name] for name in ("input_tokens", "prompt_attention_flops")}
+    values = {**values, "batch_requests": batch, "concurrent_requests": batch, "output_tokens": rows["output_tokens"]}
+    values["untouched_fraction"] = speed.untouched_fraction.of(values)
+    together = {name: batch * values[name] for name in ("input_tokens", "prompt_attention_flops")}
     times = {
-        "tpot_seconds": speed.step_seconds.of(known),
-        "ttft_seconds": speed.prefill_seconds.of({**known, **together}),
+        "tpot_seconds": speed.step_seconds.of(values),
+        "ttft_seconds": speed.prefill_seconds.of({**values, **together}),
     }
-    return {**times, "output_tokens_per_second": speed.output_tokens_per_second.of({**known, **times})}
+    return {**times, "output_tokens_per_second": speed.output_tokens_per_second.of({**values, **times})}
 
 
 def summary(lines: pandas.DataFrame) -> str:
@@ -160,11 +161,11 @@ def served(catalog: Catalog) -> pandas.DataFrame:
 def band_shares(lines: pandas.DataFrame) -> pandas.DataFrame:
     """By band, kind of model and figure: the share of the runs inside the printed band."""
     columns = ["scope", "band", "kind", "figure"]
-    found = [
-        (*cast(tuple[str, ...], of), len(part), part["inside"].mean(), part["low"].iloc[0], part["high"].iloc[0])
-        for of, part in lines.groupby(columns, sort=False)
+    rows = [
+        (*cast(tuple[str, ...], key), len(part), part["inside"].mean(), part["low"].iloc[0], part["high"].iloc[0])
+        for key, part in lines.groupby(columns, sort=False)
     ]
-    table = pandas.DataFrame(found, columns=[*columns, "runs", "inside", "low", "high"])
+    table = pandas.DataFrame(rows, columns=[*columns, "runs", "inside", "low", "high"])
     return table.sort_values(["scope", "band", "kind"], kind="stable")
 
 
@@ -188,13 +189,13 @@ def section(catalog: Catalog) -> list[str]:
         "| source | GPU | stated | band | runs | " + " | ".join(labels) + " |",
         "| --- | --- | --- | --- | ---: |" + " --- |" * len(labels),
     ]
-    for source, what in SOURCES.items():
+    for source, name in SOURCES.items():
         mine = lines[lines["source"] == source]
         few = (mine["gpu"].map(mine.groupby("gpu")["id"].nunique()) < FEW) & (mine["gpu"].nunique() > 1)
         for (gpu, scope), part in mine.groupby([mine["gpu"].mask(few, "single GPUs"), "scope"]):
             cells = [summary(part[part["figure"] == label]) for label in labels]
-            known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
-            out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
+            run_facts = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
+            out.append(f"| {name} | {gpu} | {run_facts} | {' | '.join(cells)} |")
     lines = served(catalog)
     shares = band_shares(lines)
     short = [

@@ -50,23 +50,23 @@ def known(model: str, context: int, version: str) -> dict[str, float]:
 
 def shape(model: str, version: str) -> tuple[int, list[Group], int, int]:
     """Its context, its KV groups, the tokens of a step and the steps under way."""
-    of = layout(model, 1, "bf16", leaves_checkpoints=version == "0.33.0")
-    context = CONTEXTS[model] or 16384 // of.blocks["growing"] * of.blocks["growing"] + 2
-    one = known(model, context, version)
-    groups = [Group("growing", of.blocks["growing"], of.groups["growing"])] if of.groups["growing"] else []
-    if of.groups["windowed"]:
-        kind = "chunked" if of.chunked else "sliding"
-        groups.append(Group(kind, of.blocks["windowed"], of.groups["windowed"], of.window))
-    if of.groups["state"]:
-        aligned = one["state_blocks"] > 1
-        groups.append(Group("aligned" if aligned else "state", of.blocks["growing"], of.groups["state"]))
-    return context, groups, int(one["max_num_batched_tokens"]), int(one["in_flight_batches"])
+    shape = layout(model, 1, "bf16", leaves_checkpoints=version == "0.33.0")
+    context = CONTEXTS[model] or 16384 // shape.blocks["growing"] * shape.blocks["growing"] + 2
+    values = known(model, context, version)
+    groups = [Group("growing", shape.blocks["growing"], shape.groups["growing"])] if shape.groups["growing"] else []
+    if shape.groups["windowed"]:
+        kind = "chunked" if shape.chunked else "sliding"
+        groups.append(Group(kind, shape.blocks["windowed"], shape.groups["windowed"], shape.window))
+    if shape.groups["state"]:
+        aligned = values["state_blocks"] > 1
+        groups.append(Group("aligned" if aligned else "state", shape.blocks["growing"], shape.groups["state"]))
+    return context, groups, int(values["max_num_batched_tokens"]), int(values["in_flight_batches"])
 
 
 def held(model: str, version: str, n_blocks: int) -> int:
     """The requests that sheetgen says a pool of so many blocks holds."""
-    one = known(model, shape(model, version)[0], version)
-    return int(held_sequences(n_blocks, one["kv_blocks_per_sequence"], one["kv_blocks_per_sequence_steady"]))
+    values = known(model, shape(model, version)[0], version)
+    return int(held_sequences(n_blocks, values["kv_blocks_per_sequence"], values["kv_blocks_per_sequence_steady"]))
 
 
 def together(engine: Engine, context: int, n_requests: int) -> bool:
@@ -81,10 +81,10 @@ def together(engine: Engine, context: int, n_requests: int) -> bool:
                 now += 1
         else:  # the prompt that comes to its last token at the end
             prompt = next(p for p in range(context - 1, 0, -1) if now + steps(engine, p) + context - p - 2 >= end)
-        one = Request(prompt, context - prompt)
-        engine.waiting.append(one)
+        request = Request(prompt, context - prompt)
+        engine.waiting.append(request)
         # Until its prompt is read: till the next one comes, the step that read the last of it is settled, too.
-        while one.computed - (0 if newest else sum(one.flying)) < prompt:
+        while request.computed - (0 if newest else sum(request.flying)) < prompt:
             engine.step()
             now += 1
             if engine.refused or engine.preempted:
@@ -99,9 +99,9 @@ def together(engine: Engine, context: int, n_requests: int) -> bool:
 
 def steps(engine: Engine, prompt: int) -> int:
     """Steps that a prompt takes while the others decode."""
-    one, n = Request(prompt, 1), 0
-    while one.computed < prompt:
-        one.computed += engine._chunk(one, engine.batched_tokens - len(engine.running))
+    request, n = Request(prompt, 1), 0
+    while request.computed < prompt:
+        request.computed += engine._chunk(request, engine.batched_tokens - len(engine.running))
         n += 1
     return n
 
@@ -111,8 +111,8 @@ def steps(engine: Engine, prompt: int) -> int:
 @pytest.mark.parametrize("model", CONTEXTS)
 def test_the_count_is_served_together_and_one_more_is_not(model: str, version: str) -> None:
     context, groups, batched, in_flight = shape(model, version)
-    one = known(model, context, version)
-    charge, steady = int(one["kv_blocks_per_sequence"]), int(one["kv_blocks_per_sequence_steady"])
+    values = known(model, context, version)
+    charge, steady = int(values["kv_blocks_per_sequence"]), int(values["kv_blocks_per_sequence_steady"])
     # The charge is that of the start-up log. Where a window and the steps under way reach the context it has a block
     # more than the gate asks for while serving. With two steps under way the prompt that is read keeps a third state,
     # which it has not; and a chunk of attention one block more in a single step, as it ends, so not at the gate.
@@ -120,7 +120,7 @@ def test_the_count_is_served_together_and_one_more_is_not(model: str, version: s
     count_of = {g.kind: g.count for g in groups}
     third, ends = (count_of.get(kind, 0) * (in_flight - 1) for kind in ("aligned", "chunked"))
     # So has it no block for a state that a prompt leaves in the prefix cache, which the charge has from 0.33 on.
-    left = count_of.get("aligned", 0) * int(one["checkpoint_blocks"]) if checkpoint_tokens(model) else 0
+    left = count_of.get("aligned", 0) * int(values["checkpoint_blocks"]) if checkpoint_tokens(model) else 0
     more = (count_of.get("sliding", 0) if gate < charge else 0) + left
     for others in (0, 1, 4, 9):
         for spare in (third, steady - 1 - more - ends * (others + 1)):
@@ -140,11 +140,11 @@ def test_whenever_they_arrive_the_count_is_never_preempted(model: str, version: 
     may wait at the gate; nobody is sent back. Without the gate (before 0.19, or switched off) neither."""
     chance = random.Random(f"{model} {version} {gate}")
     context, groups, batched, in_flight = shape(model, version)
-    one = known(model, context, version)
+    values = known(model, context, version)
     third = sum(g.count for g in groups if g.kind == "aligned") * (in_flight - 1)
     for _ in range(amount(4, 40)):
         others = chance.randint(0, 9)
-        pool = int(one["kv_blocks_per_sequence"] + others * one["kv_blocks_per_sequence_steady"]) + third
+        pool = int(values["kv_blocks_per_sequence"] + others * values["kv_blocks_per_sequence_steady"]) + third
         engine = Engine(groups, pool, batched, context, in_flight, gate)
         count, n_done, steps = held(model, version, pool), 0, 0
         while n_done < 30:

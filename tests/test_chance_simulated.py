@@ -258,5 +258,5 @@ def test_the_share_of_drawn_hardware_that_serves_a_rate_is_its_chance(
         off.append(share - chance)
         words = f"chance {chance:.2f}, {share:.2f} of the drawn hardware serves it"
         record_property("counted", f"{draw}, {', '.join(f'{name} {value}' for name, value in load.items())}: {words}")
-    assert sum(abs(one) > TOLERANCE + SLACK for one in off) <= len(off) // 20, off
+    assert sum(abs(error) > TOLERANCE + SLACK for error in off) <= len(off) // 20, off
     assert min(off) > -MOST_PROMISED - SLACK, off

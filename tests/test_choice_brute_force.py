@@ -85,10 +85,10 @@ class Kinds(Counter[str]):
         return ", ".join(f"{n} {kind}" for kind, n in sorted(self.items()))
 
 
-def rented(found: Plan | None) -> tuple[str, int, Any] | None:
-    if found is None:
+def rented(rental: Plan | None) -> tuple[str, int, Any] | None:
+    if rental is None:
         return None
-    return found.offer.instance, found.instances, pytest.approx(float(found.monthly), rel=1e-12)
+    return rental.offer.instance, rental.instances, pytest.approx(float(rental.monthly), rel=1e-12)
 
 
 def told(record: dict[str, Any] | None) -> tuple[str, int, float] | None:
@@ -118,38 +118,38 @@ def check(
         rate=0 if cell["tier"] else cell["requests_per_second"],
     )
     assert (cell["weight_dtype"], cell["kv_cache_dtype"]) == (load.weight_dtype, load.kv_dtype), load
-    found = "over the model's" if over else answer(load, discount)
+    rental = "over the model's" if over else answer(load, discount)
     if not load.rate:
         check_people(load, cell)
-    if isinstance(found, str):
+    if isinstance(rental, str):
         assert cell["instance"] is None and cell["monthly_usd"] is None, load
-        assert cell["verdict"].startswith(found), load
-        kinds["over" if over else "too slow" if found.startswith("no count") else "nothing fits"] += 1
+        assert cell["verdict"].startswith(rental), load
+        kinds["over" if over else "too slow" if rental.startswith("no count") else "nothing fits"] += 1
         return
-    best, in_force = found.best, found.load
+    best, in_force = rental.best, rental.load
     got = {k: cell[k] for k in EXPECTED}
-    assert got == {k: of(best) for k, of in EXPECTED.items()}, load
+    assert got == {k: read(best) for k, read in EXPECTED.items()}, load
     assert cell["purchase"] == in_force.purchase, load
     assert (cell["declined"] is not None) is (in_force.purchase != load.purchase), load
     assert ("impossible" in cell["measure_first"]) is (in_force.confidence != load.confidence), load
     assert cell["served_at_target"] == pytest.approx(best.served, rel=1e-9), load
     assert told(cell) == rented(best), load
-    assert told(cell["cheapest"]) == rented(found.cheapest), load
-    assert {k: told(one) for k, one in cell["by_purchase"].items()} == {
-        k: rented(one) for k, one in found.by_purchase.items()
+    assert told(cell["cheapest"]) == rented(rental.cheapest), load
+    assert {k: told(rental) for k, rental in cell["by_purchase"].items()} == {
+        k: rented(rental) for k, rental in rental.by_purchase.items()
     }, load
     check_chance(in_force, best, cell["chance"])
     check_survivor(in_force, cell, discount)
     check_other_answers(replace(load, purchase=in_force.purchase), cell, discount)
-    assert cell["sized_by"] == found.sized_by, load
+    assert cell["sized_by"] == rental.sized_by, load
     assert cell["headroom_fraction"] == pytest.approx(
         1 - best.places / (best.replicas * best.replica.dp * best.replica.sequences), abs=1e-12
     ), load
-    second, runner_up = found.runner_up, cell["runner_up"]
+    second, runner_up = rental.runner_up, cell["runner_up"]
     assert told(runner_up) == rented(second), load
     if second is not None:
         assert runner_up["tensor_parallel_size"] == second.replica.tp, load
-    kinds.update(kinds_of(load, found))
+    kinds.update(kinds_of(load, rental))
 
 
 def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
@@ -167,18 +167,18 @@ def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
 def check_people(load: Load, cell: dict[str, Any]) -> None:
     """Requests at once in people and as a rate."""
     words = rate_in_words(load)
-    said = cell["requests_per_second"], cell["users"]
-    assert said == ((None, None) if words is None else (pytest.approx(words[0], rel=1e-9), words[1])), load
+    load_ = cell["requests_per_second"], cell["users"]
+    assert load_ == ((None, None) if words is None else (pytest.approx(words[0], rel=1e-9), words[1])), load
 
 
 def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None:
     """The cheapest at an even chance, at the confidence asked for and at 0.9; and what is rented as published."""
     levels = sorted({EVEN, load.confidence, SURE})
-    assert [told(one) for one in cell["by_confidence"]] == [
+    assert [told(rental) for rental in cell["by_confidence"]] == [
         rented(cheapest_at(load, level, discount)) for level in levels
     ], load
-    assert [one["confidence"] for one in cell["by_confidence"] if one] == [
-        level for level, one in zip(levels, cell["by_confidence"], strict=True) if one
+    assert [level["confidence"] for level in cell["by_confidence"] if level] == [
+        level for level, rental in zip(levels, cell["by_confidence"], strict=True) if rental
     ], load
     check_people_otherwise(load, cell, discount)
     published = weights_in_use(load.model, "published")
@@ -199,8 +199,8 @@ def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> N
         assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
         return
     often = [answer_in_class(replace(load, rate=load.rate * times), discount) for times in (0.5, 2)]
-    assert [told(one) for one in cell["by_requests_per_day"]] == [
-        rented(one.best) for one in often if isinstance(one, Answer)
+    assert [told(rental) for rental in cell["by_requests_per_day"]] == [
+        rented(answer.best) for answer in often if isinstance(answer, Answer)
     ], load
     at_once = answer_in_class(replace(load, rate=0, requests=load.people), discount) if load.people <= 500 else ""
     assert told(cell["all_at_once"]) == (None if isinstance(at_once, str) else rented(at_once.best)), load
@@ -217,11 +217,11 @@ def check_chance(load: Load, best: Plan, chance: float) -> None:
         assert not serves(load, best, chance + around), (load, chance)
 
 
-def kinds_of(load: Load, found: Answer) -> Iterator[str]:
-    best = found.best
-    if found.load.confidence != load.confidence:
+def kinds_of(load: Load, answer: Answer) -> Iterator[str]:
+    best = answer.best
+    if answer.load.confidence != load.confidence:
         yield "at an even chance"
-    if found.load.purchase != load.purchase:
+    if answer.load.purchase != load.purchase:
         yield "on demand for a commitment"
     elif load.purchase != "on-demand":
         yield "for a term"
@@ -230,10 +230,10 @@ def kinds_of(load: Load, found: Answer) -> Iterator[str]:
     yield f"at {load.confidence}"
     yield "data-parallel" if best.replica.dp > 1 else "stages" if best.replica.pp > 1 else "one rank"
     yield "several replicas" if best.replicas > 1 else "one replica"
-    yield f"by {found.sized_by}"
-    if rented(best) != rented(found.cheapest):
+    yield f"by {answer.sized_by}"
+    if rented(best) != rented(answer.cheapest):
         yield "not the very cheapest"
-    yield from (f"in {purchase}" for purchase, one in found.by_purchase.items() if one)
+    yield from (f"in {purchase}" for purchase, rental in answer.by_purchase.items() if rental)
 
 
 EXPECTED: dict[str, Callable[[Plan], Any]] = {
@@ -349,7 +349,7 @@ def random_loads(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 def random_sheets(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Sheets of three models, two workloads and four tiers."""
     draw = random.Random(seed)
-    long = [one for one in MODELS if int(read(f"models/{one}.yaml")["max_context_tokens"]) >= 131072]
+    long = [name for name in MODELS if int(read(f"models/{name}.yaml")["max_context_tokens"]) >= 131072]
     for _ in range(N_SHEETS):
         models, workloads = draw.sample(long, 3), draw.sample(("chat", "rag", "long-doc"), 2)
         tiers = sorted([1, *draw.sample(range(2, 3000), 2), draw.randint(3000, 5000)])
@@ -425,7 +425,7 @@ ERRORS = {"0.33.0": 0.1 * 2**30, "0.34.0": 0.2 * 2**30}  # by the release of a l
 def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterator[tuple[str, Start]]:
     """Start-up logs of a model, as an option says them: pools from 3 GiB smaller than predicted to half a GiB larger,
     which the memory holds."""
-    gpus = sorted({one.gpu for one in candidates()})
+    gpus = sorted({candidate.gpu for candidate in candidates()})
     sizes = [tp for tp, dp in layouts(model) if dp == 1]
     for gpu, tp in itertools.product(gpus, sizes):
         pool = predicted_pool(model, weight_dtype, gpu, tp) if runs(gpu, weight_dtype, "bf16") else 0
@@ -433,8 +433,8 @@ def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterato
         if pool > 2**30 and quarters > 0 and draw.random() < 0.7:
             version, error = draw.choice(list(ERRORS.items()))
             named = f"model={model},weight_dtype={weight_dtype},gpu={gpu},tp={tp},engine=vllm"
-            said = f"{named},engine_version={version},gpu_memory_utilization=0.92,kv_pool_gib={quarters / 4}"
-            yield said, Start(model, weight_dtype, gpu, tp, quarters * 2**28, error)
+            start = f"{named},engine_version={version},gpu_memory_utilization=0.92,kv_pool_gib={quarters / 4}"
+            yield start, Start(model, weight_dtype, gpu, tp, quarters * 2**28, error)
 
 
 def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
@@ -453,7 +453,7 @@ def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
         )
         check(cell, kinds, limits={**limits, "starts": starts}, dtypes=load)
         where = (model, cell["weight_dtype"], cell["gpu"], cell["tensor_parallel_size"])
-        n_used += any(one[:4] == where for one in starts)
+        n_used += any(start[:4] == where for start in starts)
         n_otherwise += cell["sequences_per_replica"] != plain["sequences_per_replica"]
     print(f"start-up logs: {kinds}; {n_used} answers on a measured deployment, {n_otherwise} other ones")
     assert n_used > 3 and n_otherwise >= 1
@@ -531,7 +531,7 @@ def test_very_many_machines_name_the_cheapest_on_a_quarter_of_them(catalog: Cata
     assert (many["instance"], many["n_instances"] > 500) == ("gcp/g2-standard-4", True)
     other = many["fewer_machines"]
     assert other["instance"] == "gcp/g2-standard-96" and other["n_instances"] <= many["n_instances"] / 4
-    months = {one["instance"]: one["reason"] for one in many["why_not"]}
+    months = {offer["instance"]: offer["reason"] for offer in many["why_not"]}
     assert months[other["instance"]].startswith(f"${other['monthly_usd']:,.0f} a month")
 
 
@@ -545,9 +545,9 @@ def cheapest_less_sure(load: Load, usd: Decimal) -> Plan | None:
     """The cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
     where that saves a tenth."""
     levels = [step / 20 for step in range(19, 10, -1) if step / 20 < load.confidence]
-    at = [one for level in levels if (one := cheapest_at(load, level)) and one.monthly <= (1 - CLEARLY) * usd]
+    plans = [plan for level in levels if (plan := cheapest_at(load, level)) and plan.monthly <= (1 - CLEARLY) * usd]
     even = cheapest_at(load, EVEN)
-    return next(iter(at), even if even and even.monthly <= (1 - LEAST) * usd else None)
+    return next(iter(plans), even if even and even.monthly <= (1 - LEAST) * usd else None)
 
 
 IN_405B = {"model": "llama-3.1-405b", "context": 16384, "concurrent_requests": 3}
@@ -562,13 +562,13 @@ def test_less_sure_is_the_surest_step_at_which_the_month_falls(catalog: Catalog)
             continue
         what = cell["model"], cell["context_tokens"], cell["concurrent_requests"]
         asked = Load(*what, cell["weight_dtype"], cell["kv_cache_dtype"], True, **limits)
-        found = cheapest_less_sure(asked, Decimal(repr(cell["monthly_usd"])))
+        less_sure = cheapest_less_sure(asked, Decimal(repr(cell["monthly_usd"])))
         ways = {way["kind"]: way for way in cell["pay_less"]}
         if not (
-            found and "fp8_weights" in ways and told(ways["fp8_weights"]) == rented(found)
+            less_sure and "fp8_weights" in ways and told(ways["fp8_weights"]) == rented(less_sure)
         ):  # as sure as the answer
-            assert told(ways.get("less_sure")) == rented(found), asked
-            steps[found and rented(found) != rented(cheapest_at(asked, EVEN))] += 1
+            assert told(ways.get("less_sure")) == rented(less_sure), asked
+            steps[less_sure and rented(less_sure) != rented(cheapest_at(asked, EVEN))] += 1
     print(f"less sure: {steps[True]} steps, {steps[False]} even chances, {steps[None]} none")
     assert min(steps[True], steps[False], steps[None]) > 0
 
@@ -637,7 +637,7 @@ OFTEN = (
     "by ttft",
     "not the very cheapest",
     "too slow",
-    *(f"in {one}" for one in CLASSES),
+    *(f"in {class_}" for class_ in CLASSES),
 )
 SELDOM = (
     "stages",
@@ -658,16 +658,16 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
     """On every GPU and size on which one machine's ranks are too small: how many stages, and what they hold."""
     asked = {"models": model, "weight_dtype": weight_dtype, "workloads": "chat,long-doc", "confidence": "0.5"}
     solved = solve(ask(catalog, asked))
-    found, counts = solved.sequences, Counter[int]()
+    sequences, counts = solved.sequences, Counter[int]()
     for row, load in enumerate(solved.question.loads):
-        for at, (gpu, layout) in enumerate(solved.profiles):
-            of = solved.question.gpus[gpu].id
-            what = (model, load.context_tokens, weight_dtype, "bf16", False, "", of, layout.tensor_parallel_size, 1)
-            if not runs(of, weight_dtype, "bf16"):
+        for number, (gpu, layout) in enumerate(solved.profiles):
+            gpu_id = solved.question.gpus[gpu].id
+            what = (model, load.context_tokens, weight_dtype, "bf16", False, "", gpu_id, layout.tensor_parallel_size, 1)
+            if not runs(gpu_id, weight_dtype, "bf16"):
                 continue
-            one = replica(*what, False) or replica(*what, True)
-            stages, held = (int(found[name][row, at]) for name in ("pipeline_stages", "sequences"))
-            assert (stages, held) == ((one.pp, one.sequences) if one else (0, 0)), what
+            replica_ = replica(*what, False) or replica(*what, True)
+            stages, held = (int(sequences[name][row, number]) for name in ("pipeline_stages", "sequences"))
+            assert (stages, held) == ((replica_.pp, replica_.sequences) if replica_ else (0, 0)), what
             counts[stages] += 1
     print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
     assert counts[2] and counts[3] + counts[4]
@@ -732,7 +732,7 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
     every = brute_force.candidates
 
     def of_racks(*asked: str) -> tuple[Offer, ...]:
-        return tuple(one for one in every(*asked) if one.gpu == "nvidia-gb200-192gb")
+        return tuple(offer for offer in every(*asked) if offer.gpu == "nvidia-gb200-192gb")
 
     monkeypatch.setattr(brute_force, "candidates", of_racks)
     kinds, spanning, stages = Kinds(), 0, set()
@@ -780,7 +780,7 @@ def test_the_brute_force_can_fail(catalog: Catalog) -> None:
             check({**cell, name: value})
 
 
-def one_way(**other: Any) -> Plan:
+def one_way(**other: object) -> Plan:
     """A way to serve 8 requests on one instance of 2 GPUs for $100 an hour, with what is other about it."""
     instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
     n_gpus = other.pop("count", 2)

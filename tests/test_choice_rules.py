@@ -54,12 +54,12 @@ def _question(chance: random.Random) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def sheets(catalog: Catalog) -> list[tuple[dict[str, Any], Solution]]:
-    chance, found, n = random.Random(15), [], 0
+    chance, problems, n = random.Random(15), [], 0
     while n < N_LOADS:
         options = _question(chance)
-        found.append((options, solve(ask(catalog, options))))
-        n += len(found[-1][1].choices)
-    return found
+        problems.append((options, solve(ask(catalog, options))))
+        n += len(problems[-1][1].choices)
+    return problems
 
 
 def _lowest(solved: Solution) -> numpy.ndarray:
@@ -92,16 +92,16 @@ def test_more_requests_never_lower_the_lowest_price(sheets: list[Any]) -> None:
 @pytest.mark.parametrize("harder", ["context", "tpot_ms", "ttft_ms"])
 def test_a_harder_load_never_lowers_the_lowest_price(sheets: list[Any], catalog: Catalog, harder: str) -> None:
     for options, solved in sheets[:: amount(3, 1)]:
-        one = dict(options)
+        asked = dict(options)
         if harder == "context":
             chat, rag = (w.context_tokens for w in solved.question.workloads)
-            one["contexts"] = f"chat={chat + 777},rag={rag + 5000}"
-            one.setdefault("ttft_ms", "chat=2000,rag=5000")
+            asked["contexts"] = f"chat={chat + 777},rag={rag + 5000}"
+            asked.setdefault("ttft_ms", "chat=2000,rag=5000")
         else:
             ms = [getattr(w, harder.replace("_ms", "_target_ms")) for w in solved.question.workloads]
-            one[harder] = ",".join(f"{w}={x * 0.7 if x else 500}" for w, x in zip(("chat", "rag"), ms, strict=True))
-        before, after = _lowest(solved), _lowest(solve(ask(catalog, one)))
-        assert (after >= before * LEAST).all(), (options, one)
+            asked[harder] = ",".join(f"{w}={x * 0.7 if x else 500}" for w, x in zip(("chat", "rag"), ms, strict=True))
+        before, after = _lowest(solved), _lowest(solve(ask(catalog, asked)))
+        assert (after >= before * LEAST).all(), (options, asked)
 
 
 def test_what_is_served_is_served(sheets: list[Any], catalog: Catalog) -> None:
@@ -113,9 +113,9 @@ def test_what_is_served_is_served(sheets: list[Any], catalog: Catalog) -> None:
         for row in rows:
             choice, load = solved.choices[row], solved.question.loads[row]
             assert choice.served_at_target >= load.concurrent_requests
-            one = {**options, "models": solved.question.models[load.model].model.id, "tiers": choice.served_at_target}
+            asked = {**options, "models": solved.question.models[load.model].model.id, "tiers": choice.served_at_target}
             tiers = (choice.served_at_target, choice.served_at_target + 1)
-            again = solve(ask(catalog, {**one, "tiers": ",".join(map(str, tiers))}))
+            again = solve(ask(catalog, {**asked, "tiers": ",".join(map(str, tiers))}))
             same, more = (load.workload * 2 + k for k in (0, 1))
             chosen = solved.candidate(choice.offer), solved.layout(choice.offer)
             places = range(len(again.offers))

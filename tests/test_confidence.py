@@ -76,10 +76,10 @@ def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_
             if level in months and months[level] < math.inf:
                 assert answer["chance"] >= level - 1e-12, (load, level)
                 assert answer["chance"] <= min(answer["chance_of"].values()) + 1e-9, (load, level)
-            at = [one for one in answer["by_confidence"] if one]
-            assert [one["confidence"] for one in at] == sorted(one["confidence"] for one in at)
-            assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in itertools.pairwise(at)), load
-            for one in at:
+            levels = [level for level in answer["by_confidence"] if level]
+            assert [level["confidence"] for level in levels] == sorted(level["confidence"] for level in levels)
+            assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in itertools.pairwise(levels)), load
+            for one in levels:
                 if one["confidence"] in months and months[one["confidence"]] < math.inf:
                     assert one["monthly_usd"] == pytest.approx(months[one["confidence"]], rel=1e-12), (load, level)
     assert n_dearer > amount(0, 1), "confidence moved hardly an answer"
@@ -178,12 +178,12 @@ def test_what_is_least_sure_is_said_at_every_confidence(load: dict[str, Any], co
     asked = {"model": "70b", "context": "16k", "confidence": confidence, "as_of": "2026-11-20", **load}
     found = recommended(asked, Catalog())
     answer, told = recommend_json(found), " ".join(recommend_text(found, details=True).split())
-    [said] = re.findall(r"Least sure: ([^.]*)\.", told)
+    [match] = re.findall(r"Least sure: ([^.]*)\.", told)
     least = min(answer["chance_of"], key=answer["chance_of"].get)
     full = " at full load" if "users" in load else ""
     words = {"memory": "memory", "tpot": f"time per token{full}", "ttft": f"first token{full}"}
     is_part = answer["chance_of"][least] <= answer["chance"] + 0.01
-    assert said == (words[least] if is_part else "how many requests a second they serve")
+    assert match == (words[least] if is_part else "how many requests a second they serve")
     assert is_part or "users" in load
 
 
@@ -225,8 +225,8 @@ def test_a_draft_makes_no_answer_surer_nor_nine_in_ten_cheaper() -> None:
     [(0.01, "under 5% sure"), (0.05, "5% sure"), (0.697, "65% sure"), (0.88, "85% sure"), (0.951, "over 95% sure")],
 )
 def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
-    known: Mapping[str, float] = {"chance": chance, "chance_step": CHANCE_STEP}
-    assert sentences.sure.fill(**known) == words
+    values: Mapping[str, float] = {"chance": chance, "chance_step": CHANCE_STEP}
+    assert sentences.sure.fill(**values) == words
 
 
 def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:
@@ -248,10 +248,10 @@ def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) 
     solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.9}))
     if IN_LONG:
         poison(edit(path, tmp_path / "edited.xlsx", typed), tmp_path / "poisoned.xlsx")
-        found = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
+        values_ = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
     else:
-        found = values_after(path, typed)
-    n, wrong = books.differences(found, books.Sheets(path), solved)
+        values_ = values_after(path, typed)
+    n, wrong = books.differences(values_, books.Sheets(path), solved)
     assert n > 300 and not wrong, wrong[:5]
     base = solve(ask(books.catalog(), books.SMALL))
     assert books.expected(solved) != books.expected(base)

@@ -15,8 +15,8 @@ def _workloads(contexts: str) -> dict[str, tuple[int, int]]:
 
 
 def test_the_prompt_takes_the_rest():
-    found = _workloads("rag=32k,chat=1025")
-    assert found == {"chat": (1, 1_024), "rag": (31_744, 1_024), "long-doc": (129_024, 2_048)}
+    workloads = _workloads("rag=32k,chat=1025")
+    assert workloads == {"chat": (1, 1_024), "rag": (31_744, 1_024), "long-doc": (129_024, 2_048)}
 
 
 @pytest.mark.parametrize("wrong", ["rag", "rag=", "rag=0", "rga=1k", "rag=1k,rag=2k"])
@@ -30,10 +30,10 @@ def _asked(**options):
 
 
 def test_a_context_shorter_than_the_answer_is_refused():
-    with pytest.raises(ScenarioError) as found:
+    with pytest.raises(ScenarioError) as refused:
         _asked(contexts="rag=512,chat=1000")
-    assert [str(p).partition(" of")[0] for p in found.value.problems] == ["chat: the answer", "rag: the answer"]
-    assert "context of 512" in found.value.problems[1]
+    assert [str(p).partition(" of")[0] for p in refused.value.problems] == ["chat: the answer", "rag: the answer"]
+    assert "context of 512" in refused.value.problems[1]
     with pytest.raises(ScenarioError, match=r"long-doc: .* 131,073 tokens"):
         _asked(typed={"inputs": {"output_long_doc": 131_073}})
 

@@ -7,7 +7,6 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from brute_force import BYTES
@@ -31,26 +30,26 @@ DOES_NOT = (("8b", "4k", 3.5), ("70b", "4k", 0.02), ("8b", "16k", 1.1), ("70b", 
 
 
 @cache
-def asked(model: str, context: str, rate: float, **options: Any) -> tuple[Solution, Apart]:
+def asked(model: str, context: str, rate: float, **options: object) -> tuple[Solution, Apart]:
     """By default as published and at an even chance, whose times are those predicted."""
     usual = {"weight_dtype": "published", "confidence": 0.5}
     load = {"model": model, "context": context, "requests_per_second": rate}
     solved = recommended({**usual, **load, **options}, Catalog())
-    found = disaggregated(solved, 0)
-    assert found is not None
-    return solved, found
+    answer = disaggregated(solved, 0)
+    assert answer is not None
+    return solved, answer
 
 
 @pytest.mark.parametrize("load", PAYS, ids=str)
 def test_two_pools_that_cost_less(load: tuple[str, str, float]) -> None:
-    solved, found = asked(*load)
-    assert found.monthly_usd < 0.97 * solved.choices[0].monthly_usd
+    solved, answer = asked(*load)
+    assert answer.monthly_usd < 0.97 * solved.choices[0].monthly_usd
 
 
 @pytest.mark.parametrize("load", DOES_NOT, ids=str)
 def test_two_pools_that_cost_more(load: tuple[str, str, float]) -> None:
-    solved, found = asked(*load)
-    assert found.monthly_usd > 1.05 * solved.choices[0].monthly_usd
+    solved, answer = asked(*load)
+    assert answer.monthly_usd > 1.05 * solved.choices[0].monthly_usd
 
 
 @pytest.mark.parametrize("load", (*PAYS, *DOES_NOT), ids=str)
@@ -75,18 +74,20 @@ def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
         )
         if pool is found.prefill:
             assert seconds == pytest.approx(part["ttft_left"] * (part["base"] + part["first"]), rel=1e-6)
-            each, busy = 1, rate * seconds
+            per_replica, busy = 1, rate * seconds
         else:
-            each = pool.requests_per_replica
-            busy = rate * (answer - 1) * part["tpot_left"] * step(part, each)
-            on_one = min(each, max(1, math.ceil(busy / pool.n_replicas)))
+            per_replica = pool.requests_per_replica
+            busy = rate * (answer - 1) * part["tpot_left"] * step(part, per_replica)
+            on_one = min(per_replica, max(1, math.ceil(busy / pool.n_replicas)))
             assert seconds == pytest.approx(part["tpot_left"] * step(part, on_one), rel=1e-6)
-            assert part["tpot_left"] * step(part, each) <= workload.tpot_target_ms / 1000
-        assert pool.n_replicas == pytest.approx((busy + Z * math.sqrt(busy)) / each, abs=1 + 0.01 * busy / each)
-        assert pool.n_replicas * each >= busy
+            assert part["tpot_left"] * step(part, per_replica) <= workload.tpot_target_ms / 1000
+        assert pool.n_replicas == pytest.approx(
+            (busy + Z * math.sqrt(busy)) / per_replica, abs=1 + 0.01 * busy / per_replica
+        )
+        assert pool.n_replicas * per_replica >= busy
     assert found.ttft_seconds <= workload.ttft_target_ms / 1000
     months = {c.instance: 730 * c.usd_per_hour for c in solved.question.candidates}
-    assert found.monthly_usd == pytest.approx(sum(n * months[one] for one, n in found.n_instances.items()))
+    assert found.monthly_usd == pytest.approx(sum(n * months[name] for name, n in found.n_instances.items()))
     gpus = {c.instance: c.gpu_count for c in solved.question.candidates}
     for pool in (found.prefill, found.decode):
         assert pool.n_gpus <= found.n_instances[pool.candidate.instance] * gpus[pool.candidate.instance]
@@ -94,9 +95,9 @@ def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
     assert found.prefill.candidate.region == found.decode.candidate.region
 
 
-def left(n_replicas: int, each: int, survive: str, zones: int = 3) -> tuple[int, int]:
+def left(n_replicas: int, per_machine: int, survive: str, zones: int = 3) -> tuple[int, int]:
     """Replicas and machines that are left of those packed on machines, these dealt out over zones, after the worst."""
-    machines = [each] * (n_replicas // each) + [n_replicas % each] * (n_replicas % each > 0)
+    machines = [per_machine] * (n_replicas // per_machine) + [n_replicas % per_machine] * (n_replicas % per_machine > 0)
     dealt = [machines[zone::zones] for zone in range(zones)]
     lost, gone = {
         "none": (0, 0),
@@ -140,16 +141,16 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
             if is_first
             else part["tpot_left"] * (answer - 1) * step(part, places)
         )
-        each = pool.candidate.gpu_count // pool.layout.n_gpus
-        room = pool.n_replicas if shared else math.ceil(pool.n_replicas / each) * each
-        pools.append((places, seconds, each, pool.n_replicas, room, left(room, each, survive)[1]))
-    machines = [one[5] for one in pools]
+        per_machine = pool.candidate.gpu_count // pool.layout.n_gpus
+        room = pool.n_replicas if shared else math.ceil(pool.n_replicas / per_machine) * per_machine
+        pools.append((places, seconds, per_machine, pool.n_replicas, room, left(room, per_machine, survive)[1]))
+    machines = [pool[5] for pool in pools]
     if shared:
         rented = found.n_instances[share[0].instance]
         machines = [rented - (survive == "machine")] * 2
         assert rented == math.ceil((found.prefill.n_gpus + found.decode.n_gpus) / share[0].gpu_count)
     else:
-        assert sum(found.n_instances.values()) == sum(math.ceil(n / each) for _, _, each, n, *_ in pools)
+        assert sum(found.n_instances.values()) == sum(math.ceil(n / per_machine) for _, _, per_machine, n, *_ in pools)
 
     def serves(rate: float, *replicas: int) -> bool:
         """True where so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric,
@@ -165,63 +166,65 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         shares, use = zip(
             *(
                 (
-                    one.network_gbps * 1e9 / 8 * pool.layout.n_gpus / one.gpu_count,
-                    moved / (n * one.network_gbps * 1e9 / 8),
+                    share.network_gbps * 1e9 / 8 * pool.layout.n_gpus / share.gpu_count,
+                    moved / (n * share.network_gbps * 1e9 / 8),
                 )
-                for one, pool, n in zip(share, (found.prefill, found.decode), machines, strict=True)
+                for share, pool, n in zip(share, (found.prefill, found.decode), machines, strict=True)
             ),
             strict=True,
         )
         wait = found.kv_transfer_bytes / min(shares) / (1 - max(use)) if max(use) < 1 else math.inf
         return pools[0][1] + wait <= workload.ttft_target_ms / 1000
 
-    sized = [left(n, each, survive)[0] for _, _, each, n, *_ in pools]
+    sized = [left(n, per_machine, survive)[0] for _, _, per_machine, n, *_ in pools]
     splits = [[n for *_, n, _ in pools]]
     if shared:  # what is left on the machines of both goes to either
         free = rented * share[0].gpu_count - found.prefill.n_gpus - found.decode.n_gpus
-        one, other = found.prefill.layout.n_gpus, found.decode.layout.n_gpus
-        splits = [[pools[0][3] + k, pools[1][3] + (free - k * one) // other] for k in range(free // one + 1)]
+        prefill_gpus, other = found.prefill.layout.n_gpus, found.decode.layout.n_gpus
+        splits = [
+            [pools[0][3] + k, pools[1][3] + (free - k * prefill_gpus) // other] for k in range(free // prefill_gpus + 1)
+        ]
     held = [[left(n, pool[2], survive)[0] for n, pool in zip(split, pools, strict=True)] for split in splits]
     assert serves(load[2], *sized)
     assert found.served_at_target >= load[2]
-    assert any(serves(found.served_at_target * 0.999, *of) for of in held)
-    assert not any(serves(found.served_at_target * 1.001, *of) for of in held)
-    for i, (_, _, each, n, *_) in enumerate(pools):
+    assert any(serves(found.served_at_target * 0.999, *machines) for machines in held)
+    assert not any(serves(found.served_at_target * 1.001, *machines) for machines in held)
+    for i, (_, _, per_machine, n, *_) in enumerate(pools):
         fewer = [*sized]
-        fewer[i] = left(n - 1, each, survive)[0] if n > 1 else 0
+        fewer[i] = left(n - 1, per_machine, survive)[0] if n > 1 else 0
         assert fewer[i] == sized[i] or not serves(load[2], *fewer)
 
 
 def test_a_loss_to_survive_costs_more_and_the_pools_that_it_needs() -> None:
-    months = [asked("70b", "16k", 19.0, survive=one)[1].monthly_usd for one in ("none", "replica", "machine", "zone")]
+    months = [asked("70b", "16k", 19.0, survive=loss)[1].monthly_usd for loss in ("none", "replica", "machine", "zone")]
     assert months[0] < months[1] <= months[2] * 1.05 and months[2] < months[3]
 
 
 def test_what_goes_over_the_fabric() -> None:
     """70B, a prompt of 15,360 tokens: 327,680 bytes a token; the slower side's share of its network, in use."""
     rate = 8.0  # at which the pools are on two types
-    _, found = asked("70b", "16k", rate)
-    assert found.kv_transfer_bytes == 327_680 * 15_360
+    _, answer = asked("70b", "16k", rate)
+    assert answer.kv_transfer_bytes == 327_680 * 15_360
     shares = []
-    for pool in (found.prefill, found.decode):
+    for pool in (answer.prefill, answer.decode):
         network = pool.candidate.network_gbps * 1e9 / 8
-        count = found.n_instances[pool.candidate.instance]
-        use = rate * found.kv_transfer_bytes / (count * network)
+        count = answer.n_instances[pool.candidate.instance]
+        use = rate * answer.kv_transfer_bytes / (count * network)
         shares.append((network * pool.layout.n_gpus / pool.candidate.gpu_count, use))
-    slowest, busiest = min(one for one, _ in shares), max(use for _, use in shares)
-    assert found.prefill.candidate.instance != found.decode.candidate.instance
-    assert found.kv_transfer_seconds == pytest.approx(found.kv_transfer_bytes / slowest / (1 - busiest))
+    slowest, busiest = min(share for share, _ in shares), max(use for _, use in shares)
+    assert answer.prefill.candidate.instance != answer.decode.candidate.instance
+    assert answer.kv_transfer_seconds == pytest.approx(answer.kv_transfer_bytes / slowest / (1 - busiest))
 
 
 def test_the_prompt_is_that_of_a_lone_request_of_size() -> None:
-    _, found = asked("70b", "16k", 2.4)
+    _, answer = asked("70b", "16k", 2.4)
     alone = sheetgen.size(
         model="70b",
-        gpu=found.prefill.candidate.gpu.id,
+        gpu=answer.prefill.candidate.gpu.id,
         context="16k",
-        tensor_parallel_size=found.prefill.layout.tensor_parallel_size,
+        tensor_parallel_size=answer.prefill.layout.tensor_parallel_size,
     )
-    assert found.prefill.seconds == pytest.approx(alone["ttft_seconds"], rel=1e-9)
+    assert answer.prefill.seconds == pytest.approx(alone["ttft_seconds"], rel=1e-9)
 
 
 def test_a_load_that_nothing_meets_is_a_rate_by_the_times_of_its_targets() -> None:
@@ -241,10 +244,10 @@ def test_a_load_that_nothing_meets_is_a_rate_by_the_times_of_its_targets() -> No
 
 def test_a_window_sends_its_window() -> None:
     """Gemma 3 27B: 52 of 62 layers keep 1,024 tokens."""
-    _, found = asked("gemma-3-27b", "16k", 2.0)
+    _, answer = asked("gemma-3-27b", "16k", 2.0)
     every = read("models/gemma-3-27b.yaml")["attention"]
     whole = sum(g["n_layers"] * g["n_kv_heads"] * (g["key_width"] + g["value_width"]) * 2 for g in every) * 15_360
-    assert found.kv_transfer_bytes < 0.3 * whole
+    assert answer.kv_transfer_bytes < 0.3 * whole
 
 
 def test_two_pools_that_are_surer_never_cost_less() -> None:
@@ -305,7 +308,7 @@ def test_two_pools_of_an_area_stand_in_one_region_at_its_prices(tmp_path: Path) 
         "aws/p5.48xlarge": "eu-north-1",
         "aws/p4d.24xlarge": "eu-west-1",
     }
-    found = disaggregated(solved, 0)
-    assert found is not None and found.n_instances == {"aws/p5.48xlarge": 2, "aws/p4d.24xlarge": 4}
-    assert {pool.record()["region"] for pool in (found.prefill, found.decode)} == {"eu-north-1"}
-    assert found.monthly_usd == pytest.approx(730 * (2 * 58.8928 + 4 * 23.71569), rel=1e-12)
+    answer = disaggregated(solved, 0)
+    assert answer is not None and answer.n_instances == {"aws/p5.48xlarge": 2, "aws/p4d.24xlarge": 4}
+    assert {pool.record()["region"] for pool in (answer.prefill, answer.decode)} == {"eu-north-1"}
+    assert answer.monthly_usd == pytest.approx(730 * (2 * 58.8928 + 4 * 23.71569), rel=1e-12)

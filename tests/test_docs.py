@@ -70,7 +70,7 @@ def did(command: Command, page: Path, whole: bool) -> str:
 
 
 def wrong(page: Path, whole: bool) -> list[str]:
-    return [found for one in commands(page) if one.is_run() if (found := did(one, page, whole))]
+    return [problem for command in commands(page) if command.is_run() if (problem := did(command, page, whole))]
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_commands(page: Path, here: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", [one for one in PAGES if any(c.is_run() for c in commands(one))], ids=name)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(c.is_run() for c in commands(page))], ids=name)
 def test_commands_that_draw(page: Path, here: Path) -> None:
     assert wrong(page, whole=True) == []
 
@@ -123,14 +123,14 @@ def test_a_wrong_command_is_found(here: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links(page: Path) -> None:
     text = page.read_text("utf-8")
-    assert [one for one in re.findall(r"`python (\S+\.py)", text) if not (ROOT / one).is_file()] == []
+    assert [script for script in re.findall(r"`python (\S+\.py)", text) if not (ROOT / script).is_file()] == []
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" not in target:
             file, _, heading = target.partition("#")
             found = page.parent / file if file else page
             assert found.exists(), f"{name(page)}: {target}"
             headings = re.findall(r"^#+ (.*)", found.read_text("utf-8"), re.MULTILINE) if heading else []
-            slugs = [re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings]
+            slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
             assert not heading or heading in slugs, f"{name(page)}: {target}"
 
 
@@ -156,6 +156,6 @@ def test_defaults_in_the_readme() -> None:
     pairs = re.findall(r"`--([\w-]+) ([^`]+)`", listed)
     assert len(pairs) > 5
     for option, value in pairs:
-        one = BY_OPTION[{"context": "context_tokens"}.get(option, option.replace("-", "_"))]
-        if one.default is not None:
-            assert one.parse(value) == one.default, option
+        setting = BY_OPTION[{"context": "context_tokens"}.get(option, option.replace("-", "_"))]
+        if setting.default is not None:
+            assert setting.parse(value) == setting.default, option

@@ -149,7 +149,7 @@ def amiss_on_page(built: Built, page: Page) -> list[str]:
     return [wrong for path, value in leaves(page) for wrong in amiss(built, path, value)]
 
 
-def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
+def amiss(built: Built, path: tuple[str | int, ...], value: object) -> list[str]:
     """The fault of one text or number of the page."""
     where = named(path)
     if is_elsewhere(where):
@@ -178,21 +178,21 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
     for n, load in enumerate(loads):
         cell, row = built.solved.question.loads[n], built.book.rows["Workings"][4 + n]
         model = built.book.rows["Models"][4 + cell.model]
-        known = {key: row.get(head) for key, head in COLUMNS.items()}
-        known |= {"weights_bytes": model["Weights"], "model": model["Catalog id"]}
+        row_ = {key: row.get(head) for key, head in COLUMNS.items()}
+        row_ |= {"weights_bytes": model["Weights"], "model": model["Catalog id"]}
         month = row["$ per month"]
         if load["instance"] is None:
-            known |= dict.fromkeys(k for k in known if k in LACKING)
+            row_ |= dict.fromkeys(k for k in row_ if k in LACKING)
         else:
             settings = built.solved.question.settings
             budgeted = month * (1 + settings.contingency_fraction) * settings.fx_rate
             for key, months in (("monthly", 1), ("annual", 12), ("three_year", 36)):
-                known |= {f"{key}_usd": months * month, f"budget_{key}": months * budgeted}
+                row_ |= {f"{key}_usd": months * month, f"budget_{key}": months * budgeted}
         second_usd = row["Next cheapest, $ per month"]
         if load["runner_up_instance"] is None and isinstance(second_usd, float) and second_usd > 3 * month:
-            known |= dict.fromkeys(("runner_up_instance", "runner_up_monthly_usd"))  # nobody would rent that instead
-        for key in known.keys() & load.keys():
-            want, got = known[key], load[key]
+            row_ |= dict.fromkeys(("runner_up_instance", "runner_up_monthly_usd"))  # nobody would rent that instead
+        for key in row_.keys() & load.keys():
+            want, got = row_[key], load[key]
             same = want == got if isinstance(got, str) or not got else Place((float(want),)).has(float(got))
             if not same and not (got is None and want in ("-", None)):
                 wrong.append(f"load {n} {key}: {got!r}, the workbook has {want!r}")
@@ -235,7 +235,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
     wrong = []
     for path, value in leaves(answer):
         where = named(path)
-        if any(where.startswith(known) for known in NOT_IN_CELLS) or value in built.texts:
+        if any(where.startswith(prefix) for prefix in NOT_IN_CELLS) or value in built.texts:
             continue
         if is_idle(answer, path) and path[-1] in ("note", "changed"):
             continue
@@ -290,7 +290,7 @@ PRINTED = re.compile(r"\$?\d[\d,]*(?:\.\d+)?[kM%]?")
 
 def printed(text: str) -> set[str]:
     """The numbers of a text as they stand in print, those of names too."""
-    return {found.rstrip(",") for found in PRINTED.findall(text)}
+    return {match.rstrip(",") for match in PRINTED.findall(text)}
 
 
 def of_page(page: Page) -> set[str]:
@@ -330,10 +330,10 @@ def test_a_wrong_number_is_found(built: Built) -> None:
             continue
         if isinstance(value, str):
             masked = built.names.sub(lambda name: "_" * len(name[0]), value)
-            if not (found := figures(masked)):
+            if not (printed := figures(masked)):
                 continue
-            at = masked.rindex(found[-1]) + max(i for i, c in enumerate(found[-1]) if c.isdigit())
-            wrong: Any = f"{value[:at]}{(int(value[at]) + 3) % 10}{value[at + 1 :]}"
+            position = masked.rindex(printed[-1]) + max(i for i, c in enumerate(printed[-1]) if c.isdigit())
+            wrong: Any = f"{value[:position]}{(int(value[position]) + 3) % 10}{value[position + 1 :]}"
         else:
             wrong = value * 1.1 + 1
         n += 1

@@ -42,7 +42,7 @@ SET_BY_HAND = 0.021  # GiB: TensorRT-LLM's 1.63 stands between its runs and a la
 
 
 @pytest.fixture(scope="module")
-def found() -> Fidelity:
+def fidelity() -> Fidelity:
     return Fidelity(Catalog())
 
 
@@ -59,28 +59,28 @@ def over(lines: pandas.DataFrame, limits: dict[str, float]) -> dict[str, float]:
     return {figure: mean for figure, mean in means.items() if not mean <= limits[figure]}
 
 
-def test_every_run_is_predicted(found: Fidelity) -> None:
-    assert len(found.h100) == 34
-    assert len(found.held_out) == len(found.in_sample) == 34 * 8
-    assert found.held_out["relative"].notna().all()
+def test_every_run_is_predicted(fidelity: Fidelity) -> None:
+    assert len(fidelity.h100) == 34
+    assert len(fidelity.held_out) == len(fidelity.in_sample) == 34 * 8
+    assert fidelity.held_out["relative"].notna().all()
 
 
-def test_held_out_runs_keep_the_promise(found: Fidelity) -> None:
-    assert over(found.held_out, PROMISED) == {}
-    assert far_off(found.held_out) == []
+def test_held_out_runs_keep_the_promise(fidelity: Fidelity) -> None:
+    assert over(fidelity.held_out, PROMISED) == {}
+    assert far_off(fidelity.held_out) == []
 
 
-def test_held_out_runs_are_no_worse_than_they_were(found: Fidelity) -> None:
-    assert over(found.held_out, REACHED) == {}
+def test_held_out_runs_are_no_worse_than_they_were(fidelity: Fidelity) -> None:
+    assert over(fidelity.held_out, REACHED) == {}
 
 
-def test_the_stage_with_the_head_explains_the_tokens(found: Fidelity) -> None:
-    assert found.smallest_stage["relative"].abs().max() < 0.001
+def test_the_stage_with_the_head_explains_the_tokens(fidelity: Fidelity) -> None:
+    assert fidelity.smallest_stage["relative"].abs().max() < 0.001
 
 
-def test_the_shipped_constants_are_the_fit(found: Fidelity) -> None:
-    stated = shipped(found.catalog)
-    rounded = {name: round(found.constants[name], _places(value)) for name, value in stated.items()}
+def test_the_shipped_constants_are_the_fit(fidelity: Fidelity) -> None:
+    stated = shipped(fidelity.catalog)
+    rounded = {name: round(fidelity.constants[name], _places(value)) for name, value in stated.items()}
     assert rounded == stated
 
 
@@ -91,7 +91,7 @@ def _places(value: float) -> int:
 # Public logs
 
 
-def test_every_log_is_used_or_says_why_not(found: Fidelity) -> None:
+def test_every_log_is_used_or_says_why_not(fidelity: Fidelity) -> None:
     rows = log_rows()
     assert len(rows) == 141  # 126 public ones, 7 found for single charges, 8 cases shown since
     assert set(rows["use"]) == {"tokens", "pool", "both", "whole", "none"}
@@ -111,66 +111,66 @@ def test_every_log_is_used_or_says_why_not(found: Fidelity) -> None:
     }
 
 
-def test_tokens_follow_from_the_logged_pool(found: Fidelity) -> None:
-    assert len(found.tokens) >= 98
-    assert found.tokens["relative"].notna().all()
-    assert len(found.misses) <= TOKENS_MISSES
-    assert len(found.misses) <= (1 - TOKENS_SHARE) * len(found.tokens)
-    assert found.tokens["relative"].abs().median() <= TOKENS_MEDIAN
+def test_tokens_follow_from_the_logged_pool(fidelity: Fidelity) -> None:
+    assert len(fidelity.tokens) >= 98
+    assert fidelity.tokens["relative"].notna().all()
+    assert len(fidelity.misses) <= TOKENS_MISSES
+    assert len(fidelity.misses) <= (1 - TOKENS_SHARE) * len(fidelity.tokens)
+    assert fidelity.tokens["relative"].abs().median() <= TOKENS_MEDIAN
     explained = reasons()
-    for row in found.misses.itertuples():
+    for row in fidelity.misses.itertuples():
         assert len(explained[row.id]) > EXPLAINED
 
 
-def test_pools_of_logs_are_near(found: Fidelity) -> None:
-    pools = found.pools[found.pools["figure"] == "KV pool"]
+def test_pools_of_logs_are_near(fidelity: Fidelity) -> None:
+    pools = fidelity.pools[fidelity.pools["figure"] == "KV pool"]
     assert len(pools) >= 52
     assert pools["relative"].abs().median() <= POOL_MEDIAN
 
 
-def test_the_scoreboard_is_no_worse_than_it_was(found: Fidelity) -> None:
+def test_the_scoreboard_is_no_worse_than_it_was(fidelity: Fidelity) -> None:
     """All logs, each without its own source, are held to what is wanted; what is missed is missed by no more than it
     was."""
-    missed = {score.name: score.value for score in scores(found) if not score.is_met}
+    missed = {score.name: score.value for score in scores(fidelity) if not score.is_met}
     assert missed.keys() <= MISSED_ON_BOARD.keys()
     for name, value in missed.items():
         assert value <= MISSED_ON_BOARD[name], name
 
 
-def test_the_worst_rows_are_explained(found: Fidelity) -> None:
+def test_the_worst_rows_are_explained(fidelity: Fidelity) -> None:
     explained = reasons()
-    for row in worst(found).itertuples():
+    for row in worst(fidelity).itertuples():
         assert len(explained.get(row.id, "")) > EXPLAINED, row.id
 
 
-def test_bands_hold_80_percent_of_what_they_were_made_without(found: Fidelity) -> None:
-    assert {scope: set(by_figure) for scope, by_figure in bands(found).items()} == {
+def test_bands_hold_80_percent_of_what_they_were_made_without(fidelity: Fidelity) -> None:
+    assert {scope: set(by_figure) for scope, by_figure in bands(fidelity).items()} == {
         "calibrated": set(BANDED),
         "shared": {"weights", "KV pool"},
         "cards": {"weights", "activations", "KV pool"},
         "other": set(BANDED),
     }
-    for scope, by_figure in bands(found).items():
-        for figure, one in by_figure.items():
-            assert one.low <= 0 <= one.high
+    for scope, by_figure in bands(fidelity).items():
+        for figure, band in by_figure.items():
+            assert band.low <= 0 <= band.high
             # The rows of a source come in together: of 18, the step from 13 is to 16.
-            most = max(BAND_HOLDS[1] * one.n_rows, round(BAND_SHARE * one.n_rows) + 2)
-            assert BAND_HOLDS[0] * one.n_rows <= one.inside <= most, (scope, figure)
-            assert one.wider <= WIDEST, (scope, figure)
+            most = max(BAND_HOLDS[1] * band.n_rows, round(BAND_SHARE * band.n_rows) + 2)
+            assert BAND_HOLDS[0] * band.n_rows <= band.inside <= most, (scope, figure)
+            assert band.wider <= WIDEST, (scope, figure)
 
 
-def test_what_is_calibrated_on_logs_follows_from_them(found: Fidelity) -> None:
-    for (engine, constant), value in refit(found.logs).items():
-        assert value == pytest.approx(stated(found.catalog, engine, constant), abs=SET_BY_HAND), (engine, constant)
+def test_what_is_calibrated_on_logs_follows_from_them(fidelity: Fidelity) -> None:
+    for (engine, constant), value in refit(fidelity.logs).items():
+        assert value == pytest.approx(stated(fidelity.catalog, engine, constant), abs=SET_BY_HAND), (engine, constant)
 
 
-def test_the_targets_hold_without_the_source_of_each_log(found: Fidelity) -> None:
-    tokens, pools = found.left_out
-    assert len(tokens) == len(found.tokens) and len(pools) == len(found.pools)
+def test_the_targets_hold_without_the_source_of_each_log(fidelity: Fidelity) -> None:
+    tokens, pools = fidelity.left_out
+    assert len(tokens) == len(fidelity.tokens) and len(pools) == len(fidelity.pools)
     assert (tokens["relative"].abs() <= TOKENS_WITHIN).mean() >= TOKENS_SHARE
     whole = pools[pools["figure"] == "KV pool"].set_index("id")["relative"]
     assert whole.abs().median() <= POOL_MEDIAN
-    plain = found.pools[found.pools["figure"] == "KV pool"].set_index("id")["relative"]
+    plain = fidelity.pools[fidelity.pools["figure"] == "KV pool"].set_index("id")["relative"]
     moved = whole.index[(whole - plain[whole.index]).abs() > 1e-9]
     assert set(moved) == {
         "shaamil-llama70b-a",
@@ -220,16 +220,20 @@ def _overlaid(folder: Path, name: str, document: object) -> Catalog:
     return Catalog(folder)
 
 
-def test_the_docs_are_fresh(found: Fidelity) -> None:
-    assert DOCS.read_text(encoding="utf-8") == document(found), "old: python tests/fidelity.py"
-    assert ENGINES_DOCS.read_text(encoding="utf-8") == engines_document(found), "old: python tests/fidelity.py"
+def test_the_docs_are_fresh(fidelity: Fidelity) -> None:
+    assert DOCS.read_text(encoding="utf-8") == document(fidelity), "old: python tests/fidelity.py"
+    assert ENGINES_DOCS.read_text(encoding="utf-8") == engines_document(fidelity), "old: python tests/fidelity.py"
 
 
-def test_the_shipped_bands_are_these(found: Fidelity) -> None:
+def test_the_shipped_bands_are_these(fidelity: Fidelity) -> None:
     engine = load_engine(Catalog(), "vllm")
     names = {"weights": "weights", "activations": "activation", "non-torch": "non_torch", "KV pool": "kv_pool"}
-    made = {(names[figure], scope): band for scope, of in bands(found).items() for figure, band in of.items()}
-    assert {(one.figure, one.scope) for one in engine.bands} == set(made)
+    made = {
+        (names[figure], scope): band
+        for scope, by_figure in bands(fidelity).items()
+        for figure, band in by_figure.items()
+    }
+    assert {(band.figure, band.scope) for band in engine.bands} == set(made)
     for one in engine.bands:
         band = made[one.figure, one.scope]
         unit, step = (1, 1e-4) if one.figure == "weights" else (GIB, 1e-3)

@@ -8,7 +8,7 @@ quantity of ours may hang on them. Text is compared in lower case, for Excel doe
 
 import math
 import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 import pytest
@@ -53,7 +53,7 @@ N_ROWS = 200
 
 
 class Pair(NamedTuple):
-    value: Any
+    value: object
     text: Expr
 
 
@@ -351,13 +351,13 @@ def test_poison_tamper_and_wrong_types_are_seen(tmp_path):
     assert [(m.cell, m.expected, m.got) for m in tampered.mismatches] == [("A1", 16, 10)]
     assert functions_used(path) == {"IF", "AND", "SUM"}
 
-    def one(value) -> None:
+    def function(value) -> None:
         with xlsxwriter.Workbook(other) as book:
             book.add_worksheet("Out").write_formula("A1", "=1", None, value)
 
     wrote = {}
     for value in (1, 1 + 1e-8, "1", True, "#N/A"):
-        one(value)
+        function(value)
         wrote[repr(value)] = other.rename(tmp_path / f"{len(wrote)}.xlsx")
     same = [(x, y) for x in wrote for y in wrote if not compare(wrote[x], wrote[y]).mismatches]
     assert same == [(x, x) for x in wrote if "N/A" not in x]

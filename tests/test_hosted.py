@@ -40,9 +40,9 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def asked(**options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = sheetgen.recommend(**options, as_of="2026-11-24")["cells"][0]
-    return found
+def asked(**options: object) -> dict[str, Any]:
+    cell: dict[str, Any] = sheetgen.recommend(**options, as_of="2026-11-24")["cells"][0]
+    return cell
 
 
 # 1,000 million prompt tokens and 100 million answer tokens a month, prompts of 8,000 tokens. By hand from the list,
@@ -79,8 +79,8 @@ BY_HAND = {
 
 @pytest.mark.parametrize("model", BY_HAND)
 def test_the_three_cheapest_hosts_of_five_models_by_hand(model: str) -> None:
-    found = by_host(live(model), 1000, 100, 8000)[:3]
-    assert [(price.host, pytest.approx(usd)) for usd, price in found] == BY_HAND[model]
+    hosts = by_host(live(model), 1000, 100, 8000)[:3]
+    assert [(price.host, pytest.approx(usd)) for usd, price in hosts] == BY_HAND[model]
 
 
 def test_hosts_that_take_the_same_rank_by_name_whatever_rounding_leaves() -> None:
@@ -108,14 +108,14 @@ def test_of_several_prices_of_a_host_the_lowest_for_the_load_counts() -> None:
 def test_a_host_that_is_cheaper_at_any_use_has_no_utilization_to_beat() -> None:
     price = hosted_file(catalog()).of("llama-3.1-70b")[0]
     shares = {"on-demand": 1.0, "reserved-1yr": 1.5, "reserved-3yr": 0.4}
-    found = hosted(price, "2026-11-28", 100.0, shares).cheaper_above
-    assert found == {"on-demand": 1.0, "reserved-1yr": None, "reserved-3yr": 0.4}
+    above = hosted(price, "2026-11-28", 100.0, shares).cheaper_above
+    assert above == {"on-demand": 1.0, "reserved-1yr": None, "reserved-3yr": 0.4}
 
 
 def test_hits_of_the_prefix_cache_cost_the_cached_price_by_hand() -> None:
     """Half of the prompt in the cache: Azure's 3.1e-07 for such a token brings its dearer price before Fireworks'."""
-    found = by_host(live("deepseek-v3.2"), 1000, 100, 8000, 0.5)[:3]
-    assert [(price.host, pytest.approx(usd)) for usd, price in found] == [
+    hosts = by_host(live("deepseek-v3.2"), 1000, 100, 8000, 0.5)[:3]
+    assert [(price.host, pytest.approx(usd)) for usd, price in hosts] == [
         ("deepinfra", 233.0),  # 500 x 0.26 + 500 x 0.13 + 38
         ("friendli", 525.0),  # 500 x 0.50 + 500 x 0.25 + 150
         ("azure", 650.0),  # 500 x 0.62 + 500 x 0.31 + 185; its 0.58 without such a price takes 580 + 168
@@ -144,10 +144,10 @@ def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
     answers = 460 * 20 * 1024 * 730 / 24 / 1e6
     prompts = answers * (16384 - 1024) / 1024
     assert len(cell["hosted"]) == 3
-    for one in cell["hosted"]:
-        bill = prompts * one["input_usd_per_million"] + answers * one["output_usd_per_million"]
-        assert one["monthly_usd"] == pytest.approx(bill, rel=1e-12), one["host"]
-    assert [one["monthly_usd"] for one in cell["hosted"]] == sorted(one["monthly_usd"] for one in cell["hosted"])
+    for host in cell["hosted"]:
+        bill = prompts * host["input_usd_per_million"] + answers * host["output_usd_per_million"]
+        assert host["monthly_usd"] == pytest.approx(bill, rel=1e-12), host["host"]
+    assert [host["monthly_usd"] for host in cell["hosted"]] == sorted(host["monthly_usd"] for host in cell["hosted"])
 
 
 def test_a_host_takes_the_same_of_so_many_people_however_the_load_is_stated() -> None:
@@ -160,7 +160,7 @@ def test_a_host_takes_the_same_of_so_many_people_however_the_load_is_stated() ->
         )
     for use in (0.2, 1.0):
         hosts = asked(model="70b", **LOAD, utilization=use)["hosted"]
-        assert [one["monthly_usd"] for one in hosts] == [one["monthly_usd"] for one in at_once["hosted"]]
+        assert [host["monthly_usd"] for host in hosts] == [host["monthly_usd"] for host in at_once["hosted"]]
 
 
 # Without targets nobody knows how many people a load is: a host is paid for the utilization.
@@ -177,8 +177,8 @@ DEAR = {
 @pytest.mark.parametrize("options", [DEAR, DEAR | {"prefix_cache_hit_fraction": 0.3}, DEAR | {"hours_per_month": 300}])
 def test_asked_at_the_break_even_both_cost_the_same(options: dict[str, Any]) -> None:
     n_checked = 0
-    for place, one in enumerate(asked(**options)["hosted"]):
-        for purchase, above in one["cheaper_above"].items():
+    for place, host in enumerate(asked(**options)["hosted"]):
+        for purchase, above in host["cheaper_above"].items():
             if above is not None and above >= 0.01:  # the least that may be asked
                 again = asked(**options, utilization=above)
                 rent = again["by_purchase"][purchase]["monthly_usd"]
@@ -197,18 +197,18 @@ def test_below_its_break_even_a_class_costs_more_than_the_host_and_above_it_less
 
 def test_where_renting_is_never_cheaper_there_is_no_utilization() -> None:
     cell = asked(model="70b", **LOAD, tpot_ms="off", ttft_ms="off", utilization=1.0)
-    for one in cell["hosted"]:
-        for purchase, above in one["cheaper_above"].items():
+    for host in cell["hosted"]:
+        for purchase, above in host["cheaper_above"].items():
             rent = cell["by_purchase"][purchase]["monthly_usd"]
-            assert (above is None) is (rent > one["monthly_usd"]), f"{one['host']}, {purchase}"
-    assert any(above is None for one in cell["hosted"] for above in one["cheaper_above"].values())
+            assert (above is None) is (rent > host["monthly_usd"]), f"{host['host']}, {purchase}"
+    assert any(above is None for host in cell["hosted"] for above in host["cheaper_above"].values())
 
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("utilization", [0.2, 0.7, 1.0])
 def test_a_break_even_does_not_depend_on_the_utilization_asked_at(utilization: float) -> None:
-    found = asked(**DEAR, utilization=utilization)["hosted"][0]["cheaper_above"]["reserved-1yr"]
-    assert found == pytest.approx(asked(**DEAR)["hosted"][0]["cheaper_above"]["reserved-1yr"], rel=1e-12)
+    above = asked(**DEAR, utilization=utilization)["hosted"][0]["cheaper_above"]["reserved-1yr"]
+    assert above == pytest.approx(asked(**DEAR)["hosted"][0]["cheaper_above"]["reserved-1yr"], rel=1e-12)
 
 
 def test_a_model_that_nobody_hosts_says_so() -> None:
@@ -224,10 +224,10 @@ def test_hosts_that_take_no_such_prompt_are_counted() -> None:
     solved = recommended(
         {"model": "mixtral-8x7b-v0.1", "context": "32k", "concurrent_requests": 4, "output_tokens": 1}, catalog()
     )
-    found = hosts_of(solved, 0)
-    said = str(hosted_facts(solved.question, cell_of(solved)).hosts)
-    assert n_hosts(solved) > len(found)
-    assert f"{n_hosts(solved)} hosts serve it" in said if not found else "a month" in said
+    hosts = hosts_of(solved, 0)
+    text = str(hosted_facts(solved.question, cell_of(solved)).hosts)
+    assert n_hosts(solved) > len(hosts)
+    assert f"{n_hosts(solved)} hosts serve it" in text if not hosts else "a month" in text
 
 
 @pytest.mark.long
@@ -270,8 +270,8 @@ def test_an_answer_names_live_hosts_alone_by_hand() -> None:
 @pytest.mark.some(2)
 @pytest.mark.parametrize("model", BY_HAND)
 def test_every_host_of_an_answer_says_how_live_it_is(model: str) -> None:
-    for one in asked(model=model, **LOAD)["hosted"]:
-        assert one["source"] and one["read_on"] == "2026-11-28" and "deprecation_date" in one
+    for host in asked(model=model, **LOAD)["hosted"]:
+        assert host["source"] and host["read_on"] == "2026-11-28" and "deprecation_date" in host
 
 
 @pytest.mark.long
@@ -327,7 +327,7 @@ def test_a_path_has_the_hosts_of_the_name_that_it_goes_by(
 def test_a_path_that_no_name_is_known_of_has_no_host(tmp_path: Path) -> None:
     config = json.loads(CONFIG.read_text())
     named = asked(model=str(CONFIG.parent), **LOAD)["hosted"]
-    assert [one["host"] for one in named] == [host for host, _ in BY_HAND["llama-3.1-70b"]]
+    assert [host["host"] for host in named] == [host for host, _ in BY_HAND["llama-3.1-70b"]]
     (tmp_path / "config.json").write_text(json.dumps(config | {"_name_or_path": ""}))
     assert asked(model=str(tmp_path), **LOAD)["hosted"] == []
 

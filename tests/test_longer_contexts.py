@@ -48,7 +48,7 @@ class Fall(NamedTuple):
     longer: Month
 
     def __str__(self) -> str:
-        change = " -> ".join(f"{one.context_tokens:,} ${one.usd:,.0f} {one.rented}" for one in self[2:])
+        change = " -> ".join(f"{step.context_tokens:,} ${step.usd:,.0f} {step.rented}" for step in self[2:])
         rate = self.load.requests_per_second
         load = f"{rate:.3g} a second" if rate else f"{self.load.concurrent_requests:g} at once"
         return f"{self.model}, {load}: {change} ({1 - self.longer.usd / self.shorter.usd:.1%})"
@@ -61,12 +61,14 @@ def swept(model: str, contexts: Sequence[int], **options: str) -> tuple[Question
     shapes = [with_context(workload, context) for context in contexts]
     workloads = with_stated(shapes, question.stated, question.settings, question.reference)
     of_context = [
-        replace(load, workload=i, context_tokens=one.context_tokens, input_tokens=one.input_tokens)
-        for i, one in enumerate(workloads)
+        replace(load, workload=i, context_tokens=workload.context_tokens, input_tokens=workload.input_tokens)
+        for i, workload in enumerate(workloads)
     ]
-    loads = [replace(one, concurrent_requests=requests) for requests in AT_ONCE for one in of_context]
+    loads = [replace(workload, concurrent_requests=requests) for requests in AT_ONCE for workload in of_context]
     loads += [
-        replace(one, concurrent_requests=0, requests_per_second=rate) for rate in PER_SECOND for one in of_context
+        replace(workload, concurrent_requests=0, requests_per_second=rate)
+        for rate in PER_SECOND
+        for workload in of_context
     ]
     question = replace(question, workloads=workloads, loads=tuple(loads))
     return question, tables(question)
@@ -104,7 +106,7 @@ def contexts_of(longest: int) -> range:
 def drawn_models() -> list[tuple[str, int]]:
     """Models by a seed, with their longest context."""
     models = [model for model in CATALOG.models() if (model.max_context_tokens or 0) >= 8192 and model.kind != "draft"]
-    return [(one.id, one.max_context_tokens or 0) for one in random.Random(34).sample(models, 40)[-N_MODELS:]]
+    return [(model.id, model.max_context_tokens or 0) for model in random.Random(34).sample(models, 40)[-N_MODELS:]]
 
 
 @pytest.mark.parametrize("model,longest", [("gemma-3-27b", 131_072), *drawn_models()])

@@ -60,6 +60,6 @@ def test_an_engine_version_is_a_version(version):
 
 @pytest.mark.parametrize("build", ["latest", "nightly", "nightly-20260216-d3bae71e"])
 def test_a_build_is_sized_as_the_newest_release(build):
-    found, newest = (sheetgen.size(model="8b", engine_version=version) for version in (build, "999999.0.0"))
-    assert found.pop("engine_version") == build and newest.pop("engine_version") == "999999.0.0"
-    assert found == newest
+    answer, newest = (sheetgen.size(model="8b", engine_version=version) for version in (build, "999999.0.0"))
+    assert answer.pop("engine_version") == build and newest.pop("engine_version") == "999999.0.0"
+    assert answer == newest

@@ -161,13 +161,13 @@ def test_a_stated_point_has_a_schema_of_every_field() -> None:
 
 def test_a_point_written_out_reads_as_the_same() -> None:
     for file in FILES:
-        points = [one for one in read_measured([file], CATALOG) if isinstance(one, MeasuredPoint)]
+        points = [point for point in read_measured([file], CATALOG) if isinstance(point, MeasuredPoint)]
         again = read_measured(written_out(points), CATALOG)
         # Its times are written to 12 digits; its source may hold no comma.
-        for one, other in zip(points, again, strict=True):
+        for point, other in zip(points, again, strict=True):
             assert isinstance(other, MeasuredPoint)
-            assert (one.model, one.input_tokens, one.source) == (other.model, other.input_tokens, other.source)
-            assert one.tpot_seconds == pytest.approx(other.tpot_seconds, rel=1e-11)
+            assert (point.model, point.input_tokens, point.source) == (other.model, other.input_tokens, other.source)
+            assert point.tpot_seconds == pytest.approx(other.tpot_seconds, rel=1e-11)
     assert beside(RESULTS, POINT) == POINT
 
 
@@ -188,7 +188,7 @@ def test_a_cut_or_broken_file_is_refused_in_a_line(file: Path, tmp_path: Path) -
         except ScenarioError as error:
             assert all("result.json" in problem and "\n" not in problem for problem in error.problems)
         else:
-            assert readings and all("result.json" in one.source for one in readings)
+            assert readings and all("result.json" in reading.source for reading in readings)
 
 
 def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ SHEET = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(Catalog(), {**SHEET, **options}))
 
 
@@ -363,8 +363,8 @@ def test_a_point_equal_to_the_prediction_changes_no_choice() -> None:
     """At an even chance; above it the band of what was measured decides, too."""
     plain = solved(confidence=0.5)
     for row in range(len(plain.choices)):
-        found = solved(confidence=0.5, measured=[point_of(plain, row)])
-        for before, after in zip(plain.choices, found.choices, strict=True):
+        solution = solved(confidence=0.5, measured=[point_of(plain, row)])
+        for before, after in zip(plain.choices, solution.choices, strict=True):
             assert (before.offer, before.n_instances, before.monthly_usd) == (
                 after.offer,
                 after.n_instances,
@@ -372,17 +372,17 @@ def test_a_point_equal_to_the_prediction_changes_no_choice() -> None:
             )
             assert after.tpot_seconds == pytest.approx(before.tpot_seconds, rel=1e-9)
         # The band is the narrower one of measured deployments, of that load's.
-        assert found.choices[row].bands[0] != plain.choices[row].bands[0]
+        assert solution.choices[row].bands[0] != plain.choices[row].bands[0]
 
 
 def test_a_point_twice_as_slow_doubles_times_there_only() -> None:
     plain, row = solved(ttft_ms="off", tpot_ms="off"), 0
     choice = plain.choices[row]
     assert choice.offer is not None
-    found = solved(ttft_ms="off", tpot_ms="off", measured=[point_of(plain, row, 2.0)])
+    solution = solved(ttft_ms="off", tpot_ms="off", measured=[point_of(plain, row, 2.0)])
     there = plain.offers[choice.offer].profile
     model = plain.question.loads[row].model
-    for load, before, after in zip(plain.question.loads, plain.choices, found.choices, strict=True):
+    for load, before, after in zip(plain.question.loads, plain.choices, solution.choices, strict=True):
         assert before.offer is not None and (before.offer, before.monthly_usd) == (after.offer, after.monthly_usd)
         is_there = (load.model, plain.offers[before.offer].profile) == (model, there)
         factor = 2 if is_there else 1
@@ -394,26 +394,28 @@ def test_the_answer_says_which_points_it_used_and_why_not_others() -> None:
     result = f"{RESULTS / 'vllm-minimax-m2.5.json'},gpu=h100,tp=8"
     point = f"{POINT},model=70b,gpu=h100,tp=4"
     fp8 = f"{point},weight_dtype=fp8".replace("22.4", "18")
-    found = solved(measured=[point, fp8, result, str(RESULTS / "vllm-llama-3-8b-h100-pcie-16-a-second.json")])
-    measurements = found.question.measurements
-    assert [one.served.weight_dtype for one in measurements.deployments] == ["bf16", "fp8"]
-    reasons = " / ".join(one.reason for one in measurements.unused)
+    solution = solved(measured=[point, fp8, result, str(RESULTS / "vllm-llama-3-8b-h100-pcie-16-a-second.json")])
+    measurements = solution.question.measurements
+    assert [deployment.served.weight_dtype for deployment in measurements.deployments] == ["bf16", "fp8"]
+    reasons = " / ".join(measurement.reason for measurement in measurements.unused)
     assert "its load was not steady" in reasons and "fp8, not bf16" in reasons
     assert "minimax-m2.5" in reasons
     # What a sheet carries needs no file.
-    again = ask(Catalog(), {**SHEET, "measured": found.question.options["measured"]})
-    assert [one.served for one in again.measurements.deployments] == [one.served for one in measurements.deployments]
+    again = ask(Catalog(), {**SHEET, "measured": solution.question.options["measured"]})
+    assert [deployment.served for deployment in again.measurements.deployments] == [
+        deployment.served for deployment in measurements.deployments
+    ]
 
 
 def test_fp8_of_a_sheet_takes_the_points_of_fp8() -> None:
     point = f"{POINT},model=70b,gpu=h100,tp=2,weight_dtype=fp8"
-    found, plain = (solved(weight_dtype="fp8", measured=measured) for measured in ([point], None))
-    [measured] = found.question.measurements.deployments
-    at = found.grid.read("measured_tpot_factor", ("model", "profile"))
-    [[model, profile]] = [*zip(*at.nonzero(), strict=True)]
-    layout = found.profiles[profile].layout
-    assert found.question.models[model].model.id == "llama-3.1-70b" and layout.tensor_parallel_size == 2
-    assert at[model, profile] == measured.tpot_factor and plain.question.measurements.deployments == ()
+    solution, plain = (solved(weight_dtype="fp8", measured=measured) for measured in ([point], None))
+    [measured] = solution.question.measurements.deployments
+    factors = solution.grid.read("measured_tpot_factor", ("model", "profile"))
+    [[model, profile]] = [*zip(*factors.nonzero(), strict=True)]
+    layout = solution.profiles[profile].layout
+    assert solution.question.models[model].model.id == "llama-3.1-70b" and layout.tensor_parallel_size == 2
+    assert factors[model, profile] == measured.tpot_factor and plain.question.measurements.deployments == ()
 
 
 # What a measurement is worth -----------------------------------------------------------------------------------------
@@ -422,10 +424,12 @@ def test_fp8_of_a_sheet_takes_the_points_of_fp8() -> None:
 def test_a_measurement_is_a_day_on_one_replica() -> None:
     answer = sheetgen.recommend(model="405b", context="16k", concurrent_requests=64, as_of="2026-11-20")
     measure, n_gpus = answer["measure"], answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
-    count = next(one["gpu_count"] for one in answer["candidates"] if one["instance"] == answer["instance"])
-    each = answer["hourly_usd"] / answer["n_instances"]
+    count = next(
+        candidate["gpu_count"] for candidate in answer["candidates"] if candidate["instance"] == answer["instance"]
+    )
+    hourly_usd = answer["hourly_usd"] / answer["n_instances"]
     assert measure["instance"] == answer["instance"] and measure["hours"] == 24
-    assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
+    assert measure["usd"] == pytest.approx(24 * hourly_usd * -(-n_gpus // count), rel=1e-12)
 
 
 @pytest.mark.parametrize("purchase", ["reserved-3yr", "spot", "capacity-block"])
@@ -441,8 +445,8 @@ def test_a_day_is_priced_on_demand_where_it_is_sold_so(purchase: str) -> None:
     assert run["usd"] == pytest.approx(24 * run["n_instances"] * by_the_day.usd_per_hour, rel=1e-12)
     chosen = found.question.instances[answer["instance"]]
     assert run is not answer["measure"] or (rented.gpu, rented.gpu_count) == (chosen.gpu, chosen.gpu_count)
-    said = f"for a day, ${run['usd']:,.0f}{'' if run['purchase'] == 'on-demand' else ' (spot)'}:"
-    assert said in text or "\nmeasure" not in recommend_text(found)
+    words = f"for a day, ${run['usd']:,.0f}{'' if run['purchase'] == 'on-demand' else ' (spot)'}:"
+    assert words in text or "\nmeasure" not in recommend_text(found)
     assert answer["purchase"] == purchase
 
 
@@ -486,14 +490,14 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
         hangs = f"unless {holds}, ${sure['monthly_usd']:,.0f} a month"
     else:
         hangs = "no money hangs on it"
-    prices = {one.instance: one.class_price("on-demand") for one in found.question.candidates}
+    prices = {candidate.instance: candidate.class_price("on-demand") for candidate in found.question.candidates}
     on_demand = prices[run["instance"]]
     assert on_demand and run["usd"] == pytest.approx(24 * run["n_instances"] * on_demand.usd_per_hour, rel=1e-12)
-    said = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
-    if said:
+    texts = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
+    if texts:
         advice = "yes" if answer["measure"]["is_worth_it"] else "no"
-        assert said == [f"{advice}: {run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]
-        assert f" measure {said[0]}" in text
+        assert texts == [f"{advice}: {run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]
+        assert f" measure {texts[0]}" in text
     else:  # it stands beside the certainty
         assert f" ${run['usd']:,.0f}" in text and decider is not None
         assert f"costs ${even['monthly_usd']:,.0f} a month, on " in text
@@ -504,9 +508,11 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
 
 def test_loads_of_that_test_have_every_kind() -> None:
     answers = [sheetgen.recommend(as_of="2026-11-20", **load) for load in LOADS]
-    deciders = [one["measure"]["decider"] for one in answers]
-    assert {one["limit"] for one in deciders if one} == {"memory", "tpot", "ttft"} and None in deciders
-    assert any(one and one["instance"] != answer["instance"] for one, answer in zip(deciders, answers, strict=True))
+    deciders = [answer["measure"]["decider"] for answer in answers]
+    assert {decider["limit"] for decider in deciders if decider} == {"memory", "tpot", "ttft"} and None in deciders
+    assert any(
+        decider and decider["instance"] != answer["instance"] for decider, answer in zip(deciders, answers, strict=True)
+    )
     assert any(answer["chance"] < 0.9 and answer["chance_of"]["memory"] == answer["chance"] for answer in answers)
 
 
@@ -538,17 +544,19 @@ def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_wit
     asked = {"model": "70b", "context": "8k", "concurrent_requests": 64, "as_of": "2026-11-20", "gpus": "h100"}
     size = sheetgen.recommend(**asked)["tensor_parallel_size"]
     for tp in (2, 4, 8):
-        found = recommended({**asked, "measured": [f"{load}{tp},weight_dtype=fp8"]}, CATALOG)
-        [cell] = sheet_record(found).cells
-        [said] = [line for line in measured_lines(found.question.measurements, [cell]) if "measured there" in line]
-        assert ("which no answer here rents" in said) == (cell.answer.tensor_parallel_size != tp)
+        answer = recommended({**asked, "measured": [f"{load}{tp},weight_dtype=fp8"]}, CATALOG)
+        [cell] = sheet_record(answer).cells
+        [measured_line] = [
+            line for line in measured_lines(answer.question.measurements, [cell]) if "measured there" in line
+        ]
+        assert ("which no answer here rents" in measured_line) == (cell.answer.tensor_parallel_size != tp)
     bf16 = recommended({**asked, "measured": [f"{load}{size},weight_dtype=bf16"]}, CATALOG)
-    said = list(measured_lines(bf16.question.measurements))[-1]
-    assert "; --weight-dtype bf16 " in said
+    measured_line = list(measured_lines(bf16.question.measurements))[-1]
+    assert "; --weight-dtype bf16 " in measured_line
 
 
 @pytest.mark.parametrize(("code", "rate", "told"), [("EUR", "1.08", "0.9259"), ("EUR", "0.92", "1.087")])
 def test_a_rate_is_said_both_ways(code: str, rate: str, told: str) -> None:
-    found = recommended({"model": "8b", "as_of": "2026-11-20", "currency": code, "fx_rate": rate}, CATALOG)
-    text = " ".join(recommend_text(found, False, False).split())
+    answer = recommended({"model": "8b", "as_of": "2026-11-20", "currency": code, "fx_rate": rate}, CATALOG)
+    text = " ".join(recommend_text(answer, False, False).split())
     assert f"(1 USD = {rate} {code}; 1 {code} = {told} USD)" in text

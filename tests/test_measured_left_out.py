@@ -20,18 +20,18 @@ MOST_PAIRS = 6  # of a run that is left out
 @pytest.fixture(scope="module")
 def errors() -> Errors:
     """By way of setting predictions right, the size of the error of each run that was left out, in percent."""
-    found: dict[str, list[float]] = {"one point": [], "mean of two": [], "two constants": []}
+    errors: dict[str, list[float]] = {"one point": [], "mean of two": [], "two constants": []}
     for way, error in _left_out(serving_runs(Catalog())):
-        found[way].append(100 * abs(error))
-    return {way: numpy.array(sizes) for way, sizes in found.items()}
+        errors[way].append(100 * abs(error))
+    return {way: numpy.array(sizes) for way, sizes in errors.items()}
 
 
 def _left_out(runs: Runs) -> Iterator[tuple[str, float]]:
     """The relative error of each run of a configuration, predicted from two others at different concurrency: of up to
     so many pairs, drawn by a seed."""
-    known, draw = runs.values, numpy.random.default_rng(0)
-    predicted, measured = known["tpot_seconds"], runs.rows["tpot_ms"].to_numpy() / 1000
-    added = known["tpot_residual"] * known["request_step_seconds"] * known["batch_requests"]
+    values, draw = runs.values, numpy.random.default_rng(0)
+    predicted, measured = values["tpot_seconds"], runs.rows["tpot_ms"].to_numpy() / 1000
+    added = values["tpot_residual"] * values["request_step_seconds"] * values["batch_requests"]
     at_once = runs.rows["concurrent_requests"].to_numpy()
     for _, group in runs.rows.groupby("configuration"):
         places = group.index.to_numpy()
@@ -54,7 +54,7 @@ def test_two_constants_are_nearer_than_one_factor(errors: Errors) -> None:
     for figures in (medians, worst):
         assert figures["two constants"] < figures["mean of two"] < figures["one point"]
     page = (Path(__file__).parents[1] / "docs" / "how-to" / "measure-it.md").read_text(encoding="utf-8")
-    said = f"{medians['one point']:.0f} % off (median; nine of ten within {worst['one point']:.0f} %)"
-    assert said in page, said
-    said = f"{medians['two constants']:.0f} % ({worst['two constants']:.0f} %)"
-    assert said in page, said
+    words = f"{medians['one point']:.0f} % off (median; nine of ten within {worst['one point']:.0f} %)"
+    assert words in page, words
+    words = f"{medians['two constants']:.0f} % ({worst['two constants']:.0f} %)"
+    assert words in page, words

@@ -154,11 +154,13 @@ def test_the_band_is_narrower_and_the_chance_follows() -> None:
 def test_a_band_is_never_wider_than_the_predictions() -> None:
     """On H100 with vLLM 0.19, whose constants are set on such runs, the band of the prediction is not symmetric."""
     asked = {"model": "8b", "gpu": "h100", "engine_version": "0.19.0", "context": "8k"}
-    said = "gpu=h100,model=8b,engine_version=0.19.0,gpu_memory_utilization=0.9,kv_pool_gib=54"
-    plain, answer = sheetgen.size(**asked), sheetgen.size(**asked, measured=said)
+    point = "gpu=h100,model=8b,engine_version=0.19.0,gpu_memory_utilization=0.9,kv_pool_gib=54"
+    plain, answer = sheetgen.size(**asked), sheetgen.size(**asked, measured=point)
     for end in ("low", "high"):
-        of = [abs(one[f"kv_pool_bytes_per_gpu_{end}"] - one["kv_pool_bytes_per_gpu"]) for one in (plain, answer)]
-        assert of[1] == pytest.approx(min(of[0], 0.1 * GIB), abs=2)
+        halves = [
+            abs(answer[f"kv_pool_bytes_per_gpu_{end}"] - answer["kv_pool_bytes_per_gpu"]) for answer in (plain, answer)
+        ]
+        assert halves[1] == pytest.approx(min(halves[0], 0.1 * GIB), abs=2)
 
 
 def test_memory_of_the_host_keeps_its_band() -> None:
@@ -175,8 +177,8 @@ def test_the_fewest_gpus_are_those_that_hold_it_as_measured() -> None:
     """Of a size that a log says does not hold the load, as its prediction does, or the other way round."""
     load = {**ITS_OWN, "context": "16k", "concurrent_requests": 28}
     for gib, held in ((55.9, False), (56.1, True)):
-        said = f"gpu=a100,tp=1,engine_version=0.31.0,kv_pool_gib={gib},max_model_len=16384"
-        answer = sheetgen.size(**load, measured=said)
+        point = f"gpu=a100,tp=1,engine_version=0.31.0,kv_pool_gib={gib},max_model_len=16384"
+        answer = sheetgen.size(**load, measured=point)
         assert answer["fits"] is held and answer["min_gpus"] == (1 if held else 2)
 
 
@@ -266,26 +268,28 @@ SHEET = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(CATALOG, {**SHEET, **options}))
 
 
 def test_a_sheet_counts_on_the_pool_as_measured() -> None:
     """28 requests of 2 GiB each: 56.16 GiB predicted and 56.21 printed, of which 0.1 and more is sure to 70 %."""
-    plain, found = solved(), solved(measured=[A100])
+    plain, solution = solved(), solved(measured=[A100])
     model_profile = ("model", "profile")
-    more = found.grid.spread("kv_budget_bytes_per_gpu", model_profile) - plain.grid.spread(
+    more = solution.grid.spread("kv_budget_bytes_per_gpu", model_profile) - plain.grid.spread(
         "kv_budget_bytes_per_gpu", model_profile
     )
     [[_, profile]] = [*zip(*more.nonzero(), strict=True)]
-    one = found.profiles[profile]
-    assert found.question.gpus[one.gpu].id == "nvidia-a100-sxm4-80gb" and one.layout == (1, 1)
+    profile_ = solution.profiles[profile]
+    assert solution.question.gpus[profile_.gpu].id == "nvidia-a100-sxm4-80gb" and profile_.layout == (1, 1)
     assert more[0, profile] == pytest.approx(60_817_957, abs=1)
-    held = [one.grid.spread("sequences", ("load", "profile"))[:, profile].tolist() for one in (plain, found)]
+    held = [
+        solution.grid.spread("sequences", ("load", "profile"))[:, profile].tolist() for solution in (plain, solution)
+    ]
     rag, chat = held[0].index(27), held[0].index(110)  # of 2 GiB, and of half a GiB
     assert [held[1][rag], held[1][chat]] == [28, 112]
-    again = ask(CATALOG, {**SHEET, "measured": found.question.options["measured"]})
-    assert again.measurements == found.question.measurements  # what a sheet carries needs no file
+    again = ask(CATALOG, {**SHEET, "measured": solution.question.options["measured"]})
+    assert again.measurements == solution.question.measurements  # what a sheet carries needs no file
 
 
 def test_pipeline_stages_keep_their_prediction() -> None:
@@ -295,16 +299,16 @@ def test_pipeline_stages_keep_their_prediction() -> None:
     gib = plain.grid.spread("kv_budget_bytes_per_gpu", ("model", "profile"))[0, -1] / GIB + 0.05
     answer = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
     (stages, of_log), (held, held_of_log) = (
-        [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, answer)]
+        [answer.grid.spread(name, axes)[:, -1].tolist() for answer in (plain, answer)]
         for name, axes in (("pipeline_stages", ("pace", "profile")), ("sequences", ("load", "profile")))
     )
     assert stages == of_log == [1, 2]
     assert held[1] == held_of_log[1] > 0
     errors = {"kv_pool_error_bytes_low": -2.0 * GIB, "kv_pool_error_bytes_high": 1.0 * GIB, "band_end_z": 1.2816}
     for room in (0.3, -0.3):
-        known = {**errors, "pool_room_bytes": room * GIB, "measured_pool_error_bytes": 0.1 * GIB}
-        lone, staged = (certainty.memory_z.of({**known, "pipeline_stages": n}) for n in (1, 2))
-        unmeasured = certainty.memory_z.of({**known, "pipeline_stages": 1, "measured_pool_error_bytes": 0.0})
+        values = {**errors, "pool_room_bytes": room * GIB, "measured_pool_error_bytes": 0.1 * GIB}
+        lone, staged = (certainty.memory_z.of({**values, "pipeline_stages": n}) for n in (1, 2))
+        unmeasured = certainty.memory_z.of({**values, "pipeline_stages": 1, "measured_pool_error_bytes": 0.0})
         assert staged == unmeasured and lone == pytest.approx(1.2816 * room / 0.1)
 
 
@@ -353,7 +357,7 @@ def pairs() -> Iterator[tuple[str, bool, float, float]]:
     for key, rows in known.groupby(names):
         for first, second in itertools.combinations(rows.itertuples(), 2):
             logged, predicted = (
-                [getattr(one, name) for one in (first, second)] for name in ("kv_pool_gib_per_gpu", "predicted")
+                [getattr(frame, name) for frame in (first, second)] for name in ("kv_pool_gib_per_gpu", "predicted")
             )
             off = abs(logged[1] - predicted[1] - (logged[0] - predicted[0]))
             by_factor = abs(logged[1] - predicted[1] * logged[0] / predicted[0])
@@ -362,24 +366,24 @@ def pairs() -> Iterator[tuple[str, bool, float, float]]:
 
 def test_public_starts_of_one_deployment_lie_within_the_band() -> None:
     """Four of five deployments at least, each by the worst of its pairs."""
-    known, found = guidance.assumptions(CATALOG), list(pairs())
+    assumed, pairs_ = guidance.assumptions(CATALOG), list(pairs())
     for is_same, name in ((True, "measured_pool_error_gib"), (False, "measured_pool_error_elsewhere_gib")):
         worst: dict[str, float] = {}
-        for key, same, off, _ in found:
+        for key, same, off, _ in pairs_:
             if same is is_same:
                 worst[key] = max(off, worst.get(key, 0))
         print(name, worst)
         assert len(worst) >= 3
-        assert sum(off <= guidance.number(known, name) for off in worst.values()) >= 0.8 * len(worst)
+        assert sum(off <= guidance.number(assumed, name) for off in worst.values()) >= 0.8 * len(worst)
     # A difference says more than a factor: the median and the worst pair that is not of equal settings.
-    differ = sorted((off, by_factor) for _, _, off, by_factor in found if off + by_factor > 0)
+    differ = sorted((off, by_factor) for _, _, off, by_factor in pairs_ if off + by_factor > 0)
     assert sum(off for off, _ in differ) < sum(by_factor for _, by_factor in differ)
 
 
 def test_starts_that_differ_are_no_surer_than_their_difference() -> None:
-    said = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib="
+    point = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib="
     asked = {"model": "8b", "gpu": "h100", "weight_dtype": "bf16", "context": "8k"}
-    answer = sheetgen.size(**asked, measured=[f"{said}53", f"{said}51"])
+    answer = sheetgen.size(**asked, measured=[f"{point}53", f"{point}51"])
     pool = answer["kv_pool_bytes_per_gpu"]
     plain = sheetgen.size(**asked)
     for end, sign in (("low", -1), ("high", 1)):
@@ -388,6 +392,6 @@ def test_starts_that_differ_are_no_surer_than_their_difference() -> None:
 
 
 def test_a_pool_that_the_memory_cannot_hold_is_refused() -> None:
-    said = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib=79"
+    point = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib=79"
     with pytest.raises(ScenarioError, match=r"79.00 GiB is more than the 56\.\d\d"):
-        sheetgen.size(model="8b", gpu="h100", weight_dtype="bf16", context="8k", measured=said)
+        sheetgen.size(model="8b", gpu="h100", weight_dtype="bf16", context="8k", measured=point)

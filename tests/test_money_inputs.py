@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sheetgen.catalog import Catalog
@@ -15,7 +13,7 @@ from sheetgen.units import OWNING_TERMS as TERMS
 H100, H200, L4 = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l4-24gb"
 
 
-def question(**options: Any) -> Question:
+def question(**options: object) -> Question:
     return ask(Catalog(), {"models": "8b", "as_of": "2026-11-20", **options})
 
 
@@ -61,7 +59,9 @@ def test_one_line_with_the_name_the_value_and_what_is_allowed(case: str) -> None
 
 
 @pytest.mark.some(40)
-@pytest.mark.parametrize("name", [one.name for one in asked_in("money") if one.name not in ("currency", "fx_date")])
+@pytest.mark.parametrize(
+    "name", [setting.name for setting in asked_in("money") if setting.name not in ("currency", "fx_date")]
+)
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "-inf", "x", "", "1e99"])
 def test_no_number_is_negative_or_endless(name: str, value: str) -> None:
     more = {"currency": "EUR"} if name == "fx_rate" else {}
@@ -86,8 +86,8 @@ def test_defaults_are_the_catalogs() -> None:
 
 def test_a_quote_is_of_an_installed_gpu() -> None:
     every = question(capex_usd_per_gpu="39,375").owning.gpus
-    assert {one.capex_usd for one in every.values()} == {(39_375,) * 3}
-    assert {one.is_module_price for one in every.values()} == {0}
+    assert {owned.capex_usd for owned in every.values()} == {(39_375,) * 3}
+    assert {owned.is_module_price for owned in every.values()} == {0}
     some = question(capex_usd_per_gpu="h200=39375, l4=3e3", kw_per_gpu="h200=1.5").owning.gpus
     assert some[H200].capex_usd == (39_375,) * 3 and some[H200].capex_source == "your quote"
     assert some[H200].stated_kw_per_gpu == 1.5 and some[H200].is_it_power == 0

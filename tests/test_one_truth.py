@@ -149,7 +149,7 @@ def test_the_month_and_how_sure_it_is_stand_everywhere() -> None:
     month = said_by(("chosen", "monthly_usd"), lambda usd: usd * FACTOR)
     usd = cell_now().answer.monthly_usd * FACTOR
     assert {*month} == ALL - {ENGINEERS}
-    silent = {name for name, (_, after) in month.items() if not any(one in after for one in figures_of(usd))}
+    silent = {name for name, (_, after) in month.items() if not any(figure in after for figure in figures_of(usd))}
     assert not silent
     sure = said_by(("chosen", "chance"), lambda chance: 0.6123)
     shown = {name for name, (_, after) in sure.items() if "60%" in after or "0.6123" in after}
@@ -226,7 +226,7 @@ def test_what_holds_of_all_prices_is_one_list_and_one_day(name: str) -> None:
 def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
     record, question = answered()
     solved = solve(question)
-    sheets = {sheet.name: sheet for sheet in book_for(solved, one=decision(solved)).sheets}
+    sheets = {sheet.name: sheet for sheet in book_for(solved, choices=decision(solved)).sheets}
     cells = {str(cell.value): place for place, cell in sheets["Sizing sheet"].cells.items()}
     row, column = cells["Oldest price in use"]
     assert (

@@ -25,7 +25,7 @@ SMOOTH = {
 }
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return solve(ask(CATALOG, options))
 
 
@@ -53,7 +53,7 @@ def people_at(at_once: int, answer: int, asks: float, tpot_ms: float, ttft_ms: f
 @pytest.mark.parametrize("at_once", [1, 32, 1024])
 def test_a_tier_is_so_many_people_by_its_targets(at_once: int) -> None:
     targets = {
-        f"{figure}_ms": ",".join(f"{name}={of[place]}" for name, of in SMOOTH.items())
+        f"{figure}_ms": ",".join(f"{name}={times[place]}" for name, times in SMOOTH.items())
         for place, figure in ((3, "tpot"), (4, "ttft"))
     }
     answer = solved(models="8b", tiers=str(at_once), instances="aws/p5.48xlarge", **targets)
@@ -170,9 +170,9 @@ def test_all_at_once_wait_for_the_prompts_of_all_where_answers_have_one_token() 
 def test_what_people_take_who_ask_otherwise() -> None:
     usual = {"model": "70b", "context": "16k", "near_tie_fraction": 0}
     answer = sheetgen.recommend(**usual, users=200)
-    for one, asks in zip(answer["by_requests_per_day"], (10, 40), strict=True):
+    for answer_, asks in zip(answer["by_requests_per_day"], (10, 40), strict=True):
         alone = sheetgen.recommend(**usual, users=200, requests_per_user_per_day=asks)
-        assert one == {"requests_per_user_per_day": asks} | {
+        assert answer_ == {"requests_per_user_per_day": asks} | {
             name: alone[name] for name in ("instance", "n_instances", "monthly_usd")
         }
     alone = sheetgen.recommend(**usual, concurrent_requests=200)

@@ -41,7 +41,7 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def answer(model: str, weight_dtype: str = "recommended", **more: Any) -> dict[str, Any]:
+def answer(model: str, weight_dtype: str = "recommended", **more: object) -> dict[str, Any]:
     asked = {"model": model, "context": "16k", "concurrent_requests": 16, "as_of": "2026-11-20", **more}
     return sheetgen.recommend(**asked, weight_dtype=weight_dtype)
 
@@ -60,28 +60,32 @@ def test_the_rule_over_the_whole_catalog() -> None:
     for entry in entries():
         if entry["weight_dtype"] in ("bf16", "fp16"):
             wide += 1
-            known = [one for one in entry.get("checkpoints") or () if one["weight_dtype"] == "fp8" and one["hf_id"]]
-            expected |= {entry["id"]} if any("of" not in one for one in known) else set()
-    found = set()
+            checkpoints = [
+                checkpoint
+                for checkpoint in entry.get("checkpoints") or ()
+                if checkpoint["weight_dtype"] == "fp8" and checkpoint["hf_id"]
+            ]
+            expected |= {entry["id"]} if any("of" not in checkpoint for checkpoint in checkpoints) else set()
+    models = set()
     for model in catalog().models():
         dtype = recommended_weights(model, model.weight_dtype, engine, (h100,), catalog())
         if dtype != model.weight_dtype:
             assert dtype == "fp8"
-            found.add(model.id)
-    assert found == expected
-    assert len(found) >= 123 and wide >= 346
+            models.add(model.id)
+    assert models == expected
+    assert len(models) >= 123 and wide >= 346
 
 
 def test_only_what_runs_and_loads_is_recommended() -> None:
     model = catalog().model("8b")
     vllm, llama_cpp = (load_engine(catalog(), name, None) for name in ("vllm", "llama.cpp"))
 
-    def of(engine: Any, *gpus: str) -> str:
+    def command_of(engine: Any, *gpus: str) -> str:
         return recommended_weights(model, "bf16", engine, [catalog().gpu(name) for name in gpus], catalog())
 
-    assert of(vllm, "a100") == "fp8", "weights alone"
-    assert of(vllm, "t4") == "bf16" and of(vllm, "t4", "l4") == "fp8"
-    assert of(llama_cpp, "h100") == "bf16"
+    assert command_of(vllm, "a100") == "fp8", "weights alone"
+    assert command_of(vllm, "t4") == "bf16" and command_of(vllm, "t4", "l4") == "fp8"
+    assert command_of(llama_cpp, "h100") == "bf16"
 
 
 def test_a_derivative_has_its_own_checkpoint_or_none() -> None:
@@ -95,11 +99,11 @@ def test_a_derivative_has_its_own_checkpoint_or_none() -> None:
         ("meta-llama/Llama-3.3-70B-Instruct", "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic"),
     ):
         model = catalog().model(name)
-        known = model.checkpoint("fp8")
+        checkpoint = model.checkpoint("fp8")
         if expected == "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic":
-            assert known is not None and known.of is None
+            assert checkpoint is not None and checkpoint.of is None
         else:
-            assert (known and known.hf_id) == expected
+            assert (checkpoint and checkpoint.hf_id) == expected
 
 
 def test_size_takes_what_was_published_and_auto_is_its_old_name() -> None:
@@ -116,17 +120,20 @@ def test_size_takes_what_was_published_and_auto_is_its_old_name() -> None:
 @pytest.mark.parametrize("model", (*DEPLOYED, *AS_IS))
 def test_beside_it_stands_the_answer_as_published(model: str) -> None:
     """As if the question were asked with the published weights."""
-    found, published = answer(model), answer(model, "published")
+    recommended, published = answer(model), answer(model, "published")
     assert published["as_published"] is None and published["weight_dtype"] == catalog().model(model).weight_dtype
-    assert found["kv_cache_dtype"] == published["kv_cache_dtype"], "weights alone"
+    assert recommended["kv_cache_dtype"] == published["kv_cache_dtype"], "weights alone"
     if model in AS_IS:
-        assert found["as_published"] is None
-        assert (found["weight_dtype"], found["monthly_usd"]) == (published["weight_dtype"], published["monthly_usd"])
+        assert recommended["as_published"] is None
+        assert (recommended["weight_dtype"], recommended["monthly_usd"]) == (
+            published["weight_dtype"],
+            published["monthly_usd"],
+        )
         return
-    assert found["weight_dtype"] == "fp8"
+    assert recommended["weight_dtype"] == "fp8"
     expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
-    assert found["as_published"] == expected
-    assert found["weights_bytes"] < 0.75 * published["weights_bytes"]
+    assert recommended["as_published"] == expected
+    assert recommended["weights_bytes"] < 0.75 * published["weights_bytes"]
 
 
 @pytest.mark.some(2)
@@ -135,14 +142,14 @@ def test_the_launch_names_the_checkpoint_and_sets_sixteen_bits_outright(model: s
     record, command = launched(model)
     cell = record.cells[0]
     assert command[:3] == ("vllm", "serve", cell.checkpoint)
-    at = command.index("--kv-cache-dtype")
+    position = command.index("--kv-cache-dtype")
     chooses_fp8 = "deepseek-v3.2" in model
-    assert command[at + 1] == ("auto" if model in AS_IS and not chooses_fp8 else "bfloat16")
-    listed = {one.hf_id: one for one in record.models[0].checkpoints}
+    assert command[position + 1] == ("auto" if model in AS_IS and not chooses_fp8 else "bfloat16")
+    listed = {checkpoint.hf_id: checkpoint for checkpoint in record.models[0].checkpoints}
     assert model in AS_IS or listed[cell.checkpoint].weight_dtype == "fp8"
 
 
-def launched(model: str, **more: Any) -> tuple[Record, tuple[str, ...]]:
+def launched(model: str, **more: object) -> tuple[Record, tuple[str, ...]]:
     """The record of an answer, and the words of its command."""
     asked = {"model": model, "context": "16k", "concurrent_requests": 16, "weight_dtype": "recommended", **more}
     solved = recommended({**asked, "as_of": "2026-11-20"}, catalog())
@@ -158,20 +165,20 @@ def test_every_recommended_checkpoint_is_what_is_launched() -> None:
     for entry in entries():
         model = catalog().model(entry["id"])
         if has_deployed(model, model.weight_dtype):
-            known = model.checkpoint("fp8")
-            assert known is not None
-            expected.append(known.hf_id)
+            checkpoint = model.checkpoint("fp8")
+            assert checkpoint is not None
+            expected.append(checkpoint.hf_id)
             asked.append({"model": model.id, "gpu": "b300", "tensor_parallel_size": 4, "weight_dtype": "recommended"})
     assert len(asked) >= 123
-    columns = {name: [one.get(name) for one in asked] for name in ("model", "gpu", *DEFAULTS)}
+    columns = {name: [row.get(name) for row in asked] for name in ("model", "gpu", *DEFAULTS)}
     sized = size_columns(columns, len(asked), catalog())
     sound = [i for i in range(len(asked)) if sized.points.errors[i] is None]
     assert len(sound) >= 45, "all but those whose heads four GPUs cannot share"
     flags = flags_for(("vllm",), [(asked[i], point_record(sized, i)) for i in sound], catalog())
-    words = [of["vllm"].checkpoint.word for of, _ in flags]
+    words = [by_engine["vllm"].checkpoint.word for by_engine, _ in flags]
     assert words == [expected[i] for i in sound]
-    for of, _ in flags:
-        written = of["vllm"].written
+    for by_engine, _ in flags:
+        written = by_engine["vllm"].written
         assert written is None or written.settings["--kv-cache-dtype"] == "bfloat16"
 
 
@@ -181,15 +188,19 @@ def test_only_a_named_checkpoint_keeps_its_own_cache() -> None:
     assert (record.cells[0].kv_cache_dtype, record.cells[0].checkpoint) == ("bf16", "poolside/Laguna-S-2.1-FP8")
     named, words = launched("poolside/Laguna-S-2.1-FP8")
     assert (named.cells[0].kv_cache_dtype, named.cells[0].as_published) == ("fp8", None)
-    caches = [of[of.index("--kv-cache-dtype") + 1] for of in (command, words)]
+    caches = [words[words.index("--kv-cache-dtype") + 1] for words in (command, words)]
     assert caches == ["bfloat16", "fp8"] and words[2] == command[2]
 
 
 def test_a_checkpoint_without_scales_goes_first() -> None:
     for model in catalog().models():
-        known = [one for one in model.checkpoints if one.weight_dtype == "fp8" and one.hf_id and one.of is None]
+        checkpoints = [
+            checkpoint
+            for checkpoint in model.checkpoints
+            if checkpoint.weight_dtype == "fp8" and checkpoint.hf_id and checkpoint.of is None
+        ]
         first = model.checkpoint("fp8")
-        if first is not None and any(one.kv_cache_dtype is None for one in known):
+        if first is not None and any(checkpoint.kv_cache_dtype is None for checkpoint in checkpoints):
             assert first.kv_cache_dtype is None, model.id
 
 
@@ -215,18 +226,18 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
     """As `size` has it of a replica started for all that it serves within the targets: full attention, windows,
     latents, states."""
     asked = {"model": model, "context": context, "weight_dtype": "published"}
-    found = sheetgen.recommend(**asked, concurrent_requests=at_once)
-    sizes = {name: found[name] for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")}
+    answer = sheetgen.recommend(**asked, concurrent_requests=at_once)
+    sizes = {name: answer[name] for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")}
     ranks = sizes["tensor_parallel_size"] * sizes["data_parallel_size"] if sizes["data_parallel_size"] > 1 else 1
-    one = sheetgen.size(
+    sized = sheetgen.size(
         **asked,
-        gpu=found["gpu"],
-        concurrent_requests=found["requests_per_replica"],
-        max_num_seqs=int(found["served_at_target"]) // found["n_replicas"] // sizes["data_parallel_size"],
+        gpu=answer["gpu"],
+        concurrent_requests=answer["requests_per_replica"],
+        max_num_seqs=int(answer["served_at_target"]) // answer["n_replicas"] // sizes["data_parallel_size"],
         expert_parallel_size=ranks,
         **sizes,
     )
-    assert found["log"] == {name: one[name] for name in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency")}
+    assert answer["log"] == {name: sized[name] for name in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency")}
 
 
 @pytest.mark.some(1)
@@ -239,9 +250,11 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
     ],
 )
 def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: dict[str, Any]) -> None:
-    found, published = (sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published"))
+    recommended, published = (
+        sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published")
+    )
     expected = {name: published[name] for name in ("weight_dtype", "instance", "n_instances", "monthly_usd")}
-    assert found["as_published"] == expected and found["monthly_usd"] <= published["monthly_usd"]
+    assert recommended["as_published"] == expected and recommended["monthly_usd"] <= published["monthly_usd"]
 
 
 @pytest.mark.parametrize(
@@ -277,9 +290,9 @@ def test_the_question_says_where_no_checkpoint_of_a_precision_is_known(
     model: str, weight_dtype: str, ways: str | None
 ) -> None:
     asked = {"model": model, "concurrent_requests": 2, "weight_dtype": weight_dtype, "as_of": "2026-11-20"}
-    found = recommended(asked, catalog())
-    [question, *_] = recommend_text(found).split("\n")
-    [cell] = record_of(found).cells
+    answer = recommended(asked, catalog())
+    [question, *_] = recommend_text(answer).split("\n")
+    [cell] = record_of(answer).cells
     assert ("none in our catalog" in question) == (ways is not None) and (ways or "") in question
     if ways:
         assert cell.checkpoint is None
@@ -307,9 +320,9 @@ def test_a_checkpoint_that_mixes_precisions_is_called_by_both(model: str, weight
 
 def test_every_published_checkpoint_with_experts_of_their_own_precision_states_the_mix() -> None:
     """By its format in words, of which no name is made."""
-    listed = [known for entry in catalog().models() for known in entry.checkpoints]
-    assert len([known for known in listed if known.mix]) >= 9
-    assert [known.hf_id for known in listed if "experts" in known.format and not known.mix] == []
+    listed = [checkpoint for entry in catalog().models() for checkpoint in entry.checkpoints]
+    assert len([checkpoint for checkpoint in listed if checkpoint.mix]) >= 9
+    assert [checkpoint.hf_id for checkpoint in listed if "experts" in checkpoint.format and not checkpoint.mix] == []
 
 
 @pytest.mark.parametrize(
@@ -334,7 +347,7 @@ def test_fp8_latents_are_kept_from_sm89_on(model: str, gpu: str, kept: bool) -> 
 def test_an_fp8_cache_is_no_way_to_pay_less_where_latents_are_not_kept_so() -> None:
     asked = {"model": "deepseek-v3", "weight_dtype": "int4", "context": "32k", "concurrent_requests": 256}
     levers = {
-        gpu: {one["lever"] for one in sheetgen.recommend(**asked, gpus=gpu, as_of="2026-11-20")["levers"]}
+        gpu: {lever["lever"] for lever in sheetgen.recommend(**asked, gpus=gpu, as_of="2026-11-20")["levers"]}
         for gpu in ("a100", "h100")
     }
     assert "fp8-kv-cache" not in levers["a100"] and "fp8-kv-cache" in levers["h100"]

@@ -37,14 +37,14 @@ MODELS = ("8b", "70b", "gpt-oss-120b")
 CONTEXTS = ("4k", "16k", "128k")
 
 
-def answer(**options: Any) -> dict[str, Any]:
+def answer(**options: object) -> dict[str, Any]:
     return sheetgen.recommend(as_of="2026-11-20", **options)
 
 
-def closes(one: dict[str, Any], answer_tokens: int) -> bool:
+def closes(answer: dict[str, Any], answer_tokens: int) -> bool:
     """True where Little's law holds of what an answer says."""
-    turn = one["ttft_seconds"] + (answer_tokens - 1) * one["tpot_seconds"]
-    return math.isclose(one["concurrent_requests"], one["requests_per_second"] * turn, rel_tol=1e-9)
+    turn = answer["ttft_seconds"] + (answer_tokens - 1) * answer["tpot_seconds"]
+    return math.isclose(answer["concurrent_requests"], answer["requests_per_second"] * turn, rel_tol=1e-9)
 
 
 def erlang_c(n: int, a: float) -> float:
@@ -52,7 +52,7 @@ def erlang_c(n: int, a: float) -> float:
     logs = [k * math.log(a) - math.lgamma(k + 1) for k in range(n)]
     logs.append(n * math.log(a) - math.lgamma(n + 1) + math.log(n / (n - a)))
     most = max(logs)
-    return math.exp(logs[-1] - most) / sum(math.exp(one - most) for one in logs)
+    return math.exp(logs[-1] - most) / sum(math.exp(log - most) for log in logs)
 
 
 @pytest.mark.parametrize("n,a", [(1, 0.5), (2, 1.0), (5, 3.0), (40, 33.0), (1000, 950.0), (20_000, 19_800.0)])
@@ -161,7 +161,7 @@ LOADS = st.tuples(st.sampled_from(MODELS), st.sampled_from(CONTEXTS), st.floats(
 CATALOG = Catalog()
 
 
-def solved(model: str, context: str, **options: Any) -> Solution:
+def solved(model: str, context: str, **options: object) -> Solution:
     return solve(ask(CATALOG, {"models": model, "context_tokens": context, **options}))
 
 
@@ -173,28 +173,28 @@ def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, mo
     model, context, exponent = load
     rate, usual = 10**exponent, {"model": model, "context": context, "max_wait_fraction": 0.1, **more}
     answered = solved(**usual, requests_per_second=rate)
-    one, tokens = answered.choices[0], answered.question.workloads[0].output_tokens
-    assert one.offer is not None and one.cheapest is not None
-    turn = one.ttft_seconds + (tokens - 1) * one.tpot_seconds
+    choice, tokens = answered.choices[0], answered.question.workloads[0].output_tokens
+    assert choice.offer is not None and choice.cheapest is not None
+    turn = choice.ttft_seconds + (tokens - 1) * choice.tpot_seconds
     assert math.isclose(answered.question.loads[0].concurrent_requests, rate * turn, rel_tol=1e-9)
-    assert one.tpot_seconds <= 0.1 and one.served_at_target >= rate and one.in_flight <= one.memory_holds
+    assert choice.tpot_seconds <= 0.1 and choice.served_at_target >= rate and choice.in_flight <= choice.memory_holds
     with_headroom = rate * (1 + more.get("extra_headroom_fraction", 0))
-    assert one.output_tokens_per_second == pytest.approx(with_headroom * tokens)
+    assert choice.output_tokens_per_second == pytest.approx(with_headroom * tokens)
     # Asked for what it serves, the same hardware still holds it; for more, or fewer that wait, nothing is cheaper.
-    instance = answered.candidate(one.offer).instance
-    served = solved(**usual, requests_per_second=one.served_at_target, instances=instance).choices[0]
-    assert served.n_instances <= one.n_instances
-    assert served.served_at_target >= one.served_at_target * (1 - 1e-12)
+    instance = answered.candidate(choice.offer).instance
+    served = solved(**usual, requests_per_second=choice.served_at_target, instances=instance).choices[0]
+    assert served.n_instances <= choice.n_instances
+    assert served.served_at_target >= choice.served_at_target * (1 - 1e-12)
     for harder in ({"requests_per_second": rate * 1.05}, {"requests_per_second": rate, "max_wait_fraction": share / 4}):
         dearer = solved(**(usual | harder)).choices[0]
-        assert dearer.cheapest and dearer.cheapest.usd >= one.cheapest.usd * (1 - 1e-12)
+        assert dearer.cheapest and dearer.cheapest.usd >= choice.cheapest.usd * (1 - 1e-12)
 
 
 @pytest.mark.some(3)
-@pytest.mark.parametrize("at", range(amount(6, 40)))
-def test_the_operating_point_is_where_arrivals_and_speed_agree(at: int) -> None:
+@pytest.mark.parametrize("index", range(amount(6, 40)))
+def test_the_operating_point_is_where_arrivals_and_speed_agree(index: int) -> None:
     """Never below it, and at most 0.1 % above, however much of a step is shared experts."""
-    draw = random.Random(f"operating point {at}")
+    draw = random.Random(f"operating point {index}")
     model, context = draw.choice(("gpt-oss-120b", "deepseek-v3", "70b")), draw.choice(CONTEXTS)
     answered = solved(model, context, requests_per_second=10 ** draw.uniform(-2, 2))
     choice = answered.choices[0]
@@ -225,17 +225,17 @@ def test_a_frame_of_rates_is_what_each_alone_is() -> None:
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.44, 0.6])
 @pytest.mark.parametrize("layout", [{"gpu": "h100", "tensor_parallel_size": 4}, {"gpu": "b200"}])
 def test_size_says_what_a_rate_has_in_flight(rate: float, layout: dict[str, Any]) -> None:
-    one = sheetgen.size(model="70b", context="16k", requests_per_second=rate, **layout)
-    if one["requests_per_second"] >= one["max_requests_per_second"]:
-        assert one["queue"] and one["ttft_seconds"] is None
-        assert one["concurrent_requests"] == one["running_requests"]
+    answer = sheetgen.size(model="70b", context="16k", requests_per_second=rate, **layout)
+    if answer["requests_per_second"] >= answer["max_requests_per_second"]:
+        assert answer["queue"] and answer["ttft_seconds"] is None
+        assert answer["concurrent_requests"] == answer["running_requests"]
     else:
-        assert closes(one, 1024) and one["queue"] is None
+        assert closes(answer, 1024) and answer["queue"] is None
         whole = sheetgen.size(
-            model="70b", context="16k", concurrent_requests=math.ceil(one["concurrent_requests"]), **layout
+            model="70b", context="16k", concurrent_requests=math.ceil(answer["concurrent_requests"]), **layout
         )
-        assert one["tpot_seconds"] == whole["tpot_seconds"] and one["kv_bytes"] == whole["kv_bytes"]
-        assert one["output_tokens_per_second"] == pytest.approx(rate * 1024)
+        assert answer["tpot_seconds"] == whole["tpot_seconds"] and answer["kv_bytes"] == whole["kv_bytes"]
+        assert answer["output_tokens_per_second"] == pytest.approx(rate * 1024)
 
 
 def test_a_days_requests_are_what_a_host_is_paid_for() -> None:

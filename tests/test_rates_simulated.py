@@ -39,7 +39,7 @@ def waiting_share(n_places: int, offered: float, n_requests: int, seed: int) -> 
 @pytest.mark.parametrize("n_places,offered", [(2, 0.6), (2, 1.2), (40, 33), (1000, 955)])
 def test_exact_erlang_c_is_what_arrivals_by_chance_see(n_places: int, offered: float) -> None:
     seen = [waiting_share(n_places, offered, 40_000, seed) for seed in SEEDS]
-    error = max(0.01, 4 * math.sqrt(sum((one - mean(seen)) ** 2 for one in seen)) / len(seen))
+    error = max(0.01, 4 * math.sqrt(sum((value - mean(seen)) ** 2 for value in seen)) / len(seen))
     assert mean(seen) == pytest.approx(exact_wait_fraction(n_places, offered), abs=error)
 
 
@@ -74,7 +74,7 @@ class Seen:
     slow: float  # share of requests whose tokens came more slowly than a full replica's
 
 
-def simulate(one: Replica, n_replicas: int, rate: float, n_requests: int, seed: int) -> Seen:
+def simulate(replica: Replica, n_replicas: int, rate: float, n_requests: int, seed: int) -> Seen:
     rng = random.Random(seed)
     fresh: list[deque[list[float]]] = [deque() for _ in range(n_replicas)]  # [tokens left, turn, first token]
     begun: list[list[list[float]]] = [[] for _ in range(n_replicas)]
@@ -86,47 +86,47 @@ def simulate(one: Replica, n_replicas: int, rate: float, n_requests: int, seed: 
     first = n_requests // 5
     waited, counted = 0, 0
 
-    def begin(now: float, at: int) -> None:
-        stepping[at], reading[at] = bool(fresh[at] or begun[at]), bool(fresh[at])
-        if stepping[at]:
-            seconds = one.prompt + one.fixed if reading[at] else one.step(len(begun[at]))
-            heapq.heappush(ends, (now + seconds, at))
+    def begin(now: float, index: int) -> None:
+        stepping[index], reading[index] = bool(fresh[index] or begun[index]), bool(fresh[index])
+        if stepping[index]:
+            seconds = replica.prompt + replica.fixed if reading[index] else replica.step(len(begun[index]))
+            heapq.heappush(ends, (now + seconds, index))
 
-    def admit(now: float, at: int) -> None:
-        fresh[at].append([one.tokens, now, 0.0])
-        if not stepping[at]:
-            begin(now, at)
+    def admit(now: float, index: int) -> None:
+        fresh[index].append([replica.tokens, now, 0.0])
+        if not stepping[index]:
+            begin(now, index)
 
     now = rng.expovariate(rate)
     for i in range(n_requests):
         while ends and ends[0][0] <= now:
-            end, at = heapq.heappop(ends)
-            if reading[at]:
-                request = fresh[at].popleft()
+            end, index = heapq.heappop(ends)
+            if reading[index]:
+                request = fresh[index].popleft()
                 request[0], request[2] = request[0] - 1, end
-                begun[at].append(request)
+                begun[index].append(request)
             else:
-                for request in begun[at]:
+                for request in begun[index]:
                     request[0] -= 1
-                over = [request for request in begun[at] if request[0] == 0]
-                begun[at] = [request for request in begun[at] if request[0]]
-                done += [(end - r[1], (end - r[2]) / (one.tokens - 1)) for r in over if i >= first]
+                over = [request for request in begun[index] if request[0] == 0]
+                begun[index] = [request for request in begun[index] if request[0]]
+                done += [(end - r[1], (end - r[2]) / (replica.tokens - 1)) for r in over if i >= first]
                 for _ in over:
                     if queue:
                         queue.popleft()
-                        fresh[at].append([one.tokens, end, 0.0])
-            begin(end, at)
+                        fresh[index].append([replica.tokens, end, 0.0])
+            begin(end, index)
         loads = [len(fresh[k]) + len(begun[k]) for k in range(n_replicas)]
         if i >= first:
             counted += sum(loads)
-            waited += min(loads) >= one.places
-        at = loads.index(min(loads))
-        if loads[at] < one.places:
-            admit(now, at)
+            waited += min(loads) >= replica.places
+        index = loads.index(min(loads))
+        if loads[index] < replica.places:
+            admit(now, index)
         else:
             queue.append(True)
         now += rng.expovariate(rate)
-    n, full = n_requests - first, one.tpot(one.places) * (1 + 1e-9)
+    n, full = n_requests - first, replica.tpot(replica.places) * (1 + 1e-9)
     turns, tpots = zip(*done, strict=True)
     return Seen(waited / n, counted / n, mean(turns), mean(tpots), sum(t > full for t in tpots) / len(tpots))
 
@@ -136,37 +136,39 @@ SMALL = Replica(places=1, fixed=0.02, each=0.001, prompt=0.2, tokens=24)
 LARGE = Replica(places=40, fixed=0.02, each=0.0004, prompt=0.02, tokens=64)
 
 
-@pytest.mark.parametrize("one,n_replicas,n_requests", [(SMALL, 2, 6_000), (LARGE, 25, amount(9_000, 20_000))])
-def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replicas: int, n_requests: int) -> None:
+@pytest.mark.parametrize("replica,n_replicas,n_requests", [(SMALL, 2, 6_000), (LARGE, 25, amount(9_000, 20_000))])
+def test_what_is_promised_of_a_rate_is_what_requests_see(replica: Replica, n_replicas: int, n_requests: int) -> None:
     """At the highest rate that the rule allows no more wait than exact Erlang-C says, and tokens come in time.
 
     With few places the rule is not exact, and what is printed beside it says so: of two, 15 % may wait, not 5 %.
     """
-    n_places, z, full = n_replicas * one.places, z_of(0.05), one.turn(one.places)
+    n_places, z, full = n_replicas * replica.places, z_of(0.05), replica.turn(replica.places)
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
     rate, exact = offered / full, exact_wait_fraction(n_places, offered)
-    seen = [simulate(one, n_replicas, rate, n_requests, seed) for seed in SEEDS]
+    seen = [simulate(replica, n_replicas, rate, n_requests, seed) for seed in SEEDS]
     assert mean(s.waited for s in seen) <= exact + 0.01
     assert exact == pytest.approx(0.05, abs=0.005) if n_places > 100 else 0.1 < exact < 0.2
     # Little's law, and the operating point: as many at once as are stated, or a little fewer.
     in_flight, turn = mean(s.in_flight for s in seen), mean(s.turn for s in seen)
     assert in_flight == pytest.approx(rate * turn, rel=0.06)
-    stated = n_replicas * stated_in_flight(one, n_replicas, rate)
+    stated = n_replicas * stated_in_flight(replica, n_replicas, rate)
     assert 0.97 * in_flight <= stated <= 1.1 * in_flight
-    assert mean(s.tpot for s in seen) <= one.tpot(one.places) * (1 + 1e-9) and mean(s.slow for s in seen) <= 0.05
+    assert (
+        mean(s.tpot for s in seen) <= replica.tpot(replica.places) * (1 + 1e-9) and mean(s.slow for s in seen) <= 0.05
+    )
 
 
-def stated_batch(one: Replica, n_replicas: int, in_flight: float) -> float:
+def stated_batch(replica: Replica, n_replicas: int, in_flight: float) -> float:
     """Requests at once as one of them is said to find its replica, where so many run on each on average."""
-    given = {"in_flight": in_flight, "loaded_replicas": n_replicas, "full_batch_requests": one.places}
+    given = {"in_flight": in_flight, "loaded_replicas": n_replicas, "full_batch_requests": replica.places}
     return float(mean_batch_requests.of(given | {"data_parallel_size": 1, "pipeline_parallel_size": 1}))
 
 
-def stated_in_flight(one: Replica, n_replicas: int, rate: float) -> float:
+def stated_in_flight(replica: Replica, n_replicas: int, rate: float) -> float:
     """Requests at once on a replica at the speed that it has with them, by steps from a full one downward."""
-    in_flight = float(one.places)
+    in_flight = float(replica.places)
     for _ in range(1000):
-        in_flight = rate / n_replicas * one.turn(stated_batch(one, n_replicas, in_flight))
+        in_flight = rate / n_replicas * replica.turn(stated_batch(replica, n_replicas, in_flight))
     return in_flight
 
 
@@ -176,15 +178,15 @@ LONG_ANSWERS = Replica(places=24, fixed=0.12, each=0.004, prompt=2.0, tokens=128
 
 
 @pytest.mark.some(5)
-@pytest.mark.parametrize("one", [LONG_PROMPTS, LONG_ANSWERS])
+@pytest.mark.parametrize("replica", [LONG_PROMPTS, LONG_ANSWERS])
 @pytest.mark.parametrize("n_replicas", [1, 4, 16])
 @pytest.mark.parametrize("prompts", [0.1, 0.3, 0.45])
-def test_stated_times_of_a_rate_are_those_that_requests_see(one: Replica, n_replicas: int, prompts: float) -> None:
+def test_stated_times_of_a_rate_are_those_that_requests_see(replica: Replica, n_replicas: int, prompts: float) -> None:
     """With prompts that take this share of a replica's time; within 15 %, as the stated batch is of means while
     requests come in bunches, and as a run of so many requests is off by 4 %."""
-    rate = n_replicas * prompts / one.prompt
-    seen = [simulate(one, n_replicas, rate, amount(1_500, 6_000), seed) for seed in SEEDS]
-    stated = one.tpot(stated_batch(one, n_replicas, stated_in_flight(one, n_replicas, rate)))
+    rate = n_replicas * prompts / replica.prompt
+    seen = [simulate(replica, n_replicas, rate, amount(1_500, 6_000), seed) for seed in SEEDS]
+    stated = replica.tpot(stated_batch(replica, n_replicas, stated_in_flight(replica, n_replicas, rate)))
     assert stated == pytest.approx(mean(s.tpot for s in seen), rel=0.15)
 
 
@@ -193,16 +195,16 @@ def test_stated_times_of_a_rate_are_those_that_requests_see(one: Replica, n_repl
 def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: int) -> None:
     """Of replicas, 4 on a machine, machines dealt out over 3 zones, a replica, a machine or a zone is gone, the
     fullest: the rest serves the rate, and one fewer does not."""
-    one, each, zones = LARGE, 4, 3
-    n_places, z, full = needed * one.places, z_of(0.05), one.turn(one.places)
+    replica, per_machine, zones = LARGE, 4, 3
+    n_places, z, full = needed * replica.places, z_of(0.05), replica.turn(replica.places)
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
-    asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": one.places}
-    replicas = int(n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones}))
-    machines = [len(range(replicas)[number : number + each]) for number in range(0, replicas, each)]
+    asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": replica.places}
+    replicas = int(n_replicas.of({**asked, "replicas_per_instance": per_machine, "survive": survive, "zones": zones}))
+    machines = [len(range(replicas)[number : number + per_machine]) for number in range(0, replicas, per_machine)]
     of_zones = [sum(machines[zone::zones]) for zone in range(zones)]
     left = replicas - {1: 1, 2: max(machines), 3: max(of_zones)}[survive]
-    seen = [simulate(one, left, offered / full, 750 * needed, seed) for seed in SEEDS]
+    seen = [simulate(replica, left, offered / full, 750 * needed, seed) for seed in SEEDS]
     assert mean(s.waited for s in seen) <= exact_wait_fraction(n_places, offered) + 0.01
     assert mean(s.slow for s in seen) <= 0.05
-    fewer = [simulate(one, left - 1, offered / full, 750 * needed, seed) for seed in SEEDS]
+    fewer = [simulate(replica, left - 1, offered / full, 750 * needed, seed) for seed in SEEDS]
     assert mean(s.waited for s in fewer) > 0.1

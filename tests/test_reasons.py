@@ -67,18 +67,20 @@ def test_hardware_without_a_kernel_for_the_models_attention(typed: int | None, c
 
 
 @pytest.mark.some(30)
-@pytest.mark.parametrize("model", [m for m in Catalog().models() if m.kind == "model"], ids=lambda one: one.id)
+@pytest.mark.parametrize("model", [m for m in Catalog().models() if m.kind == "model"], ids=lambda model: model.id)
 def test_which_models_have_sparse_attention(model: Model) -> None:
     """Those that read a part of their cache (an indexer, compressed entries) and no others need its kernels."""
     sparse = any(group.kind in ("indexer", "compressed") for group in model.attention)
-    said = sheetgen.size(model=model.id, gpu="a100", context="1k")["verdict"]
-    assert ("sparse attention" in said) == sparse
+    verdict = sheetgen.size(model=model.id, gpu="a100", context="1k")["verdict"]
+    assert ("sparse attention" in verdict) == sparse
 
 
 def test_no_reason_at_the_confidence_in_use_says_less_than_nothing() -> None:
     """Hardware that is short or too slow is so at the level at which the choice is made: 70 % sure."""
     answer = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32)
-    reasons = [one["reason"] for one in answer["why_not"] if "short" in one["reason"] or "slow" in one["reason"]]
+    reasons = [
+        reason["reason"] for reason in answer["why_not"] if "short" in reason["reason"] or "slow" in reason["reason"]
+    ]
     amounts = [float(re.search(r"(-?[\d,.]+) (?:GiB|ms)", reason)[1].replace(",", "")) for reason in reasons]  # type: ignore[index]
     assert len(reasons) > 10 and min(amounts) > 0 and not any("a little over" in reason for reason in reasons)
 

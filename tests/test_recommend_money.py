@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import pytest
 from amounts import amount
@@ -37,7 +36,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def one(**options: Any) -> Solution:
+def one(**options: object) -> Solution:
     return recommended({**P5, **options}, catalog())
 
 
@@ -46,21 +45,21 @@ def classes(solved: Solution) -> dict[str, ways_to_pay.ClassCost]:
 
 
 def test_classes_of_p5_48xlarge_by_hand() -> None:
-    found = classes(one())
-    assert list(found) == ["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
-    demand, three = found["on-demand"], found["reserved-3yr"]
+    by_class = classes(one())
+    assert list(by_class) == ["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
+    demand, three = by_class["on-demand"], by_class["reserved-3yr"]
     assert (demand.hourly_usd, demand.price_as_of) == (55.04, "2026-07-20")
     assert demand.monthly_usd == pytest.approx(55.04 * 730) and demand.annual_usd == pytest.approx(55.04 * 730 * 12)
     assert three.hourly_usd == 23.7773 and three.terms == "Standard RI, No Upfront"
     assert three.three_year_usd == pytest.approx(23.7773 * 730 * 36) and three.commitment_waste_usd == 0
-    assert math.isnan(found["spot"].hourly_usd) and math.isnan(found["spot"].commitment_waste_usd)
+    assert math.isnan(by_class["spot"].hourly_usd) and math.isnan(by_class["spot"].commitment_waste_usd)
 
 
 def test_a_committed_month_is_paid_in_full() -> None:
-    found = classes(one(hours_per_month=200))
-    assert found["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
-    assert found["reserved-3yr"].monthly_usd == pytest.approx(23.7773 * 730)
-    assert found["reserved-3yr"].commitment_waste_usd == pytest.approx(23.7773 * 530)
+    by_class = classes(one(hours_per_month=200))
+    assert by_class["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
+    assert by_class["reserved-3yr"].monthly_usd == pytest.approx(23.7773 * 730)
+    assert by_class["reserved-3yr"].commitment_waste_usd == pytest.approx(23.7773 * 530)
     declined = one(purchase="reserved-3yr", hours_per_month=200)  # on demand 200 hours are cheaper than all of them
     assert declined.choices[0].monthly_usd == pytest.approx(55.04 * 200)
     chosen = one(purchase="reserved-3yr", hours_per_month=500)
@@ -111,20 +110,23 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
     shown = {purchase: solve(ask(catalog(), {**options, "purchase": purchase})) for purchase in PURCHASES}
 
     def rented(solved: Solution, purchase: str) -> list[tuple[str, int, float] | None]:
-        return [one and (one.instance, one.n_instances, one.monthly_usd) for one in solved.by_purchase[purchase]]
+        return [
+            rental and (rental.instance, rental.n_instances, rental.monthly_usd)
+            for rental in solved.by_purchase[purchase]
+        ]
 
     plain, n_declined = rented(shown["on-demand"], "on-demand"), 0
     for purchase, own in shown.items():
         assert any(rented(own, purchase))
         declined = [
-            purchase.startswith("reserved") and one is not None and usual is not None and one[2] >= usual[2]
-            for one, usual in zip(rented(own, purchase), plain, strict=True)
+            purchase.startswith("reserved") and rental is not None and usual is not None and rental[2] >= usual[2]
+            for rental, usual in zip(rented(own, purchase), plain, strict=True)
         ]
         n_declined += sum(declined)
         for other, solved in shown.items():
             expected = [
-                None if no and other != purchase else one
-                for one, no in zip(rented(own, purchase), declined, strict=True)
+                None if no and other != purchase else rental
+                for rental, no in zip(rented(own, purchase), declined, strict=True)
             ]
             assert rented(solved, purchase) == expected, f"{purchase} where {other} is shown"
     assert n_declined
@@ -132,10 +134,12 @@ def test_every_class_is_answered_alike_whichever_is_shown() -> None:
 
 def test_the_cheapest_of_a_provider_is_of_that_provider() -> None:
     solved = recommended({"model": "70b", "context": "16k", "concurrent_requests": 32}, Catalog())
-    found = ways_to_pay.providers(solved)[0]
-    assert [one.provider for one in found] == ["aws", "gcp", "azure"] and all(one.instance is not None for one in found)
-    assert all(str(one.instance).startswith(f"{one.provider}/") for one in found)
-    assert min(one.monthly_usd for one in found) == solved.choices[0].monthly_usd
+    providers = ways_to_pay.providers(solved)[0]
+    assert [provider.provider for provider in providers] == ["aws", "gcp", "azure"] and all(
+        provider.instance is not None for provider in providers
+    )
+    assert all(str(provider.instance).startswith(f"{provider.provider}/") for provider in providers)
+    assert min(provider.monthly_usd for provider in providers) == solved.choices[0].monthly_usd
 
 
 def test_owning_by_hand() -> None:
@@ -167,9 +171,9 @@ def test_a_gpu_without_a_price_is_a_dash() -> None:
 
 def test_the_budget_has_its_contingency_apart_and_the_currency_last() -> None:
     solved = one(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
-    found = ways_to_pay.budget(solved, 0)
-    assert found is not None
-    usd, extra, total = found.annual
+    budget = ways_to_pay.budget(solved, 0)
+    assert budget is not None
+    usd, extra, total = budget.annual
     assert usd == pytest.approx(55.04 * 730 * 12) and extra == pytest.approx(0.1 * usd)
     assert total == pytest.approx(1.1 * usd * 0.92)
     plain = one()

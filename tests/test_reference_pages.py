@@ -18,15 +18,15 @@ from sheetgen.question.inputs import BY_OPTION, INPUTS
 def test_nothing_is_left_out() -> None:
     options = {
         option
-        for _, one in tree(main, "sheetgen")
-        for part in one.params
+        for _, command in tree(main, "sheetgen")
+        for part in command.params
         if isinstance(part, click.Option)
         for option in part.opts
         if option.startswith("--")
     }
     of_commands, of_inputs, of_quantities = (DOCUMENTS[f"{name}.md"]() for name in ("commands", "inputs", "quantities"))
     assert len(options) > 90 and [option for option in options if option not in of_commands] == []
-    inputs = [one.name for one in INPUTS if not one.name.startswith(("log_", "case_", "model"))]
+    inputs = [setting.name for setting in INPUTS if not setting.name.startswith(("log_", "case_", "model"))]
     assert len(BY_OPTION) > 70 and [name for name in inputs if f"| `{name}` |" not in of_inputs] == []
     assert [name for name, *_ in quantities() if name not in of_quantities] == []
 

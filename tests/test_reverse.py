@@ -101,8 +101,10 @@ def test_trays_of_ones_own_rack_are_joined_by_nvlink() -> None:
 
 def test_the_network_of_ones_own_is_that_of_rented_machines_of_as_many_of_that_gpu() -> None:
     catalog = Catalog()
-    found = {name: [network_gbps(catalog, catalog.gpu(name), n) for n in (1, 8)] for name in ("h100", "l40s", "a100")}
-    assert found == {"h100": [100, 3200], "l40s": [35, 400], "a100": [24, 1600]}
+    networks = {
+        name: [network_gbps(catalog, catalog.gpu(name), n) for n in (1, 8)] for name in ("h100", "l40s", "a100")
+    }
+    assert networks == {"h100": [100, 3200], "l40s": [35, 400], "a100": [24, 1600]}
 
 
 def test_sixteen_gh200_are_as_many_machines() -> None:
@@ -129,10 +131,10 @@ def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
 def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[float], wait_z: float) -> float:
     """The rate that replicas serve after so many of each kind are lost, by hand."""
     total = 0.0
-    for (replicas, at), gone in zip(machines, lost, strict=True):
-        places = (replicas - gone) * at["paced_requests"]
+    for (replicas, machine), gone in zip(machines, lost, strict=True):
+        places = (replicas - gone) * machine["paced_requests"]
         root = (math.sqrt(wait_z**2 + 4 * places) - wait_z) / 2
-        total += places if rate == "at once" else root**2 / at["full_turn_seconds"]
+        total += places if rate == "at once" else root**2 / machine["full_turn_seconds"]
     return total
 
 
@@ -144,22 +146,22 @@ def test_of_all_machines_one_loss_is_survived_and_that_the_worst(survive: str, h
     """Every layout of every kind with every loss that there can be, one by one."""
     catalog = Catalog()
     question = question_of({"model": "70b", "context": context, "survive": survive}, catalog)
-    found, machines = with_machines(question, have, catalog), machines_of(have, catalog)
+    kept, machines = with_machines(question, have, catalog), machines_of(have, catalog)
     layouts: list[list[tuple[int, int, dict[str, float]]]] = []  # by kind: machines, replicas of one, its figures
     for gpu, size, n in machines:
         name = "h100" if "h100" in gpu.id else "h200"
         alone = _alone(context, f"{name}:{n}x{size}", catalog)
-        layouts.append([(n, size // tp, at) for tp, at in alone.items()])
-    for rate, best in (("at once", found.served_at_target), ("a second", found.requests_per_second)):
+        layouts.append([(n, size // tp, name) for tp, name in alone.items()])
+    for rate, best in (("at once", kept.served_at_target), ("a second", kept.requests_per_second)):
         most = 0.0
         for picks in itertools.product(*layouts):
-            replicas = [(n * each, at) for n, each, at in picks]
+            replicas = [(n * per_pick, name) for n, per_pick, name in picks]
             losses: list[list[float]] = []
-            for i, (_, each, _) in enumerate(picks):
-                part = 1.0 if survive == "replica" else each
+            for i, (_, per_pick, _) in enumerate(picks):
+                part = 1.0 if survive == "replica" else per_pick
                 losses.append([part * (i == k) for k in range(len(picks))])
             if survive == "zone":  # a third of the machines of each kind, rounded up
-                losses = [[each * math.ceil(n / 3) for n, each, _ in picks]]
+                losses = [[per_pick * math.ceil(n / 3) for n, per_pick, _ in picks]]
             most = max(most, min(left_of(rate, replicas, lost, _WAIT_Z) for lost in losses))
         assert best == pytest.approx(most, rel=1e-6), rate
 

@@ -107,10 +107,10 @@ def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, A
 
 def ends_of(choice: Choice) -> dict[str, float]:
     """The figures of a choice and the ends of their bands, under the names that `size` has."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, (low, high) in zip(FIGURES, choice.bands, strict=True):
-        found |= {name: getattr(choice, name), f"{name}_low": low, f"{name}_high": high}
-    return found
+        values |= {name: getattr(choice, name), f"{name}_low": low, f"{name}_high": high}
+    return values
 
 
 def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
@@ -220,8 +220,8 @@ def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked
     assert compared >= 8
     # A replica never takes fewer stages, and on as many never holds more; nor does a load take fewer GPUs or dollars.
     (stages, held), (stages_alone, held_alone) = (
-        (numpy.where(of["pipeline_stages"] > 0, of["pipeline_stages"], math.inf), of["sequences"])
-        for of in (solved.sequences, alone.sequences)
+        (numpy.where(sequences["pipeline_stages"] > 0, sequences["pipeline_stages"], math.inf), sequences["sequences"])
+        for sequences in (solved.sequences, alone.sequences)
     )
     assert (stages >= stages_alone).all() and (held <= held_alone)[stages == stages_alone].all()
     assert (held < held_alone).any()

@@ -135,35 +135,35 @@ def test_every_run_is_answered(runs: Runs, results: Results) -> None:
 def test_held_out_errors_keep_the_promise(runs: Runs, results: Results) -> None:
     """Of the sample that the promise was made of; what other hands measured stands beside it in the docs."""
     sample = (runs.rows["file"] != FOUND.name).to_numpy()
-    found = errors(runs, results.held_out, sample).set_index("figure")
+    table = errors(runs, results.held_out, sample).set_index("figure")
     for figure, (median, nine_of_ten) in GATES.items():
-        assert found.loc[figure, "median"] <= median
-        assert nine_of_ten is None or found.loc[figure, "p90"] <= nine_of_ten
-        assert found.loc[figure, "runs"] == N_SAMPLE
+        assert table.loc[figure, "median"] <= median
+        assert nine_of_ten is None or table.loc[figure, "p90"] <= nine_of_ten
+        assert table.loc[figure, "runs"] == N_SAMPLE
 
 
 def test_a_chance_is_about_right(runs: Runs, results: Results, outside: pandas.DataFrame) -> None:
     """Bands of each fold drawn from the others' errors; in the long run from inner folds alone, as the docs have it."""
     own, of_cells = error_tables(runs, results)
-    for found in filter(None, (crossed(runs, own, of_cells, outside), results.nested)):
-        agree(found)
-        assert BAND_HOLDS[0] <= found.inside(TIMES) <= BAND_HOLDS[1]
+    for reliability in filter(None, (crossed(runs, own, of_cells, outside), results.nested)):
+        agree(reliability)
+        assert BAND_HOLDS[0] <= reliability.inside(TIMES) <= BAND_HOLDS[1]
 
 
-def agree(found: Reliability) -> None:
+def agree(reliability: Reliability) -> None:
     """In every fifth of the chance, for every GPU with a band of its own, by kind of model, and in all."""
-    table = found.table
-    for said, happened in found.by_fifth():
-        assert agrees(said, happened, table["configuration"].nunique()), (said, happened)
+    table = reliability.table
+    for level, happened in reliability.by_fifth():
+        assert agrees(level, happened, table["configuration"].nunique()), (level, happened)
     for gpu, part in table.groupby("gpu_id"):
         if len(part) >= RUNS_OF_BAND:
-            said, happened = found.over_all(table["gpu_id"] == gpu)
-            assert agrees(said, happened, part["configuration"].nunique()), (gpu, happened)
+            level, happened = reliability.over_all(table["gpu_id"] == gpu)
+            assert agrees(level, happened, part["configuration"].nunique()), (gpu, happened)
     for kind in MODEL_KINDS:
-        said, happened = found.over_all(table["kind"] == kind)
-        assert abs(said - happened) <= WITHIN_KIND, (kind, happened)
-    said, happened = found.over_all()
-    assert said - happened <= TOO_MUCH
+        level, happened = reliability.over_all(table["kind"] == kind)
+        assert abs(level - happened) <= WITHIN_KIND, (kind, happened)
+    level, happened = reliability.over_all()
+    assert level - happened <= TOO_MUCH
 
 
 @pytest.mark.some(1)
@@ -173,11 +173,13 @@ def test_bands_of_times_that_lie_far_off_are_seen(
 ) -> None:
     """All runs of H200 that much slower, or faster, than those that its band is drawn from."""
     own, of_cells = error_tables(runs, results)
-    found = crossed(runs, own, of_cells, outside)
-    use = (found.table["gpu_id"] == "nvidia-h200-sxm5-141gb").to_numpy()
-    shifted = found.table.assign(**{figure: found.table[figure] + use * numpy.log(factor) for figure in TIMES})
+    reliability = crossed(runs, own, of_cells, outside)
+    use = (reliability.table["gpu_id"] == "nvidia-h200-sxm5-141gb").to_numpy()
+    shifted = reliability.table.assign(
+        **{figure: reliability.table[figure] + use * numpy.log(factor) for figure in TIMES}
+    )
     with pytest.raises(AssertionError):
-        agree(found.judged_again(shifted))
+        agree(reliability.judged_again(shifted))
 
 
 def test_the_ends_of_a_band_are_those_of_a_lognormal() -> None:
@@ -222,8 +224,8 @@ def test_the_shipped_constants_are_the_fit(runs: Runs, results: Results) -> None
     assert (abs(shipped(runs) - results.constants) <= SAME_CONSTANT * results.constants).all()
     kept = shipped_residuals(runs)
     assert kept.keys() == results.residuals.keys()
-    for at, both in results.residuals.items():
-        assert kept[at] == pytest.approx(both, rel=SAME_FACTOR), at
+    for key, both in results.residuals.items():
+        assert kept[key] == pytest.approx(both, rel=SAME_FACTOR), key
     file = Catalog().file(SpeedFile)
     default = numpy.array([*file.default.model_dump().values(), *(getattr(file, name) for name in SHARED)])
     assert (abs(default - results.common) <= SAME_CONSTANT * results.common).all()

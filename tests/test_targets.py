@@ -55,17 +55,17 @@ def _one(options: tuple[tuple[str, Any], ...]) -> Solution:
     return recommended({**AS_PREDICTED, **dict(options)}, catalog())
 
 
-def one(load: dict[str, Any], **options: Any) -> Solution:
+def one(load: dict[str, Any], **options: object) -> Solution:
     """A load's answer; the time to the first token counts where it is asked for."""
     return _one(tuple({"ttft_ms": "off", **load, **options}.items()))
 
 
 @functools.cache
-def sheet(models: str, **options: Any) -> Solution:
+def sheet(models: str, **options: object) -> Solution:
     return solve(ask(catalog(), {**AS_PREDICTED, "models": models, "ttft_ms": "off", **options}))
 
 
-def by_size(**inputs: Any) -> dict[str, Any]:
+def by_size(**inputs: object) -> dict[str, Any]:
     return record(sized_point(inputs, catalog()))
 
 
@@ -94,7 +94,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sized_by == "tpot" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
-    alone, target = (document(one)["cells"][0]["without_targets"] for one in (fast, slow))
+    alone, target = (document(answer)["cells"][0]["without_targets"] for answer in (fast, slow))
     assert (alone["instance"], alone["n_instances"], round(alone["monthly_usd"])) == ("aws/p6-b200.48xlarge", 1, 83_171)
     assert target is None
     assert targets_of_readers(slow.question).endswith(": 5 a second.")
@@ -147,7 +147,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
-    found = answer(
+    answer_ = answer(
         Load(
             model.model.id,
             cell.context_tokens,
@@ -160,8 +160,8 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
             confidence=0.5,
         )
     )
-    assert not isinstance(found, str)
-    best, layout = found.best, off.layout(choice.offer or 0)
+    assert not isinstance(answer_, str)
+    best, layout = answer_.best, off.layout(choice.offer or 0)
     assert (best.offer.instance, best.replica.tp, best.replica.dp, best.replica.pp, best.replicas, best.instances) == (
         off.candidate(choice.offer or 0).instance,
         layout.tensor_parallel_size,
@@ -338,7 +338,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
 def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], words: str) -> None:
     """The time of a lone request by `size`, on one of the sizes that hold it, and shown above what was asked for."""
     solved, memory = one(load, **asked), one(load, tpot_ms="off")
-    slow = {at: reason.words for at, reason in why_not(solved, 0) if reason.kind in ("slow", "late")}
+    slow = {number: reason.words for number, reason in why_not(solved, 0) if reason.kind in ("slow", "late")}
     holds = {solved.candidate(i).instance for i in range(len(solved.offers)) if memory.costs["n_instances"][0, i] >= 1}
     served = {solved.candidate(i).instance for i in range(len(solved.offers)) if solved.costs["n_instances"][0, i] >= 1}
     assert set(slow) == holds - served
@@ -353,14 +353,14 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
 
 def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:
     """Milliseconds of a lone request on a slot, by `size`."""
-    found = by_size(
+    by_ms = by_size(
         model=load["model"],
         context=load["context"],
         gpu=solved.candidate(offer).gpu.id,
         **solved.layout(offer)._asdict(),
         pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, offer]),
     )
-    return 1000 * float(found["ttft_seconds" if first else "tpot_seconds"])
+    return 1000 * float(by_ms["ttft_seconds" if first else "tpot_seconds"])
 
 
 # Money --------------------------------------------------------------------------------------------------
@@ -449,7 +449,7 @@ BAD = (
 
 @pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
 @pytest.mark.parametrize("value", [*BAD, "chatt=50", 0, -1.5, math.nan, True])
-def test_what_is_no_target_is_refused_with_its_name(option: str, value: Any) -> None:
+def test_what_is_no_target_is_refused_with_its_name(option: str, value: object) -> None:
     with pytest.raises(ScenarioError, match=f"^{option} (is|says) ") as caught:
         ask(catalog(), {"models": "8b", "as_of": AS_OF, option: value})
     assert len(caught.value.problems) == 1

@@ -40,9 +40,9 @@ def test_the_recommended_gpus_move(walk: list[Step]) -> None:
 @pytest.mark.parametrize("position", range(3))
 def test_each_step_equals_the_brute_force(walk: list[Step], position: int) -> None:
     load = Load("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8", True, math.inf, math.inf)
-    found = answer(load)
-    assert not isinstance(found, str)
-    best, step = found.best, walk[position]
+    cells = answer(load)
+    assert not isinstance(cells, str)
+    best, step = cells.best, walk[position]
     assert (best.offer.instance, best.replica.tp, best.replicas, best.instances) == (
         step.fit.candidate.instance,
         step.fit.layout.tensor_parallel_size,

@@ -57,7 +57,7 @@ def without_code(text: str) -> str:
 
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-TEMPLATES = sorted(one for kind in ("j2", "toml") for one in (ROOT / "templates").glob(f"**/*.{kind}"))
+TEMPLATES = sorted(file for kind in ("j2", "toml") for file in (ROOT / "templates").glob(f"**/*.{kind}"))
 CATALOGS = [file for file in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in file.parts]
 CODE = sorted((ROOT / "sheetgen").glob("**/*.py"))
 
@@ -82,11 +82,11 @@ def strings_of(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from () if key in ("signatures", "patterns") else strings_of(one)
+        for key, entry in value.items():
+            yield from () if key in ("signatures", "patterns") else strings_of(entry)
     elif isinstance(value, list):
-        for one in value:
-            yield from strings_of(one)
+        for entry in value:
+            yield from strings_of(entry)
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=name)
@@ -101,7 +101,8 @@ def texts_of(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
             read = isinstance(node, ast.FunctionDef) and any(
-                re.match(r"formula\b|.*\bcommand\b|.*\bgroup\b", ast.unparse(one)) for one in node.decorator_list
+                re.match(r"formula\b|.*\bcommand\b|.*\bgroup\b", ast.unparse(decorator))
+                for decorator in node.decorator_list
             )
             if not read and isinstance(node.body[0], ast.Expr):
                 silent.add(node.body[0].value)
@@ -109,7 +110,7 @@ def texts_of(tree: ast.Module) -> Iterator[str]:
             silent.update(node.args)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = [one.value if isinstance(one, ast.Constant) else "{}" for one in node.values]
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
             silent.update(node.values)
             yield "".join(map(str, parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
@@ -119,7 +120,7 @@ def texts_of(tree: ast.Module) -> Iterator[str]:
 @pytest.mark.parametrize("path", CODE, ids=name)
 def test_code(path: Path) -> None:
     tree = ast.parse(path.read_text("utf-8"))
-    assert [one for text in texts_of(tree) for one in found(text)] == []
+    assert [word for text in texts_of(tree) for word in found(text)] == []
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def drawn(page: Page) -> Iterator[str]:
 @pytest.mark.long
 def test_the_page_and_its_mail(page: Page) -> None:
     assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits"}
-    assert [one for text in drawn(page) for one in found(text)] == []
+    assert [word for text in drawn(page) for word in found(text)] == []
     cards = (dataclasses.replace(page.cards[0], model="Room for 33"), *page.cards[1:])
     assert all(found(text) for text in drawn(dataclasses.replace(page, cards=cards)))
 
@@ -154,7 +155,7 @@ def test_the_page_and_its_mail(page: Page) -> None:
 def strings_of_workbook(data: bytes) -> str:
     """Every text of a workbook's parts: cells, formulas, notes, charts, messages of a validation."""
     with zipfile.ZipFile(io.BytesIO(data)) as book:
-        parts = [book.read(one).decode() for one in book.namelist() if one.endswith((".xml", ".vml"))]
+        parts = [book.read(name).decode() for name in book.namelist() if name.endswith((".xml", ".vml"))]
     texts = (re.findall(r">([^<]+)<|(?:prompt|error)\w*=\"([^\"]*)", part) for part in parts)
     return html.unescape("\n".join(member for of_part in texts for pair in of_part for member in pair))
 
@@ -167,13 +168,13 @@ def test_the_workbook(solved: Solution) -> None:
 
 def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield path, group
-    for name, one in getattr(group, "commands", {}).items():
-        yield from commands(one, (*path, name))
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*path, name))
 
 
 def test_help() -> None:
-    texts = [one.get_help(click.Context(one, info_name=" ".join(path))) for path, one in commands(main)]
-    assert len(texts) > 8 and [one for text in texts for one in found(text)] == []
+    texts = [command.get_help(click.Context(command, info_name=" ".join(path))) for path, command in commands(main)]
+    assert len(texts) > 8 and [word for text in texts for word in found(text)] == []
 
 
 def test_a_planted_phrase_is_found() -> None:

@@ -72,13 +72,13 @@ def sized_plans(plans: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     sized = size_columns(asked, len(plans), catalog)
     if len(sized.points.good) < len(plans):
         raise ValueError("\n".join(sorted({str(error) for error in sized.points.errors if error})))
-    known = {name: sized.known[name] for name in ("kv_block_bytes", "full_kv_blocks_per_sequence", "n_kv_groups")}
-    known["kv_bytes_per_sequence_per_gpu"] = known["full_kv_blocks_per_sequence"] * known["kv_block_bytes"]
-    known["n_kv_blocks"] = memory.n_kv_blocks.of(
-        {**known, "kv_pool_bytes_per_gpu": plans["pool_bytes"].to_numpy(float), "stage_fraction": 1}
+    values = {name: sized.known[name] for name in ("kv_block_bytes", "full_kv_blocks_per_sequence", "n_kv_groups")}
+    values["kv_bytes_per_sequence_per_gpu"] = values["full_kv_blocks_per_sequence"] * values["kv_block_bytes"]
+    values["n_kv_blocks"] = memory.n_kv_blocks.of(
+        {**values, "kv_pool_bytes_per_gpu": plans["pool_bytes"].to_numpy(float), "stage_fraction": 1}
     )
-    known["max_concurrency"] = memory.max_concurrency.of(known)
-    return pandas.DataFrame({name: numpy.broadcast_to(column, len(plans)) for name, column in known.items()})
+    values["max_concurrency"] = memory.max_concurrency.of(values)
+    return pandas.DataFrame({name: numpy.broadcast_to(column, len(plans)) for name, column in values.items()})
 
 
 def kind_of(catalog: Catalog, model: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from sheetgen.answer.solution import Fit
 from sheetgen.api import recommended
@@ -40,22 +39,23 @@ class Step:
 
     @property
     def words(self) -> str:
-        choice, one = self.fit.choice, self.fit.candidate
+        choice, candidate = self.fit.choice, self.fit.candidate
         return (
-            f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one.instance)}), "
+            f"{rented_gpus(choice.n_instances, candidate)} ({rent(choice.n_instances, candidate.instance)}), "
             f"TP {self.fit.layout.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
         )
 
 
 def steps(catalog: Catalog) -> list[Step]:
-    found = []
+    """The steps of the walk, one for each context."""
+    steps = []
     for context in CONTEXTS:
         solved = recommended({**LOAD, "context": context}, catalog)
         fit = Fit.of(solved, 0)
         assert fit is not None
         sizes = float(solved.models["weights_bytes"][0]), float(solved.loads["kv_bytes"][0])
-        found.append(Step(context, *sizes, fit))
-    return found
+        steps.append(Step(context, *sizes, fit))
+    return steps
 
 
 def picture(walk: list[Step]) -> str:
@@ -135,7 +135,7 @@ def files(catalog: Catalog) -> dict[str, str]:
     return {"walk.svg": picture(walk), "walk.md": article(walk)}
 
 
-def write(folder: Path, texts: dict[str, Any]) -> None:
+def write(folder: Path, texts: dict[str, str]) -> None:
     folder.mkdir(exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

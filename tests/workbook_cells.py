@@ -62,14 +62,14 @@ def cells(path: Path) -> list[Cell]:
 def _cells(path: Path, *_version: int) -> list[Cell]:
     with zipfile.ZipFile(path) as package:
         shared = shared_strings(package)
-        found = [(s, package.read(member)) for s, member in sheet_parts(package).items() if "worksheets/" in member]
-    return [cell for sheet, xml in found for cell in _of_sheet(sheet, xml, shared)]
+        parts = [(s, package.read(member)) for s, member in sheet_parts(package).items() if "worksheets/" in member]
+    return [cell for sheet, xml in parts for cell in _of_sheet(sheet, xml, shared)]
 
 
 def _of_sheet(sheet: str, xml: bytes, shared: list[str]) -> Iterator[Cell]:
     runs: dict[str, tuple[str, str]] = {}  # by number, the first cell of those that share a formula, and its text
     for cell in ElementTree.fromstring(xml).iter(_CELL):
-        at, formula, value = cell.get("r", ""), None, None
+        place, formula, value = cell.get("r", ""), None, None
         for part in cell:
             if part.tag == _FORMULA:
                 formula = part
@@ -79,13 +79,13 @@ def _of_sheet(sheet: str, xml: bytes, shared: list[str]) -> Iterator[Cell]:
                 value = _value(cell.get("t", "n"), part.text or "", shared)
         if formula is None:
             if value is not None:
-                yield Cell(sheet, at, None, value)
+                yield Cell(sheet, place, None, value)
         elif formula.get("t") == "shared":
-            first, text = runs.setdefault(formula.get("si", ""), (at, formula.text or ""))
-            assert text, f"{sheet}!{at} shares a formula that nobody has"
-            yield Cell(sheet, at, text, value, "" if first == at else first)
+            first, text = runs.setdefault(formula.get("si", ""), (place, formula.text or ""))
+            assert text, f"{sheet}!{place} shares a formula that nobody has"
+            yield Cell(sheet, place, text, value, "" if first == place else first)
         else:
-            yield Cell(sheet, at, formula.text or "", value)
+            yield Cell(sheet, place, formula.text or "", value)
 
 
 def _value(kind: str, text: str, shared: list[str]) -> Any:
@@ -120,15 +120,15 @@ _AREA = re.compile(r"(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]+)\$(\d+)(?::\$([A-Z]
 
 def areas(path: Path) -> dict[str, list[Place]]:
     """Defined name -> its cells from top to bottom, for the names of one cell or one column."""
-    found = {}
+    cells = {}
     with zipfile.ZipFile(path) as package:
         book = ElementTree.fromstring(package.read("xl/workbook.xml"))
     for name in book.iter(f"{MAIN}definedName"):
         area = _AREA.fullmatch(name.text or "")
         if area and area[5] in (None, area[3]):
             sheet, first, last = (area[1] or area[2]).replace("''", "'"), int(area[4]), int(area[6] or area[4])
-            found[name.get("name", "")] = [(sheet, f"{area[3]}{row}") for row in range(first, last + 1)]
-    return found
+            cells[name.get("name", "")] = [(sheet, f"{area[3]}{row}") for row in range(first, last + 1)]
+    return cells
 
 
 def names(path: Path) -> dict[str, Place]:
@@ -194,5 +194,5 @@ def formulas(path: Path) -> list[Cell]:
 
 def values(path: Path) -> dict[Place | str, Any]:
     """Every value, by (sheet, cell) and, where one cell has a defined name, by that name."""
-    found: dict[Place | str, Any] = {cell.place: cell.value for cell in cells(path)}
-    return found | {name: found.get(place) for name, place in names(path).items()}
+    values: dict[Place | str, Any] = {cell.place: cell.value for cell in cells(path)}
+    return values | {name: values.get(place) for name, place in names(path).items()}

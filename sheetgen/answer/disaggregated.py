@@ -1,9 +1,9 @@
 """Prefill and decode apart: two pools, each with its own hardware and layout, and the KV cache on the fabric between
 them.
 
-The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
-are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its spares,
-by the rule of one pool: a prompt needs the one, its answer the other. Nothing of this kind was ever measured by us.
+Both pools are sized for one rate: the requests a second as stated, or as many as the answer of a single pool finishes.
+They are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its own
+spares, by the rule of a single pool. The predictions are held to no measurement of such a deployment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sheetgen.question.market import Candidate
 from sheetgen.sizing import parallelism, rates
 from sheetgen.units import GBPS, Layout
 
-NO_PROMPT_SECONDS = 1e-9  # of a replica that reads no prompts, which limit nothing then
+NO_PROMPT_SECONDS = 1e-9  # of prompts on a replica that reads none: they limit nothing then
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,9 @@ def _machines(
 ) -> tuple[Column, Column]:
     """Machines of both pools (2 x pairs), and whether the pools share them; shared machines are counted as prefill's.
 
-    Sizes that are powers of two fill a machine whose GPUs are one without a gap. shares: whether pools on one type of
-    instance may; not where a zone is to be survived, as the replicas of each pool then stand evenly over the zones.
+    Replicas whose sizes are powers of two leave no gap on a machine whose number of GPUs is one. shares: whether pools
+    on the same type of instance may share machines; they may not where a zone is to be survived, as the replicas of
+    each pool then stand evenly over the zones.
     """
     replica_gpus = columns["tensor_parallel_size"] * columns["data_parallel_size"]
     gpus, holds = columns["gpu_count"], columns["replicas_per_instance"]
@@ -249,8 +250,8 @@ def _fabric(
     loss.
 
     Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
-    the slower side counts. What others take of it makes one wait: bytes / rate / (1 - the use of all). Source: mean
-    time of a processor-sharing queue.
+    the slower side counts. Transfers share the fabric: one takes bytes / rate / (1 - utilization). Source: mean time of
+    a processor-sharing queue.
     """
     network = columns["network_gbps"] * GBPS
     replica = network * columns["tensor_parallel_size"] * columns["data_parallel_size"] / columns["gpu_count"]
@@ -316,13 +317,12 @@ def _inside_one_machine(solved: Solution, row: int) -> Column:
 
 @dataclass(frozen=True)
 class _Sized:
-    """By offer: predicted seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its
-    place on a full one at the confidence, and replicas for the rate and the loss that is to be survived."""
+    """The size of a pool by offer."""
 
-    seconds: Column
-    places: Column
-    turn_seconds: Column
-    n_replicas: Column
+    seconds: Column  # predicted, of a prompt or of a token
+    places: Column  # requests at once on a replica
+    turn_seconds: Column  # for which a request has its place on a full replica, at the confidence
+    n_replicas: Column  # for the rate and for the loss that is to be survived
 
 
 def _replicas(grid: Grid, places: Column, per_replica: Column) -> Column:

@@ -20,7 +20,7 @@ from sheetgen.sizing import speed
 from sheetgen.sizing.certainty import confidence_z
 from sheetgen.units import ON_DEMAND
 
-Groups = Mapping[str, tuple[Candidate, ...]]  # of what nobody asked for, by kind
+Groups = Mapping[str, tuple[Candidate, ...]]  # candidates that the question leaves out, by kind
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
@@ -59,7 +59,7 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
 
 
 def _of_groups(solved: Solution, question: Question, groups: Groups) -> list[list[NotAskedRecord]]:
-    """The same of these groups. question: in the class in which they are sold."""
+    """By load, the records that `not_asked` has of these groups. question: in the class in which they are sold."""
     records: list[list[NotAskedRecord]] = [[] for _ in question.loads]
     candidates = tuple(candidate for group in groups.values() for candidate in group)
     if not candidates:
@@ -79,7 +79,7 @@ def _of_groups(solved: Solution, question: Question, groups: Groups) -> list[lis
         at_level = replace(others, grid=at_z(others.grid, float(confidence_z(level))))
         for row, other in _cheaper(solved, at_level, groups):
             if (row, other.kind) in doubted and not is_below(other.chance, solved.choices[row].chance):
-                # In its place what rents the same in a layout that is less sure.
+                # It takes the place of the same machines in a less sure layout.
                 records[row] = [*(record for record in records[row] if not is_same_rental(record, other)), other]
     return records
 

@@ -11,19 +11,19 @@ from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN
 
-MOST_AT_ONCE = 500  # people; of more than that nobody believes that all ask at the same moment
+MOST_AT_ONCE = 500  # people: that more than these ask at the same moment is not plausible
 TIMES_AS_OFTEN = (0.5, 2)  # the stated requests per person and day, which is a judgement
 
 
 class Otherwise(NamedTuple):
-    """The other loads of a load's people; empty for a load that is not stated as people."""
+    """The answers for a load's people if they ask otherwise than stated; empty for a load not stated as people."""
 
     all_at_once: AllAtOnceRecord | None = None
     by_requests_per_day: tuple[AskingRecord, ...] = ()
 
 
 def asking_otherwise(solved: Solution) -> list[Otherwise]:
-    """By load, what its people would take if they asked half and twice as often, and all at the same moment."""
+    """By load, the rentals if its people asked half or twice as often, or all at the same moment."""
     loads = solved.question.loads
     often = [
         (row, times)

@@ -13,7 +13,7 @@ from sheetgen.program.declared import Again
 from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOICE, CHOSEN, RATE
 
-Picks = list[tuple["Pick", "Pick"] | None]
+Picks = list[tuple["Pick", "Pick"] | None]  # by load the chosen and the cheapest; None where nothing holds it
 
 
 class Pick(NamedTuple):
@@ -48,7 +48,10 @@ def with_other_requests(
 
 
 def picks_of(chosen: Grid, loads: str = "load") -> Picks:
-    """The same from a grid in which the steps of the choice are worked out already."""
+    """By load, the offer chosen and the cheapest one, from a grid in which the steps of the choice are worked out.
+
+    loads: the axis of the loads.
+    """
     columns = chosen.table(loads)
     usd, cheapest_usd, instances = (columns[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
     positions, cheapest = columns["chosen_position"], columns["cheapest_position"]

@@ -92,10 +92,17 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     rented = confidences, cheaper, surer_terms, few, others, providers, published, recommended
     parts = zip(*rented, *(caches, otherwise, of_levers), strict=True)
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
-    spared = survivors(solved)
+    machine_survivors = survivors(solved)
     cells = [
         _cell(
-            solved, row, chosen.get(row), waits.get(row), spared.get(row), with_runs.get(row), lost.get(row), *of_load
+            solved,
+            row,
+            chosen.get(row),
+            waits.get(row),
+            machine_survivors.get(row),
+            with_runs.get(row),
+            lost.get(row),
+            *of_load,
         )
         for row, of_load in enumerate(parts)
     ]
@@ -226,7 +233,7 @@ def _cell(
         users=float(solved.loads["users"][row]),
         requests_per_second=float(solved.loads["load_requests_per_second"][row]),
         requests_per_hour=float(solved.loads["requests_per_hour"][row]),
-        # There are none where a rate is not served.
+        # A rate that nothing serves has no concurrent requests.
         concurrent_requests=None if load.requests_per_second and chosen is None else load.concurrent_requests,
         n_places=choice.n_places or None,
         wait_fraction=choice.wait_fraction,
@@ -408,7 +415,7 @@ def _measure(
         HOURS_OF_A_MEASUREMENT,
         usd,
         purchase,
-        None,
+        None,  # the commands `serve` and `bench` come with the flags
         None,
         decides_usd,
         chosen.monthly_usd - decider.monthly_usd if decider else 0.0,
@@ -515,7 +522,7 @@ def _lever(lever: Lever) -> LeverRecord:
 
 
 def _sources(question: Question) -> Iterator[SourceRecord]:
-    """The sources of the figures: one entry per model, GPU, recommended-from instance, workload and engine."""
+    """The sources of the figures: one entry per model, GPU, candidate instance, workload and part of the engine."""
     for asked in question.models:
         yield SourceRecord("model", asked.model.id, asked.model.source, asked.model.checked_on)
     for gpu in question.gpus:

@@ -31,7 +31,7 @@ from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import Layout, count
 
 MOST_GPUS = 100_000
-_HAVE = re.compile(r"(?P<gpu>[^:]+):(?:(?P<machines>\d{1,6})x)?(?P<gpus>\d{1,6})")
+_HAVE = re.compile(r"(?P<gpu>[^:]+):(?:(?P<machines>[0-9]{1,6})x)?(?P<gpus>[0-9]{1,6})")
 EXAMPLE = "Write GPU:NUMBER, such as h100:16, or GPU:MACHINESxGPUS, such as l40s:8x4; several by commas."
 OWN = "own"  # the provider of one's own machines
 
@@ -79,7 +79,7 @@ class Reverse:
     """The most requests at once and the most a second: not always in the same layouts, nor on the same hardware.
 
     Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind.
-    `next_rent` is the answer to one more request at once (of one's own machines: to one, beside them).
+    `next_rent` is the rental that serves one more request at once; beside one's own machines, a rental for that one.
     """
 
     question: Question
@@ -221,7 +221,8 @@ _READ = tuple(
 
 
 class _Machines:
-    """A number of machines by offer, of which each kind (its offers) uses one: what they serve, and what a loss takes.
+    """How many machines there are of each offer. Each kind of machine runs one of its offers: what they serve together,
+    and what a loss takes.
 
     A loss takes whole parts: a replica, or a machine with all on it; of replicas that span machines whole ones.
     """
@@ -271,8 +272,9 @@ class _Machines:
         """By kind, the offer with which all together serve the most after the loss; None for a kind that serves
         nothing.
 
-        A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
-        it can, the most of which is the most of all. A zone takes its share of each kind, whatever the others are.
+        A loss of one part strikes the kind that loses most by it. So each amount that may be the greatest loss is tried
+        as a limit: each kind runs its best offer that loses no more, and the best of these combinations is the answer.
+        A zone takes its share of each kind, whatever the others are.
         """
         every = numpy.arange(len(self.counts))
         full, usd = self.serves(formula, every), self.counts * self.known["instance_month_usd"]

@@ -12,8 +12,8 @@ from sheetgen.program.sheet_program import AGAIN
 
 
 def survivors(solved: Solution) -> dict[int, SureRental]:
-    """By the row of a load that something holds, what would be rented so that a machine may fail: by the rule of the
-    answer, at the same levels. None where a loss is survived already."""
+    """By the row of a load that something holds, the rental that serves it after a machine has failed, chosen by the
+    answer's rule at the answer's confidence. Empty where the answer survives a loss already."""
     if solved.question.settings.survive:
         return {}
     after = replace(solved, grid=solved.grid.read_again(AGAIN.again("with_loss"), AGAIN))

@@ -11,7 +11,8 @@ from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOSEN, WAITS
 def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
     """By the row of a load that something holds, the waits on what is rented for it.
 
-    People who ask at the same moment take a place that becomes free at once, as requests at once do.
+    People who all ask at the same moment are served as concurrent requests are: the next of them takes each place as
+    soon as it becomes free.
     """
     offers = {row: choice.offer for row, choice in enumerate(solved.choices) if choice.offer is not None}
     if not offers:
@@ -41,7 +42,8 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
 
 
 def _same_moment(solved: Solution, row: int, n_places: int, last_ttft_seconds: float) -> SameMoment | None:
-    """When the last of a load's people has the first token where all ask at once; None of a load that is not people."""
+    """When the last of a load's people has the first token if all ask at the same moment; None for a load that is not
+    stated as people."""
     n_people = int(solved.question.loads[row].users or 0)
     if not n_people:
         return None

@@ -158,15 +158,15 @@ def _of_class(solved: Solution, fit: Fit, purchase: str, price: ClassPrice | Non
 
 
 def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
-    """Price of an instance in an hour less the discount, in US dollars; NaN without one."""
+    """Hourly price of an instance less the discount, in US dollars; NaN without a price."""
     if price is None:
         return math.nan
-    less = solved.question.discount(fit.candidate.provider, price.purchase)
-    return float(cost.discounted_usd_per_hour(price.usd_per_hour, less))
+    discount = solved.question.discount(fit.candidate.provider, price.purchase)
+    return float(cost.discounted_usd_per_hour(price.usd_per_hour, discount))
 
 
 def providers(solved: Solution) -> list[tuple[ProviderCost, ...]]:
-    """By load and provider of the candidates, its cheapest; ties as in the choice itself."""
+    """By load, the cheapest answer at each provider of the candidates; ties are broken as in the choice."""
     loads = solved.question.loads
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))

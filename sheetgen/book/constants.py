@@ -53,7 +53,7 @@ OF_KERNELS = (
     ("state_kernels", "Kernels of a recurrent state"),
     ("sparse_kernels", "Kernels of sparse attention"),
 )
-WHAT = {NOTE: "what"}
+NOTE_HEAD = {NOTE: "what"}
 
 
 def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
@@ -75,7 +75,7 @@ def derive_constants(page: InputsSheet) -> None:
     """Quantities that follow from inputs alone, computed once: the purchase class in use, hours paid, yearly
     depreciation."""
     wiring, sheet = page.wiring, page.sheet
-    page.section("What follows from inputs alone", WHAT)
+    page.section("What follows from inputs alone", NOTE_HEAD)
     purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
     committed = wiring.lists["committed"]
     row = position_or_after(names, purchase)  # past the last where it is no class: nothing has a price then
@@ -95,7 +95,7 @@ def derive_constants(page: InputsSheet) -> None:
 
 
 def _money(page: InputsSheet) -> None:
-    page.section("Money", WHAT)
+    page.section("Money", NOTE_HEAD)
     for name, label, unit, note in OF_MONEY:
         page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
     names, committed = list[Ref](), list[Ref]()
@@ -119,7 +119,7 @@ def _judgements(page: InputsSheet) -> None:
     """The rules by which default targets of speed follow from a load, and the least saving for which the next cheapest
     is named."""
     reference = page.solved.question.reference
-    page.section("Default targets, and the next cheapest", WHAT)
+    page.section("Default targets, and the next cheapest", NOTE_HEAD)
     for name in (*ASSUMED, "working_hours_per_month", "least_saving_fraction"):
         judgement = reference.assumptions[name]
         note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
@@ -129,7 +129,7 @@ def _judgements(page: InputsSheet) -> None:
 def _memory(page: InputsSheet) -> None:
     """The layouts that are tried, and the units that memory and tokens are counted in."""
     question, lists = page.solved.question, page.wiring.lists
-    page.section("Layouts and memory", WHAT)
+    page.section("Layouts and memory", NOTE_HEAD)
     page.fixed(
         "least_link_bytes_per_second",
         "Links of ranks that share experts",
@@ -184,7 +184,7 @@ def _speed(page: InputsSheet) -> None:
     """Constants that all GPUs share, and the row of batches that are tried."""
     constants = page.solved.question.speed
     assert constants is not None
-    page.section("Speed: what all GPUs share", WHAT)
+    page.section("Speed: what all GPUs share", NOTE_HEAD)
     for row in (
         ("nvlink_gpus", "GPUs of a node", constants.nvlink_gpus, PLAIN, "GPUs", constants.all_reduce_source),
         (
@@ -258,7 +258,7 @@ def _measured(page: InputsSheet) -> None:
             display, unit = _shown(name)
             page.fixed(name, in_words(name), value, display, unit, "0: not measured.")
         return
-    page.section("Measured deployments: what --measured set, by what served", WHAT)
+    page.section("Measured deployments: what --measured set, by what served", NOTE_HEAD)
     sources = ["; ".join(deployment.sources) for deployment in measured]
     for name, column in measured_columns(question).items():
         display, unit = (TEXT, "") if column.dtype == object else _shown(name)
@@ -285,7 +285,7 @@ def _precisions(page: InputsSheet) -> None:
          {"kv_dtype_bytes": "element", "kv_scale_bytes": "scale"}),
     )  # fmt: skip
     for title, heads in tables:
-        page.section(title, {NOTE: "what"})
+        page.section(title, NOTE_HEAD)
         page.sheet.texts(page.row, LABEL, ("precision", *heads.values()))
         columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *heads)}
         for d in DTYPES.values():
@@ -299,7 +299,7 @@ def _precisions(page: InputsSheet) -> None:
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
-    page.section("Precisions, as they are said", {NOTE: "what"})
+    page.section("Precisions, as they are said", NOTE_HEAD)
     spelled = list[Ref]()
     for d in DTYPES.values():
         page.words(d.name, "")

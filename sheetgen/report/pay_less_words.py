@@ -185,7 +185,7 @@ OF_CERTAINTY = ("less_sure", *NOT_REQUESTED)  # their words for budget owners gi
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
-# Which way is the best where nothing but the way to pay may change, and that savings do not add up.
+# The cheapest way that changes nothing but the payment, and that savings do not add up.
 _SAME = (
     "the same answers, within the same targets, at least as sure, at all hours, on machines that stay, of the "
     "providers requested"
@@ -239,7 +239,7 @@ def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -
 
 
 def cheapest_words(question: Question, cell: CellRecord) -> Cell:
-    """The best way where nothing but the way to pay may change."""
+    """The sentence on the cheapest way that changes nothing but the payment, for a cell."""
     best, amount = cell.cheapest_same, amounts_of(question.settings)
     hours = next((way for way in cell.pay_less if way.kind == "hours"), None)
     other = _cheaper_elsewhere(cell)
@@ -300,6 +300,7 @@ def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWord
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
+    """The values of the named slots in the words of a way; "" or 0 for those that its kind does not have."""
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {gpu.id: gpu for gpu in question.gpus}
     amount, asked = amounts_of(question.settings), question.settings.confidence
@@ -309,8 +310,8 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
     def told(rental: PayLess | NotAskedRecord | None) -> str:
         if rental is None or rental.chance is None:
             return ""
-        is_all = way.kind == "less_sure" or is_told(rental.chance, rental.monthly_usd, asked, cell)
-        return str(sure(rental.chance)) if is_all else ""
+        is_shown = way.kind == "less_sure" or is_told(rental.chance, rental.monthly_usd, asked, cell)
+        return str(sure(rental.chance)) if is_shown else ""
 
     return {
         "known": bool(way.detail),

@@ -1,4 +1,4 @@
-"""A start-up log -> the engine, its arguments and its measurements, each with its line.
+"""Reads a start-up log: the engine, its arguments and its measurements, each with its line.
 
 The texts that engines print are in the catalogs (startup_lines.yaml).
 """

@@ -11,7 +11,7 @@ from sheetgen.api import recommend
 RAG = {"input_tokens": 15_360, "output_tokens": 1024, "as_of": "2026-11-30"}
 
 
-def answered(**asked: Any) -> Any:
+def answered(**asked: object) -> Any:
     [cell] = recommend(**RAG, **asked)["cells"]
     return cell
 

@@ -13,23 +13,23 @@ def found() -> list:  # type: ignore[type-arg]
 
 def test_it_has_no_price_and_is_among_no_savings() -> None:
     assert len(found()) > 3
-    for one in found():
-        assert one.after is None and one.saved_usd is None and not one.why_not
-        assert "not priced" in one.note and one.family == "offload"
+    for lever in found():
+        assert lever.after is None and lever.saved_usd is None and not lever.why_not
+        assert "not priced" in lever.note and lever.family == "offload"
 
 
 def test_seconds_are_bytes_over_the_link_that_is_named() -> None:
     file = catalog().file(LeverFile)
-    for one in found():
-        offload = one.offload
-        link = next(known for known in file.host_links if known.name == offload.link)
+    for lever in found():
+        offload = lever.offload
+        link = next(host_link for host_link in file.host_links if host_link.name == offload.link)
         assert offload.link_bytes_per_second == link.bytes_per_second
         assert offload.bytes_per_gpu > 0
         assert offload.seconds_per_token == offload.bytes_per_gpu / link.bytes_per_second
         assert offload.nvme_seconds_per_token == offload.bytes_per_gpu / file.nvme_bytes_per_second
         assert offload.parked_kv_seconds == offload.parked_kv_bytes_per_gpu / link.bytes_per_second
-        assert offload.n_gpus < one.before.n_gpus
-        assert link.name in one.note and f"{link.bytes_per_second / 1e9:.1f} GB/s" in one.note
+        assert offload.n_gpus < lever.before.n_gpus
+        assert link.name in lever.note and f"{link.bytes_per_second / 1e9:.1f} GB/s" in lever.note
 
 
 def test_bytes_are_what_half_the_gpus_lack() -> None:

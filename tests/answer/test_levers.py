@@ -94,7 +94,8 @@ def test_an_fp8_cache_never_needs_more_hardware_than_16_bits(models: str) -> Non
     runs = [i for i, _ in enumerate(solved.offers) if "fp8" in solved.candidate(i).gpu.kv_run]
     assert len(runs) > 100
     (stages, before), (fewer, after) = (
-        (one.costs["pipeline_stages"][:, runs], one.costs["n_instances"][:, runs]) for one in (solved, eight)
+        (solution.costs["pipeline_stages"][:, runs], solution.costs["n_instances"][:, runs])
+        for solution in (solved, eight)
     )
     held = (stages == fewer) & (before > 0)
     assert held.sum() > 1000 and (after[held] <= before[held]).all()
@@ -133,15 +134,15 @@ def test_every_lever_of_the_catalog_stands_for_each_load_once_but_for_further_st
 
 def test_savings_say_what_they_are() -> None:
     for levers in every(THREE):
-        for one in in_order(levers):
-            words, usd = saving(one), one.saved_usd
-            assert one.after is not None
+        for lever in in_order(levers):
+            words, usd = saving(lever), lever.saved_usd
+            assert lever.after is not None
             if usd == 0:
-                same_month = one.after.monthly_usd == pytest.approx(one.before.monthly_usd)  # type: ignore[union-attr]
+                same_month = lever.after.monthly_usd == pytest.approx(lever.before.monthly_usd)  # type: ignore[union-attr]
                 assert words == ("no change" if same_month else "near tie")
-            elif usd is not None and one.before is not None:
-                assert usd == one.before.monthly_usd - one.after.monthly_usd
-                assert one.saved_fraction == usd / one.before.monthly_usd
+            elif usd is not None and lever.before is not None:
+                assert usd == lever.before.monthly_usd - lever.after.monthly_usd
+                assert lever.saved_fraction == usd / lever.before.monthly_usd
                 assert (" more (+" in words) == (usd < 0) and f"${abs(usd):,.0f}" in words
 
 
@@ -153,7 +154,7 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
     assert levers["fewer-users"].why_not == "one request at once is the least"
     assert levers["bigger-gpus"].why_not == "no candidate's GPU has more memory than the H100 SXM"
     shown = [lever for _, lever in best({0: in_order(levers.values())}, 3)]
-    assert [saving(one) for one in shown] == ["no change"] * 3 and shown[0].family == "precision"
+    assert [saving(lever) for lever in shown] == ["no change"] * 3 and shown[0].family == "precision"
 
 
 @pytest.mark.some(4)
@@ -188,7 +189,7 @@ def test_what_makes_a_load_fit_is_said_to() -> None:
 def test_a_load_over_the_models_limit_has_no_levers() -> None:
     solved = answered("llama-2-7b,8b", workloads="rag", tiers="32")
     levers = levers_of_sheet(solved)
-    assert levers[0] == () and {one.id for one in levers[1]} == set(get_args(LeverId))
+    assert levers[0] == () and {lever.id for lever in levers[1]} == set(get_args(LeverId))
 
 
 def test_a_gpu_that_computes_in_more_bits_than_it_keeps_is_named() -> None:
@@ -229,26 +230,26 @@ def test_another_model_is_of_like_size_and_named_with_its_own_numbers() -> None:
 def test_the_best_are_one_of_each_family_and_load_and_never_another_model() -> None:
     by_row = dict(enumerate(map(in_order, every(THREE))))
     shown = best(by_row, 10_000)
-    assert len({(row, one.family) for row, one in shown}) == len(shown)
-    assert "model" not in {one.family for _, one in shown} and "offload" not in {one.family for _, one in shown}
+    assert len({(row, lever.family) for row, lever in shown}) == len(shown)
+    assert "model" not in {lever.family for _, lever in shown} and "offload" not in {lever.family for _, lever in shown}
     for row, levers in by_row.items():
-        saved = [round(one.saved_usd or 0, 6) for at, one in shown if at == row]
+        saved = [round(lever.saved_usd or 0, 6) for index, lever in shown if index == row]
         assert saved == sorted(saved, reverse=True) and min(saved) >= 0
         open_ones = [lever for lever in levers if lever.after is not None and not lever.further]
-        for one in (one for at, one in shown if at == row):
+        for one in (lever for index, lever in shown if index == row):
             assert one.saved_usd == max(other.saved_usd or 0 for other in open_ones if other.family == one.family)
 
 
 def test_each_load_has_its_best_before_any_has_its_second() -> None:
     """The sheet's three models have a row each, a model alone has its three best; of two, one has its second."""
     by_row = {row: in_order(every(THREE)[row]) for row in (5, 17, 29)}
-    of_all = {row: [one for _, one in best({row: levers}, 99)] for row, levers in by_row.items()}
+    of_all = {row: [lever for _, lever in best({row: levers}, 99)] for row, levers in by_row.items()}
     first = best(by_row, 3)
     assert {row for row, _ in first} == set(by_row)
-    assert all(one == of_all[row][0] for row, one in first)
-    saved = [one.saved_usd or 0 for _, one in first]
+    assert all(lever == of_all[row][0] for row, lever in first)
+    saved = [lever.saved_usd or 0 for _, lever in first]
     assert saved == sorted(saved, reverse=True)
-    assert [one for _, one in best({29: by_row[29]}, 3)] == of_all[29][:3]
+    assert [lever for _, lever in best({29: by_row[29]}, 3)] == of_all[29][:3]
     two = best({row: by_row[row] for row in (17, 29)}, 3)
     assert {row for row, _ in two[:2]} == {17, 29} and two[2][1] == of_all[two[2][0]][1]
 
@@ -259,7 +260,10 @@ def test_where_levers_tie_eight_bits_come_first() -> None:
 
 
 def test_a_discount_changes_no_order() -> None:
-    whole, less = ([[one.id for one in in_order(of)] for of in every(discount_fraction=d)] for d in (0, 0.2))
+    whole, less = (
+        [[lever.id for lever in in_order(levers_of_row)] for levers_of_row in every(discount_fraction=d)]
+        for d in (0, 0.2)
+    )
     assert whole == less and len(whole) == 36
 
 
@@ -282,5 +286,5 @@ def test_a_sheet_of_36_loads_is_worked_out_a_few_times_only(
     other = dataclasses.replace(solved.question.models[0], weight_dtype="fp8")
     fewer = [asking.Change(row, model=model, requests=3) for row in range(12) for model in (None, other)]
     bigger = [asking.Change(row, memory_above=80 * 2**30) for row in range(36)]
-    found = loads.ask([*fewer, *bigger])
-    assert calls == [3] and loads.ask([*fewer, *bigger]) == found and calls == [3]
+    questions = loads.ask([*fewer, *bigger])
+    assert calls == [3] and loads.ask([*fewer, *bigger]) == questions and calls == [3]

@@ -34,7 +34,7 @@ SMALL = {
 def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
     answer = document(answered(THREE), every(THREE))
     for cell in answer["cells"]:
-        saved = [one["saved_usd"] for one in cell["levers"]]
+        saved = [lever["saved_usd"] for lever in cell["levers"]]
         assert len(saved) >= 4 and saved == sorted(saved, reverse=True)
         for lever in cell["levers"]:
             less = cell["monthly_usd"] - lever["monthly_usd"]
@@ -44,7 +44,7 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
                 assert lever["saved_usd"] == pytest.approx(less, abs=1e-6)
             assert lever["saved_fraction"] == pytest.approx(lever["saved_usd"] / cell["monthly_usd"])
             assert lever["n_gpus"] >= 1 and lever["note"] and lever["words"] and lever["cost"]
-        assert "host-memory" not in {one["lever"] for one in cell["levers"]}
+        assert "host-memory" not in {lever["lever"] for lever in cell["levers"]}
         if cell["host_memory"]:
             assert isinstance(cell["host_memory"]["bytes_per_gpu"], int)
             assert cell["host_memory"]["seconds_per_token"] > 0
@@ -78,7 +78,7 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     assert block[3] == "  other targets of speed:" and levers["slower-and-later"].words in block[4]
     assert len(block) == 7 and "another model" in block[5]
     costs = ("8 bits lose little", "what is beyond it is not seen", "needs prompts that begin alike")
-    assert all(line.endswith(one) for line, one in zip(block[:3], costs, strict=True))
+    assert all(line.endswith(cost) for line, cost in zip(block[:3], costs, strict=True))
     answer = json.loads(CliRunner(env={"COLUMNS": "1000"}).invoke(main, [*arguments, "--json"]).output)
     most = next(lever for lever in answer["levers"] if lever["lever"] != "leaner-model")
     assert most["words"] in block[0] and f"saves ${most['saved_usd']:,.0f} (" in block[0]
@@ -108,17 +108,17 @@ def column(values: dict[str, object], head: str) -> str:
 def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     values = sheet_of(book)
     every = levers_of_sheet(solve(ask(catalog(), SMALL)))
-    applies = [[one for one in load_ if not one.why_not] for load_ in every]
-    idle = [[one for one in load_ if one.saved_usd == 0 and not one.is_near_tie] for load_ in applies]
+    applies = [[lever for lever in load if not lever.why_not] for load in every]
+    idle = [[lever for lever in load if lever.saved_usd == 0 and not lever.is_near_tie] for load in applies]
     told = [  # by load: those that change the cost, and one line for all that do not
         (lever.words, lever.saved_usd, lever.note)
-        for load_, same in zip(applies, idle, strict=True)
-        for lever in load_
+        for load, same in zip(applies, idle, strict=True)
+        for lever in load
         if len(same) < 2 or lever not in same
     ]
     told += [(f"{len(same)} that save nothing, each by itself", 0, "") for same in idle if len(same) > 1]
     assert len(told) < sum(map(len, applies)) and any(len(same) > 1 for same in idle)
-    refused = {f"Does not apply: {one.why_not}." for load_ in every for one in load_ if one.why_not}
+    refused = {f"Does not apply: {lever.why_not}." for load in every for lever in load if lever.why_not}
     words, saves, costs, changes = (
         column(values, h)
         for h in ("Lever", "Saves, $ per month", "What it costs, or why it does not apply", "What changes")
@@ -128,12 +128,12 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     for name, saved, note in told:
         usd = "-" if saved is None else pytest.approx(saved, abs=0.005)
         assert any(name == w and s == usd and note in c for w, s, c in shown), name
-    for row, load_ in zip(
+    for row, alike in zip(
         (row for row in rows if "save nothing" in str(values[f"{words}{row}"])),
         (same for same in idle if len(same) > 1),
         strict=True,
     ):
-        assert values[f"{changes}{row}"] == "; ".join(one.words for one in load_)
+        assert values[f"{changes}{row}"] == "; ".join(lever.words for lever in alike)
     starts = [row for row in rows if row == 5 or values[f"B{row}"] != values[f"B{row - 1}"]]
     for top, end in zip(starts, [*starts[1:], rows.stop], strict=True):
         amounts = [float(str(values[f"{saves}{row}"])) for row in range(top, end) if values[f"{saves}{row}"] != "-"]

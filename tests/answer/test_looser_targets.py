@@ -26,17 +26,17 @@ LOADS: list[tuple[str, str, int, dict[str, Any]]] = [
 
 def targets_of(lever: Lever) -> dict[str, float]:
     """The options that ask for what the lever changes: `time a token 50 ms to 60 ms`."""
-    found = {}
+    rented_at = {}
     for part in lever.changed.split(", "):
         before, after = part.split(" to ") if "first" not in part else part.rsplit(" to ", 1)
         name = next(name for name in CHANGED if before.startswith(f"{name} ") and before[len(name) + 1].isdigit())
         number, unit = after.split()
-        found[CHANGED[name]] = float(number.replace(",", "")) * MS[unit]
-    return found
+        rented_at[CHANGED[name]] = float(number.replace(",", "")) * MS[unit]
+    return rented_at
 
 
 def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list[Lever]:
-    return [one for one in levers_of_sheet(load(model, context, users, **options))[0] if one.family == "speed"]
+    return [lever for lever in levers_of_sheet(load(model, context, users, **options))[0] if lever.family == "speed"]
 
 
 @pytest.mark.some(1)
@@ -45,10 +45,10 @@ def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: 
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
     priced = [step for step in steps(model, context, users, options) if step.after is not None]
     assert priced
-    for one in priced:
-        asked = {"model": model, "context": tokens, "concurrent_requests": users, **options, **targets_of(one)}
-        assert same(one, alone(**asked)), one.words
-        assert one.now_fits or (one.saved_usd or 0) > 0
+    for rental in priced:
+        asked = {"model": model, "context": tokens, "concurrent_requests": users, **options, **targets_of(rental)}
+        assert same(rental, alone(**asked)), rental.words
+        assert rental.now_fits or (rental.saved_usd or 0) > 0
 
 
 @pytest.mark.some(1)
@@ -66,38 +66,40 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
         if step.id == "slower-tokens" and step.after is not None
     }
     usual = least = Rented.of(solved, 0)
-    found: dict[float, Rented] = {}
+    rented_at: dict[float, Rented] = {}
     last = now
 
-    def at(ms: float) -> Rented | None:
+    def rented_for(ms: float) -> Rented | None:
         return Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)
 
     for ms in catalog().file(LeverFile).tried_targets.tpot_ms:
         if ms <= now:
             continue
-        after = at(ms)
+        after = rented_for(ms)
         is_step = is_less(least, after) and (
-            not found or (least and after and saved_usd(least, after) >= 0.1 * least.monthly_usd)
+            not rented_at or (least and after and saved_usd(least, after) >= 0.1 * least.monthly_usd)
         )
         if after and is_step:
             least = after
             between = (float(n) for n in range(math.floor(last) + 1, ms) if n < 100 or n % 10 == 0)
-            asked = ((n, at(n)) for n in between)
-            tight = ((n, one) for n, one in asked if is_less(usual, one) and one and not is_less(one, after))
-            n, one = next(tight, (float(ms), after))
-            found[n] = one
+            asked = ((n, rented_for(n)) for n in between)
+            tight = (
+                (n, rental) for n, rental in asked if is_less(usual, rental) and rental and not is_less(rental, after)
+            )
+            n, rental = next(tight, (float(ms), after))
+            rented_at[n] = rental
         last = ms
-    assert told == found
+    assert told == rented_at
 
 
 def test_the_known_steps_of_405b() -> None:
     """RAG at 32 at once without a target of the first token: 50 ms costs $332,684."""
-    found = {
+    rented_at = {
         targets_of(step)["tpot_ms"]: round(step.after.monthly_usd)
         for step in steps("405b", "16k", 32, {"ttft_ms": "off"})
         if step.after
     }
-    assert found == {60: 184_824, 61: 166_342, 71: 138_618, 88: 92_412, 97: 83_171}
+    assert rented_at == {60: 184_824, 61: 166_342, 71: 138_618, 88: 92_412, 97: 83_171}
     of_both = of_load("405b", ttft_ms=5000)  # where the first token has its 5 s, it soon sets the size instead
     assert of_both["slower-tokens"].words == "61 ms a token, not 50 ms"
     assert of_both["slower-and-later"].words.startswith("71 ms a token")
@@ -110,8 +112,8 @@ def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
         if not alone_ or alone_[0].now_fits:
             continue
         now = load(model, context, users, **options).question.workloads[0].tpot_target_ms or 0
-        gains = {one.words: (one.saved_usd or 0) / (targets_of(one)["tpot_ms"] / now - 1) for one in alone_}
-        assert [one.words for one in alone_ if not one.further] == [max(gains, key=lambda words: gains[words])]
+        gains = {lever.words: (lever.saved_usd or 0) / (targets_of(lever)["tpot_ms"] / now - 1) for lever in alone_}
+        assert [lever.words for lever in alone_ if not lever.further] == [max(gains, key=lambda words: gains[words])]
 
 
 def test_what_a_step_costs_in_words() -> None:
@@ -120,16 +122,18 @@ def test_what_a_step_costs_in_words() -> None:
     assert levers["slower-and-later"].cost.endswith(": 14 tokens a second, not 20")
     close = of_load("405b", "16k", 64, tpot_ms=80, ttft_ms="off")["slower-tokens"]
     assert close.after is not None and close.cost.startswith("tokens come slower: ")
-    for one in (one for of in every() for one in of if one.id == "slower-tokens" and one.after is not None):
-        then, now = one.cost.removeprefix("tokens come slower: ").split(" a second, not ")
+    for lever in (
+        lever for levers in every() for lever in levers if lever.id == "slower-tokens" and lever.after is not None
+    ):
+        then, now = lever.cost.removeprefix("tokens come slower: ").split(" a second, not ")
         assert float(then) < float(now)
 
 
 @pytest.mark.parametrize("options", [{"tpot_ms": "off", "ttft_ms": "off"}, {"typed": OFF}])
 def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
     solved = solve(ask(catalog(), {"models": "405b", "workloads": "rag", "tiers": "32", **options}))
-    found = [one for one in levers_of_sheet(solved)[0] if one.family == "speed"]
-    assert [one.why_not for one in found] == ["no such target is set"] * 3
+    speed_levers = [lever for lever in levers_of_sheet(solved)[0] if lever.family == "speed"]
+    assert [lever.why_not for lever in speed_levers] == ["no such target is set"] * 3
 
 
 def test_a_near_tie_is_no_saving_and_no_loss() -> None:
@@ -138,11 +142,18 @@ def test_a_near_tie_is_no_saving_and_no_loss() -> None:
     usual = Rented.of(answered(), 0)
     assert usual is not None
 
-    def at(usd: float, cheapest: float) -> Rented:
+    def rented_for(usd: float, cheapest: float) -> Rented:
         return Rented(usual.candidate, 1, 1, usd, cheapest)
 
-    assert saved_usd(at(104, 100), at(100, 100)) == 0 == saved_usd(at(100, 100), at(104, 100))
-    assert saved_usd(at(100, 100), at(101, 98)) == 0  # cheaper to have, dearer as chosen
-    assert saved_usd(at(104, 100), at(98, 98)) == 6 and saved_usd(at(98, 98), at(104, 100)) == -6
-    ties = [one for of in every() for one in of if one.is_near_tie]
+    assert (
+        saved_usd(rented_for(104, 100), rented_for(100, 100))
+        == 0
+        == saved_usd(rented_for(100, 100), rented_for(104, 100))
+    )
+    assert saved_usd(rented_for(100, 100), rented_for(101, 98)) == 0  # cheaper to have, dearer as chosen
+    assert (
+        saved_usd(rented_for(104, 100), rented_for(98, 98)) == 6
+        and saved_usd(rented_for(98, 98), rented_for(104, 100)) == -6
+    )
+    ties = [lever for levers in every() for lever in levers if lever.is_near_tie]
     assert ties and all(tie.saved_usd == 0 for tie in ties)

@@ -131,8 +131,8 @@ class Sheets:
         return sheet, f"{self.columns[sheet, head]}{row}"
 
     def _row(self, sheet: str, key: str) -> str:
-        found = [cell[1:] for (s, cell), v in self.values.items() if s == sheet and v == key and cell[0] == "A"]
-        return next(row for row in found if row.isdigit())
+        cells = [cell[1:] for (s, cell), v in self.values.items() if s == sheet and v == key and cell[0] == "A"]
+        return next(row for row in cells if row.isdigit())
 
     def spare(self) -> int:
         """The first spare row of Prices and hardware."""
@@ -290,7 +290,7 @@ def _load(solved: Solution, row: int) -> dict[str, Any]:
     }
     if choice.offer is None:
         return {**dict.fromkeys(WORKINGS, "-"), **out}
-    one, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
+    candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     second = choice.runner_up
     return out | {
         "$ per month": choice.monthly_usd,
@@ -301,12 +301,13 @@ def _load(solved: Solution, row: int) -> dict[str, Any]:
         "Requests served within the targets": choice.served_at_target,
         "Requests that memory holds": choice.memory_holds,
         "What set the replicas": choice.replicas_by,
-        "Instance": one.instance,
-        "Type": one.instance.split("/", 1)[1],
-        "Provider": one.provider,
-        "GPU": one.gpu.id,
-        "GPU, short": one.gpu.short_name,
-        "$ per instance and hour": one.usd_per_hour * (1 - solved.question.discount(one.provider, one.purchase)),
+        "Instance": candidate.instance,
+        "Type": candidate.instance.split("/", 1)[1],
+        "Provider": candidate.provider,
+        "GPU": candidate.gpu.id,
+        "GPU, short": candidate.gpu.short_name,
+        "$ per instance and hour": candidate.usd_per_hour
+        * (1 - solved.question.discount(candidate.provider, candidate.purchase)),
         "Sequences per replica": choice.sequences_per_replica,
         "PP": choice.pipeline_parallel_size,
         "Replicas": choice.n_replicas,
@@ -331,12 +332,12 @@ def stems(question: Question) -> list[str]:
     ]
 
 
-def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
+def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
     """How many cells of a recalculated workbook were held against `solve`, and which differ."""
     n, wrong = 0, []
     for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved), strict=True)):
-        pairs = [(head, found.get(sheets.at("Workings", HEAD + 1 + row, head)), load[head]) for head in WORKINGS]
-        pairs += [(f"{stem}_{end}", found.get(f"{stem}_{end}"), load[head]) for end, head in RESULTS.items()]
+        pairs = [(head, values.get(sheets.at("Workings", HEAD + 1 + row, head)), load[head]) for head in WORKINGS]
+        pairs += [(f"{stem}_{end}", values.get(f"{stem}_{end}"), load[head]) for end, head in RESULTS.items()]
         for name, got, want in pairs:
             n += 1
             if not same(got, want):

@@ -28,23 +28,24 @@ def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    """A small workbook with all its sheets, and its question; in the gate of two tiers and few instances."""
     fewer = {} if IN_LONG else {"tiers": "1,32", "instances": FEW}
     return books.build(tmp_path_factory.mktemp("small"), "small", {**books.SMALL, **fewer})
 
 
 @pytest.fixture(scope="session")
 def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    """The same without Decision."""
+    """The small workbook without its Decision sheet."""
     return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_decision=False)
 
 
 @pytest.fixture(scope="session")
 def least_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The smallest, of one load; without Decision."""
+    """The smallest workbook, of one load, without its Decision sheet."""
     return books.build(tmp_path_factory.mktemp("least"), "least", books.LEAST, with_decision=False)[0]
 
 
 @pytest.fixture(scope="session")
 def experts_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    """Two mixtures of experts, one of which spans machines; without Decision."""
+    """A workbook of two mixtures of experts, one of which spans machines, without its Decision sheet."""
     return books.build(tmp_path_factory.mktemp("experts"), "experts", books.EXPERTS, with_decision=False)

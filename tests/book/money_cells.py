@@ -38,10 +38,10 @@ WORKINGS = {
 }  # fmt: skip
 
 
-def block(found: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+def block(values: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
     """The rows of Money by what stands in their first column (a month's number too): the cells by column."""
     rows: dict[int, dict[str, Any]] = {}
-    for key, value in found.items():
+    for key, value in values.items():
         if isinstance(key, tuple) and key[0] == "Money":
             letters = key[1].rstrip("0123456789")
             rows.setdefault(int(key[1][len(letters) :]), {})[letters] = value
@@ -51,21 +51,23 @@ def block(found: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
     return out
 
 
-def chosen(found: Mapping[Any, Any], solved: Solution) -> int:
+def chosen(values: Mapping[Any, Any], solved: Solution) -> int:
     """The headline's row of the model that Money is of."""
     names = [m.model.name for m in solved.question.models]
-    return headline_rows(solved)[names.index(found["in_money_model"])]
+    return headline_rows(solved)[names.index(values["in_money_model"])]
 
 
 def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     """The cells of a block by row label and column, from `recommend.money`."""
     out: dict[tuple[str, str], Any] = {}
     question = solved.question
-    for one in ways_to_pay.purchase_classes(solved, row):
-        out |= {(one.purchase, c): getattr(one, name) for c, name in zip("BCDE", CLASS, strict=True)}
-        out[one.purchase, "G"] = one.commitment_waste_usd
-        known = not math.isnan(one.hourly_usd)
-        out[one.purchase, "H"] = (day_of(one.price_as_of) if known else None) or "-"
+    for purchase_class in ways_to_pay.purchase_classes(solved, row):
+        out |= {
+            (purchase_class.purchase, c): getattr(purchase_class, name) for c, name in zip("BCDE", CLASS, strict=True)
+        }
+        out[purchase_class.purchase, "G"] = purchase_class.commitment_waste_usd
+        is_priced = not math.isnan(purchase_class.hourly_usd)
+        out[purchase_class.purchase, "H"] = (day_of(purchase_class.price_as_of) if is_priced else None) or "-"
     budget, in_use = ways_to_pay.budget(solved, row), question.settings.purchase
     if budget is not None:
         for column, sums in zip("CDE", (budget.monthly, budget.annual, budget.three_year), strict=True):
@@ -115,39 +117,41 @@ def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
     out = dict[tuple[Any, str], Any]()
     settings, choice = solved.question.settings, solved.choices[row]
     named = zip(instances(solved.question), solved.question.rows, strict=False)
-    listed = {name: one.source for (name, _), one in named}
+    listed = {name: purchase_class.source for (name, _), purchase_class in named}
     if choice.offer is not None:
-        one = solved.candidate(choice.offer)
-        price = one.class_price(settings.purchase)
-        less = solved.question.discount(one.provider, one.purchase)
-        paid = one.usd_per_hour * (1 - less)
+        candidate = solved.candidate(choice.offer)
+        price = candidate.class_price(settings.purchase)
+        less = solved.question.discount(candidate.provider, candidate.purchase)
+        paid = candidate.usd_per_hour * (1 - less)
         values = {
-            "B": one.usd_per_hour,
+            "B": candidate.usd_per_hour,
             "C": less,
             "D": paid,
             "E": choice.monthly_usd / choice.n_instances / paid,
-            "F": provider_name(one.provider),
+            "F": provider_name(candidate.provider),
             "G": settings.purchase,
             "H": (price and day_of(price.price_as_of)) or "-",
-            "J": one.region or "-",
+            "J": candidate.region or "-",
         }
         out |= {("List price in use", column): value for column, value in values.items()}
         # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
-        source = listed.get(one.instance) if one.source == BY_READER else one.source
-        out["Source", "B"] = f"{one.instance}: {source or BY_READER}"
-    each = [one.monthly_usd for one in ways_to_pay.purchase_classes(solved, row)] or [math.nan] * len(PURCHASES)
+        source = listed.get(candidate.instance) if candidate.source == BY_READER else candidate.source
+        out["Source", "B"] = f"{candidate.instance}: {source or BY_READER}"
+    monthly_usd = [purchase_class.monthly_usd for purchase_class in ways_to_pay.purchase_classes(solved, row)] or [
+        math.nan
+    ] * len(PURCHASES)
     owned = ways_to_pay.owned(solved, row)
     base = owned["base"] if owned else dict.fromkeys(OF_OWNED, math.nan)
     ahead = base["owned_capex_usd"]
     running = base["owned_energy_usd"] + base["owned_site_usd"] + 0 * ahead  # none where the purchase is not known
-    for column, usd in zip("BCDEF", each, strict=True):
+    for column, usd in zip("BCDEF", monthly_usd, strict=True):
         saved = usd - running
         out[PAID_OFF, column] = math.ceil(ahead / saved) if saved > 0 else math.nan
         out |= {(month, column): month * usd for month in SHOWN}
     return out | {(month, "G"): ahead + month * running for month in SHOWN}
 
 
-def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
+def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
     """How many cells of Money, and of money on Workings, were held against Python; and which differ."""
     n, wrong = 0, []
 
@@ -159,13 +163,13 @@ def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> t
         if not books.same(got, want):
             wrong.append(f"{where}: the workbook says {got!r}, Python {want!r}")
 
-    shown, row = block(found), chosen(found, solved)
+    shown, row = block(values), chosen(values, solved)
     for (label, column), want in {**expected(solved, row), **source_and_cash(solved, row)}.items():
         hold(f"{label} {column}", shown[label].get(column), want)
     for row in range(len(solved.choices)):
         units = ways_to_pay.unit_costs(solved, row)
         for head, name in WORKINGS.items():
-            hold(f"Workings {row} {head}", found.get(sheets.at("Workings", HEAD + 1 + row, head)), units[name])
+            hold(f"Workings {row} {head}", values.get(sheets.at("Workings", HEAD + 1 + row, head)), units[name])
     return n, wrong
 
 

@@ -37,23 +37,23 @@ def book(small_book: tuple[Path, Question]) -> Any:
 def relative(formula: str, row: int, column: int) -> str:
     """A formula as it reads in every cell that it was copied to."""
 
-    def one(match: re.Match[str]) -> str:
+    def without_number(match: re.Match[str]) -> str:
         fixed_column, letters, fixed_row, digits = match.groups()
         c = letters if fixed_column else f"[{column_index_from_string(letters) - column}]"
         r = digits if fixed_row else f"[{int(digits) - row}]"
         return f"C{c}R{r}"
 
-    return _REFERENCE.sub(one, formula)
+    return _REFERENCE.sub(without_number, formula)
 
 
 @functools.lru_cache(1)
 def formulas(path: Path) -> dict[str, dict[tuple[int, int], str]]:
-    found: dict[str, dict[tuple[int, int], str]] = defaultdict(dict)
+    notes: dict[str, dict[tuple[int, int], str]] = defaultdict(dict)
     for cell in cells(path):
         if cell.formula:
             left, top, *_ = range_boundaries(cell.cell)
-            found[cell.sheet][top, left] = relative(cell.formula, top, left)
-    return found
+            notes[cell.sheet][top, left] = relative(cell.formula, top, left)
+    return notes
 
 
 _ROW_OF_CANDIDATES = re.compile(r"Candidates!C[A-Z]+R(\[-?\d+\]):C[A-Z]+R\1")
@@ -137,7 +137,11 @@ def test_nobody_but_the_cell_beside_it_reads_an_array_formula(small_book: tuple[
                 return True
         return False
 
-    names = {name for name, of in book.defined_names.items() if not name.startswith("_") and reads(of.attr_text, "")}
+    names = {
+        name
+        for name, defined_name in book.defined_names.items()
+        if not name.startswith("_") and reads(defined_name.attr_text, "")
+    }
     wrong, passed_on = [], 0
     for cell in cells(small_book[0]):
         if not cell.formula or not (
@@ -152,8 +156,8 @@ def test_nobody_but_the_cell_beside_it_reads_an_array_formula(small_book: tuple[
     assert passed_on == sum(map(len, arrays.values())) > 50
 
 
-def colour(of: Any, otherwise: str) -> str:
-    return str(of.rgb)[-6:] if of is not None and of.type == "rgb" else otherwise
+def colour(color: Any, otherwise: str) -> str:
+    return str(color.rgb)[-6:] if color is not None and color.type == "rgb" else otherwise
 
 
 def contrast(a: str, b: str) -> float:
@@ -168,13 +172,13 @@ def contrast(a: str, b: str) -> float:
 
 def looks(book: Any) -> Counter[tuple[str, str, bool]]:
     """Ink, ground and whether it can be typed into, of every cell, and how often."""
-    found: Counter[tuple[str, str, bool]] = Counter()
+    drawn: Counter[tuple[str, str, bool]] = Counter()
     for sheet in book.worksheets:
         for cell in itertools.chain.from_iterable(sheet.iter_rows()):
             if cell.has_style:
                 ground = colour(cell.fill.fgColor, "FFFFFF") if cell.fill.fill_type == "solid" else "FFFFFF"
-                found[colour(cell.font.color, "000000"), ground, not cell.protection.locked] += 1
-    return found
+                drawn[colour(cell.font.color, "000000"), ground, not cell.protection.locked] += 1
+    return drawn
 
 
 def test_every_text_can_be_read(book: Any) -> None:
@@ -184,9 +188,9 @@ def test_every_text_can_be_read(book: Any) -> None:
 
 
 def test_what_can_be_typed_into_is_blue_on_yellow_and_nothing_else_is(book: Any) -> None:
-    found = looks(book)
-    inputs = {(ink, ground) for ink, ground, open_ in found if open_}
-    others = {(ink, ground) for ink, ground, open_ in found if not open_}
+    drawn = looks(book)
+    inputs = {(ink, ground) for ink, ground, open_ in drawn if open_}
+    others = {(ink, ground) for ink, ground, open_ in drawn if not open_}
     assert len(inputs) == 1 and not inputs & others
     ((ink, ground),) = inputs
     r, g, b = (int(ink[i : i + 2], 16) for i in (0, 2, 4))

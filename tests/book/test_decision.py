@@ -183,7 +183,7 @@ def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: M
     given = {**OPTIONS, **options}
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
-    move = next(one for one in cell.moves if one.input == "context_tokens")
+    move = next(move for move in cell.moves if move.input == "context_tokens")
     by_place = values(built)
     ends = [by_place[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
     assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)
@@ -285,7 +285,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
     """At 20 a day each: twice the people, twice the tokens; without people those whom the requests are enough for."""
 
-    def host(**typed: Any) -> tuple[Any, Any]:
+    def host(**typed: object) -> tuple[Any, Any]:
         shown = values_after(book, {f"in_decision_{name}": value for name, value in typed.items()})
         row = next(r for r in range(40, 90) if str(shown.get(("Decision", f"A{r}"))).startswith("The cheapest live"))
         return shown["Decision", f"A{row}"], shown["Decision", f"E{row}"]

@@ -75,7 +75,7 @@ def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path:
     assert not pulled.changed and pulled.audit is not None and pulled.audit.verdict == "agrees"
     edited = edit_and_recalculate(book, tmp_path / "edited.xlsx", {"in_kv_cache_dtype": "fp8"})
     back = pull(edited, books.catalog())
-    assert [(one.name, one.new) for one in back.changed] == [("kv_cache_dtype", "fp8")]
+    assert [(change.name, change.new) for change in back.changed] == [("kv_cache_dtype", "fp8")]
     assert back.audit is not None and back.audit.verdict == "agrees" and not back.other_results
     assert back.options["draft_model"] == DRAFT and json.dumps(data(back))
     asked = ask(books.catalog(), {**ASKED, "kv_cache_dtype": "fp8"})
@@ -95,8 +95,8 @@ def test_the_answer_says_that_no_draft_was_measured() -> None:
     plain = sheetgen.recommend(model="70b", context="16k", concurrent_requests=32, gpus="h100")
     assert plain["inputs"]["draft_model"] is None and plain["measured"] is True
     asked = ["recommend", *LOAD, "--draft-model", DRAFT, "--details"]
-    said = CliRunner().invoke(main, asked).output
-    words = " ".join(said.split())
+    output = CliRunner().invoke(main, asked).output
+    words = " ".join(output.split())
     assert ": Llama 3.2 1B as a draft" in words
 
 

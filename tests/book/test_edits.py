@@ -75,7 +75,7 @@ def shipped(name: str, *changes: tuple[str, str]) -> Callable[[], Mapping[str, s
     return files
 
 
-def row(provider: str, kind: str, **fields: Any) -> Callable[[], Mapping[str, str]]:
+def row(provider: str, kind: str, **fields: object) -> Callable[[], Mapping[str, str]]:
     """A provider's file with one instance, taken from the shipped one and changed."""
 
     def files() -> Mapping[str, str]:
@@ -91,7 +91,7 @@ def row(provider: str, kind: str, **fields: Any) -> Callable[[], Mapping[str, st
     return files
 
 
-def engine(**fields: Any) -> Callable[[Question], Question]:
+def engine(**fields: object) -> Callable[[Question], Question]:
     return lambda q: dataclasses.replace(q, engine=q.engine.model_copy(update=fields))
 
 
@@ -103,7 +103,7 @@ def older_non_torch(**gib: float) -> Callable[[Question], Question]:
     return lambda q: engine(older_non_torch_gib=q.engine.older_non_torch_gib.model_copy(update=gib))(q)  # type: ignore[union-attr]
 
 
-def at(sheet: str, key: str, head: str, value: Any) -> Where:
+def at(sheet: str, key: str, head: str, value: object) -> Where:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
 
@@ -115,7 +115,7 @@ NEW = {"Type": "box.1", "Provider": "acme", "GPU": H200, "GPUs": 8, "$ per hour"
 HALF = ("input_tokens: 3072", "input_tokens: 4976")
 
 
-def with_new_of(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+def with_new_of(gpu: str, **fields: object) -> Callable[[Question], Question]:
     """A new instance with that GPU, as in the spare row."""
 
     def change(question: Question) -> Question:
@@ -462,19 +462,19 @@ def unlike(mine: Sequence[Cell], theirs: Mapping[Any, Any]) -> tuple[int, list[M
     ]
 
 
-def errors(found: Mapping[Any, Any]) -> list[Any]:
-    return [key for key, value in found.items() if isinstance(value, ErrorValue)]
+def errors(values: Mapping[Any, Any]) -> list[Any]:
+    return [key for key, value in values.items() if isinstance(value, ErrorValue)]
 
 
 def answers(solved: Solution) -> list[tuple[Any, ...]]:
     """The answers a reader acts on, for each load."""
-    found = books.expected(solved)
-    return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in found]
+    expected = books.expected(solved)
+    return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in expected]
 
 
 def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_book: Any) -> None:
     sheets = Sheets(lean_book[0])
-    names = {key for one in EDITS for key in one.typed(sheets)}
+    names = {key for edit in EDITS for key in edit.typed(sheets)}
     on_sheets = {key[0] for key in names if isinstance(key, tuple)}
     assert len(names) >= 40
     assert on_sheets == {"Models", "GPUs", PRICES_SHEET}
@@ -505,19 +505,19 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     done = convert_all([file for _, file in some], tmp_path, timeout=300) if some else []
     by_libreoffice = {i: file for (i, _), file in zip(some, done, strict=True)}
     base, n_solve, n_engines = solve(question), 0, 0
-    for i, one in enumerate(edits):
-        found = values_after(path, one.typed(sheets))
+    for i, edit_ in enumerate(edits):
+        after = values_after(path, edit_.typed(sheets))
         if i in by_libreoffice:
-            n, wrong = unlike(cells(by_libreoffice[i]), found)
+            n, wrong = unlike(cells(by_libreoffice[i]), after)
             n_engines += n
-            assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
-        solved = solve(one.question(tmp_path / f"catalog-{i}", start))
-        assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
-        n, lines = differences(found, sheets, solved)
+            assert not wrong, f"{edit_.name}: LibreOffice and formualizer differ: {wrong[:5]}"
+        solved = solve(edit_.question(tmp_path / f"catalog-{i}", start))
+        assert not errors(after), f"{edit_.name}: errors in {errors(after)[:5]}"
+        n, lines = differences(after, sheets, solved)
         n_solve += n
-        assert not lines, f"{one.name}: {len(lines)} of {n} differ\n" + "\n".join(lines[:10])
+        assert not lines, f"{edit_.name}: {len(lines)} of {n} differ\n" + "\n".join(lines[:10])
         moved = answers(solved) != answers(base)
-        assert moved or not one.moves, f"{one.name} changed no answer: it tests nothing"
+        assert moved or not edit_.moves, f"{edit_.name} changed no answer: it tests nothing"
     print(f"{len(edits)} edits: {n_engines} cells in two engines, {n_solve} cells against solve")
 
 
@@ -560,8 +560,8 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     recalculated = convert_all([file], tmp_path)[0]
     read = cells(recalculated)
     n, wrong = unlike(read, values_after(default_book, typed))
-    found = values(recalculated)
-    assert not wrong and not errors(found)
+    after = values(recalculated)
+    assert not wrong and not errors(after)
 
     question = ask(
         books.catalog(),
@@ -588,9 +588,9 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     question = with_instance(question, "aws/g6.12xlarge", gpu_count=6)
     question = with_instance(question, "aws/g5.xlarge", gpu=l40s)
     solved = solve(with_limits(question, H100, 64, 8192))
-    n_solve, lines = differences(found, sheets, solved)
+    n_solve, lines = differences(after, sheets, solved)
     assert not lines, "\n".join(lines[:10])
-    first = {key[1]: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Sizing sheet"}
+    first = {key[1]: value for key, value in after.items() if isinstance(key, tuple) and key[0] == "Sizing sheet"}
     assert str(first["A3"]).startswith("1,024 chats at once: ")
     print(f"{n} cells in two engines, {n_solve} against solve")
 
@@ -608,7 +608,7 @@ def test_the_share_of_memory_of_an_engine_that_differs_by_gpu(share: float | Non
     book, _ = books.build(tmp_path, "shares", options, with_decision=False)
     typed = {"in_gpu_memory_utilization": share} if share else {}
     file = edit(book, tmp_path / "edited.xlsx", typed)
-    found = values(convert_all([file], tmp_path)[0])
+    after = values(convert_all([file], tmp_path)[0])
     asked = options | ({"gpu_memory_utilization": share} if share else {})
-    n_solve, lines = differences(found, Sheets(book), solve(ask(books.catalog(), asked)))
+    n_solve, lines = differences(after, Sheets(book), solve(ask(books.catalog(), asked)))
     assert n_solve and not lines, "\n".join(lines[:10])

@@ -30,30 +30,30 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any
     work = tmp_path_factory.mktemp("emptied")
     book, _ = books.build(work, "built", OPTIONS, with_decision=False)
     typed = {"as built": {}, **EDITS}
-    some = [what for what in typed if IN_LONG or what in IN_LIBREOFFICE]
-    files = [edit(book, work / f"edit{i}.xlsx", typed[what]) for i, what in enumerate(some)]
+    some = [kind for kind in typed if IN_LONG or kind in IN_LIBREOFFICE]
+    files = [edit(book, work / f"edit{i}.xlsx", typed[kind]) for i, kind in enumerate(some)]
     done = dict(zip(some, map(values, convert_all(files, work / "out")), strict=True))
-    return {what: done.get(what) or values_after(book, changes) for what, changes in typed.items()}
+    return {kind: done.get(kind) or values_after(book, changes) for kind, changes in typed.items()}
 
 
 @pytest.mark.some(1)
 @needs_libreoffice
-@pytest.mark.parametrize("what", list(EDITS))
-def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], what: str) -> None:
+@pytest.mark.parametrize("kind", list(EDITS))
+def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], kind: str) -> None:
     assert answers["as built"]["chk_all"] == "OK"
-    assert answers[what]["chk_all"] == "CHECK"
+    assert answers[kind]["chk_all"] == "CHECK"
 
 
 @needs_libreoffice
-@pytest.mark.parametrize("what", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
-def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], what: str) -> None:
+@pytest.mark.parametrize("kind", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
+def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], kind: str) -> None:
     """RAG at 32 at once is not what was edited: what stands on the first sheet must not move."""
     head = [("Sizing sheet", f"{column}{row}") for column in "ABDEFGH" for row in range(7, 13)]
     before = {k: answers["as built"].get(k) for k in head}
     assert any(isinstance(v, str) and "×" in v for v in before.values())
     for key, value in before.items():  # a file keeps 15 digits
         same = pytest.approx(value, rel=1e-14) if isinstance(value, float) else value
-        assert answers[what].get(key) == same, key
+        assert answers[kind].get(key) == same, key
 
 
 @needs_libreoffice

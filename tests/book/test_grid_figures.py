@@ -22,18 +22,18 @@ def test_the_grid_says_what_size_says(default_book: Path) -> None:
     rows = dict(enumerate(sheet.iter_rows(max_col=9, values_only=True)))
     n_cells = 0
     for key, name in NAMES.items():
-        top = next(at for at, row in rows.items() if row[0] == name and "weights" in str(row[2]))
+        top = next(number for number, row in rows.items() if row[0] == name and "weights" in str(row[2]))
         plain, fp8 = (size(model=key, weight_dtype=dtype, context_tokens=4096) for dtype in ("bf16", "fp8"))
         assert plain["kv_bytes_per_token"] == fp8["kv_bytes_per_token"] == KV_BYTES_A_TOKEN[key]
-        in_gib = [f"{found['weights_bytes'] / GIB:.1f}".removesuffix(".0") for found in (plain, fp8)]
+        in_gib = [f"{sized['weights_bytes'] / GIB:.1f}".removesuffix(".0") for sized in (plain, fp8)]
         words = f"weights {in_gib[0]} GiB in BF16, {in_gib[1]} in FP8, here in FP8"
         assert rows[top][2] == f"{words}; KV cache {KV_BYTES_A_TOKEN[key] // KIB} KiB a token in BF16"
         for i, (workload, context) in enumerate(CONTEXTS.items()):
             row = rows[top + 1 + 2 * i]
             assert row[0] == workload
             for t, at_once in enumerate(TIERS):
-                found = size(model=key, context_tokens=context, concurrent_requests=at_once)["kv_bytes"]
-                assert found == at_once * context * KV_BYTES_A_TOKEN[key]
-                assert row[2 + 2 * t] == found / GIB
+                kv_bytes = size(model=key, context_tokens=context, concurrent_requests=at_once)["kv_bytes"]
+                assert kv_bytes == at_once * context * KV_BYTES_A_TOKEN[key]
+                assert row[2 + 2 * t] == kv_bytes / GIB
                 n_cells += 1
     assert n_cells == 36

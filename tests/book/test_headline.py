@@ -37,30 +37,30 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(options: dict[str, Any]) -> dict[str, Any]:
     """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
-    found = {}
+    answers = {}
     for row in headline_rows(solved):
         choice = solved.choices[row]
         stem = f"rec_{name_part(solved.model_of(row).model.id)}_headline"
         fits = choice.offer is not None
-        found[f"{stem}_instance"] = solved.candidate(choice.offer).instance if fits else choice.verdict
-        found[f"{stem}_n_instances"] = choice.n_instances if fits else "-"
-        found[f"{stem}_monthly_usd"] = choice.monthly_usd if fits else "-"
-    return found
+        answers[f"{stem}_instance"] = solved.candidate(choice.offer).instance if fits else choice.verdict
+        answers[f"{stem}_n_instances"] = choice.n_instances if fits else "-"
+        answers[f"{stem}_monthly_usd"] = choice.monthly_usd if fits else "-"
+    return answers
 
 
-def grid(found: dict[Any, Any]) -> list[tuple[str, str, Any]]:
+def grid(values: dict[Any, Any]) -> list[tuple[str, str, Any]]:
     """The cells of the first model's band on the first sheet: workload, load, $ per month."""
-    labels = {int(key[1][1:]): value for key, value in found.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
+    labels = {int(key[1][1:]): value for key, value in values.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
     [top] = [row for row, label in labels.items() if str(label).startswith("Cost by workload")]
-    heads = {column: found["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
+    heads = {column: values["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
     rows = [top + 3 + N_WORKLOADS + 1 + 2 * w for w in range(N_WORKLOADS)]
-    return [(labels[row], load, found["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
+    return [(labels[row], load, values["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
 
 
-def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
+def agree(values: dict[Any, Any], want: dict[str, Any]) -> None:
     assert len(want) == 3 * N_MODELS
     for name, value in want.items():
-        assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
+        assert values[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ def test_the_grid_has_every_tier_in_order_at_the_price_of_the_headline(book: Pat
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("typed", ["many", 0, -5, 2.5, None])
-def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: Any) -> None:
+def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, typed: object) -> None:
     by_place = values_after(book, {"in_headline_tier": typed})
     agree(by_place, answers(SMALL))
     assert str(by_place[TITLE]).startswith("32 chats at once; ") and " is no whole number from 1: $" in by_place[TITLE]
@@ -112,7 +112,7 @@ def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, type
 @pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
-def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:
+def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: object, headline: str) -> None:
     workload = {"chat": "Chat", "long-doc": "Long document"}[headline.partition(":")[0]]
     by_place = values_after(rate, {"in_headline_workload": workload, "in_headline_tier": typed})
     agree(by_place, answers({**RATE, "headline": headline}))

@@ -71,8 +71,8 @@ FIELDS = ("type", "region", "source", "notes", *OF_THE_MODEL)
 
 def quoted(text: str) -> str:
     """`text` as a YAML string."""
-    known = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\x00": "\\0", "\x0b": "\\v"}
-    return '"' + "".join(known.get(c, c) for c in text) + '"'
+    escapes = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\x00": "\\0", "\x0b": "\\v"}
+    return '"' + "".join(escapes.get(c, c) for c in text) + '"'
 
 
 def assert_harmless(path: Path) -> None:
@@ -171,9 +171,9 @@ def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[st
         said.add(text)
         return text
 
-    def gpu(one: Any) -> Any:
-        memory = one.memory.model_copy(update={"source": evil()})
-        return one.model_copy(update={"short_name": evil(), "memory": memory})
+    def gpu(entry: Any) -> Any:
+        memory = entry.memory.model_copy(update={"source": evil()})
+        return entry.model_copy(update={"short_name": evil(), "memory": memory})
 
     gpus = {g.id: gpu(g) for g in question.gpus}
     candidates = tuple(
@@ -284,10 +284,10 @@ def test_the_contract_of_sheets_and_names(which: str, models: str, request: pyte
 
 def test_the_file_says_what_it_was_made_of(one_model_book: Path) -> None:
     book = books.opened(one_model_book)
-    said = {p.name: p.value for p in book.custom_doc_props.props}
+    properties = {p.name: p.value for p in book.custom_doc_props.props}
     assert (
-        said["sheetgen.catalog_sha256"] == Catalog().catalog_sha256()
+        properties["sheetgen.catalog_sha256"] == Catalog().catalog_sha256()
     )  # the shared one knows models that tests imported
-    assert said["sheetgen.schema"] and said["sheetgen.version"]
+    assert properties["sheetgen.schema"] and properties["sheetgen.version"]
     assert all(bool(sheet.protection.sheet) is (sheet.title != "Inputs") for sheet in book)  # which has a fold
     assert not any(sheet.protection.password for sheet in book)

@@ -39,22 +39,22 @@ def sheet(path: Path) -> Any:
 
 def test_every_input_has_its_words_and_no_word_is_of_another() -> None:
     """An option its help, a row its label; what may be chosen is named."""
-    said = words_in(WORDS)
-    assert {one.name for one in INPUTS if one.option or one.row} >= said.keys()
-    for one in INPUTS:
-        assert not one.option or one.option.help.endswith("."), one.name
-        assert not one.row or one.row.label, one.name
-        of = {"help", "in_size", "hint"} if one.option else set()
-        of |= {"label", "title", "unit", "note", "about"} if one.row else set()
-        assert of >= said.get(one.name, {}).keys(), one.name
-    assert all(purchase in said["purchase"]["help"] for purchase in PURCHASES)
-    assert all(re.search(rf"\b{dtype}\b", said["weight_dtype"]["help"]) for dtype in DTYPES)
+    words = words_in(WORDS)
+    assert {setting.name for setting in INPUTS if setting.option or setting.row} >= words.keys()
+    for setting in INPUTS:
+        assert not setting.option or setting.option.help.endswith("."), setting.name
+        assert not setting.row or setting.row.label, setting.name
+        parts = {"help", "in_size", "hint"} if setting.option else set()
+        parts |= {"label", "title", "unit", "note", "about"} if setting.row else set()
+        assert parts >= words.get(setting.name, {}).keys(), setting.name
+    assert all(purchase in words["purchase"]["help"] for purchase in PURCHASES)
+    assert all(re.search(rf"\b{dtype}\b", words["weight_dtype"]["help"]) for dtype in DTYPES)
 
 
 def test_every_constant_that_is_shown_has_its_words() -> None:
     shown = {constant.column: constant for constant in CONSTANTS if constant.is_shown}
     assert words_in(engines.WORDS).keys() == shown.keys()
-    assert all(one.label for one in shown.values())
+    assert all(setting.label for setting in shown.values())
     assert all(words.keys() <= {"label", "unit", "note"} for words in words_in(engines.WORDS).values())
 
 
@@ -104,10 +104,10 @@ def test_a_price_is_two_clicks_from_the_first_sheet(path: Path) -> None:
     money, prices = book["Money"], book["Prices and hardware"]
     heads = {c.value: c.column for c in prices[books.HEAD]}
     labels = {c.value: c.row for (c,) in money.iter_rows(max_col=1) if c.value}
-    listed, said = labels["List price in use"], str(money.cell(labels["Source"], 2).value)
+    listed, source = labels["List price in use"], str(money.cell(labels["Source"], 2).value)
     names = {prices.cell(r, heads["Instance"]).value: r for r in range(books.HEAD + 1, prices.max_row)}
-    row = names[said.partition(":")[0]]
-    assert said.endswith(str(prices.cell(row, heads["Source"]).value))
+    row = names[source.partition(":")[0]]
+    assert source.endswith(str(prices.cell(row, heads["Source"]).value))
     assert money.cell(listed, 2).value == prices.cell(row, heads["$ per hour in use"]).value
     assert money.cell(listed, 6).value == prices.cell(row, heads["Provider's name"]).value
 
@@ -138,7 +138,7 @@ def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(
     by_place = values_after(path, {})
     top = next(int(cell[1:]) for (sheet, cell), v in by_place.items() if (sheet, v) == ("Money", "Up front"))
     ahead, per_month, month = ([by_place.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
-    assert "-" in per_month and [one == "-" for one in ahead] == [one == "-" for one in per_month]
+    assert "-" in per_month and [lead == "-" for lead in ahead] == [month == "-" for month in per_month]
     assert isinstance(month[0], int | float)
     for monthly, paid in zip(per_month[:-1], month, strict=False):
         if "-" in (monthly, paid):
@@ -160,11 +160,11 @@ def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) ->
     row = headline_rows(solved)[0]
     sheets, choice = books.Sheets(path), solved.choices[row]
     shown = values_after(path, {"in_speed_factor": 0.9})
-    found = [shown[sheets.at("Workings", books.HEAD + 1 + row, f"tpot{end} ms")] for end in ("", " low", " high")]
+    tpots = [shown[sheets.at("Workings", books.HEAD + 1 + row, f"tpot{end} ms")] for end in ("", " low", " high")]
     low, high = (1000 * seconds for seconds in choice.bands[0])
-    assert found == pytest.approx([1000 * choice.tpot_seconds, low, high], rel=1e-9)
+    assert tpots == pytest.approx([1000 * choice.tpot_seconds, low, high], rel=1e-9)
     alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
-    ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
+    ends = [[answer[f"tpot_seconds_{end}"] / answer["tpot_seconds"] for end in ("low", "high")] for answer in alone]
     assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
     assert ends[0][1] - ends[0][0] < ends[1][1] - ends[1][0]
 

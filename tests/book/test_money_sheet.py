@@ -43,7 +43,7 @@ class Edit:
     change: Callable[[Question], Question] = lambda question: question
 
 
-def at(sheet: str, key: str, head: str, value: Any) -> Callable[[Sheets], Mapping[Any, Any]]:
+def at(sheet: str, key: str, head: str, value: object) -> Callable[[Sheets], Mapping[Any, Any]]:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
 
@@ -61,7 +61,7 @@ def priced(name: str, purchase: str, usd: float | None) -> Callable[[Question], 
     return change
 
 
-def owning(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+def owning(gpu: str, **fields: object) -> Callable[[Question], Question]:
     def change(question: Question) -> Question:
         gpus = {**question.owning.gpus, gpu: dataclasses.replace(question.owning.gpus[gpu], **fields)}
         return dataclasses.replace(question, owning=dataclasses.replace(question.owning, gpus=gpus))
@@ -203,28 +203,28 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_decision=False)
 
 
-def typed(one: Edit, sheets: Sheets) -> dict[Any, Any]:
+def typed(edit: Edit, sheets: Sheets) -> dict[Any, Any]:
     """With the second model, unless the edit is to say another one."""
-    return {"in_money_model": "Llama 3.1 70B"} | dict(one.cells(sheets) if callable(one.cells) else one.cells)
+    return {"in_money_model": "Llama 3.1 70B"} | dict(edit.cells(sheets) if callable(edit.cells) else edit.cells)
 
 
-def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
+def held(edit: Edit, values: Mapping[Any, Any], sheets: Sheets) -> int:
     """The number of cells that agree with Python after an edit."""
-    question = one.change(ask(books.catalog(), {**OPTIONS, **one.options}))
-    bad = [key for key, value in found.items() if isinstance(value, ErrorValue)]
-    assert not bad, f"{one.name}: errors in {bad[:5]}"
-    n, wrong = money_cells.differences(found, sheets, solve(question))
-    assert not wrong, f"{one.name}: {len(wrong)} of {n} differ\n" + "\n".join(wrong[:12])
+    question = edit.change(ask(books.catalog(), {**OPTIONS, **edit.options}))
+    bad = [key for key, value in values.items() if isinstance(value, ErrorValue)]
+    assert not bad, f"{edit.name}: errors in {bad[:5]}"
+    n, wrong = money_cells.differences(values, sheets, solve(question))
+    assert not wrong, f"{edit.name}: {len(wrong)} of {n} differ\n" + "\n".join(wrong[:12])
     return n
 
 
 def test_formualizer_and_python_agree_after_each_edit(book: tuple[Path, Question]) -> None:
     sheets, first, n = Sheets(book[0]), None, 0
-    for one in EDITS[:: amount(3, 1)]:
-        by_place = values_after(book[0], typed(one, sheets))
-        n += held(one, by_place, sheets)
+    for change in EDITS[:: amount(3, 1)]:
+        by_place = values_after(book[0], typed(change, sheets))
+        n += held(change, by_place, sheets)
         shown = {key: value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Money"}
-        assert shown != first, f"{one.name} changes nothing on Money: it tests nothing"
+        assert shown != first, f"{change.name} changes nothing on Money: it tests nothing"
         first = first or shown
     print(f"{len(EDITS)} edits: {n} cells against Python")
 
@@ -234,10 +234,11 @@ def test_libreoffice_and_python_agree_after_some_edits(book: tuple[Path, Questio
     sheets, some = Sheets(book[0]), EDITS[amount(4, 0) :: amount(40, 3)]
     poison(book[0], tmp_path / "poisoned.xlsx")
     files = [
-        edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(one, sheets)) for i, one in enumerate(some)
+        edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(change, sheets))
+        for i, change in enumerate(some)
     ]
-    for one, file in zip(some, convert_all(files, tmp_path, timeout=300), strict=True):
-        held(one, values(file), sheets)
+    for change, file in zip(some, convert_all(files, tmp_path, timeout=300), strict=True):
+        held(change, values(file), sheets)
 
 
 @pytest.mark.long
@@ -317,7 +318,7 @@ def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> 
         by_place = values_after(book[0], {"in_money_model": model})
         assert by_place["chk_all"] == "OK", model
         cells = money_cells.block(by_place)
-        ranked = {of["O"]: label for label, of in cells.items() if of.get("O") in (1, 2, 3) and "P" in of}
+        ranked = {cell["O"]: label for label, cell in cells.items() if cell.get("O") in (1, 2, 3) and "P" in cell}
         hosts = hosts_of(solved, money_cells.chosen(by_place, solved))
         assert [ranked[k].rpartition(", ")[0] for k in (1, 2, 3)] == [
             solved.question.reference.hosted.host_name(host.host) for host in hosts

@@ -39,17 +39,17 @@ def answered(purchase: str) -> Solution:
     return solve(ask(books.catalog(), {**USUAL, "purchase": purchase}))
 
 
-def unlike(found: Mapping[Any, Any], solved: Solution) -> list[str]:
+def unlike(values: Mapping[Any, Any], solved: Solution) -> list[str]:
     """Loads of which the workbook's names say otherwise than Python."""
     wrong = []
     for load, choice in zip(solved.question.loads, solved.choices, strict=True):
         model, workload = solved.question.models[load.model].model.id, solved.question.workloads[load.workload].id
         stem = f"rec_{name_part(model)}_{name_part(workload)}_{load.tier + 1}"
         if choice.offer is None:
-            assert not isinstance(found[f"{stem}_monthly_usd"], float)
+            assert not isinstance(values[f"{stem}_monthly_usd"], float)
             continue
         want = solved.candidate(choice.offer).instance, choice.n_instances, choice.monthly_usd
-        got = tuple(found[f"{stem}_{what}"] for what in ("instance", "n_instances", "monthly_usd"))
+        got = tuple(values[f"{stem}_{part}"] for part in ("instance", "n_instances", "monthly_usd"))
         if not all(map(books.same, got, want)):
             wrong.append(f"{stem}: the workbook says {got}, Python {want}")
     return wrong
@@ -58,24 +58,24 @@ def unlike(found: Mapping[Any, Any], solved: Solution) -> list[str]:
 def test_the_rows_are_the_candidates_of_every_class() -> None:
     """Whichever class is in use; and of a provider's instances with the same GPUs one is a candidate in a class."""
     engine = load_engine(books.catalog(), "vllm", None)
-    found = {p: select(books.catalog(), engine, Filters(purchase=p)) for p in PURCHASES}
-    rows = [[row.instance for row in asked.rows] for asked in found.values()]
+    by_purchase = {p: select(books.catalog(), engine, Filters(purchase=p)) for p in PURCHASES}
+    rows = [[row.instance for row in asked.rows] for asked in by_purchase.values()]
     assert all(row == rows[0] for row in rows)
-    assert set(rows[0]) == {candidate.instance for asked in found.values() for candidate in asked.candidates}
-    for purchase, of in found.items():
-        taking_part = [r.instance for r in of.rows if r.class_price(purchase) and purchase not in r.passed_over]
-        assert taking_part == [candidate.instance for candidate in of.candidates]
+    assert set(rows[0]) == {candidate.instance for asked in by_purchase.values() for candidate in asked.candidates}
+    for purchase, selected in by_purchase.items():
+        taking_part = [r.instance for r in selected.rows if r.class_price(purchase) and purchase not in r.passed_over]
+        assert taking_part == [candidate.instance for candidate in selected.candidates]
 
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("purchase", OTHERS)
 def test_another_class_typed_in_gives_what_build_gives_for_it(purchase: str, book: Path) -> None:
-    found, solved = values_after(book, {"in_purchase": purchase}), answered(purchase)
-    assert not unlike(found, solved)
-    assert unlike(found, answered("on-demand")), "no answer depends on the class: it tests nothing"
-    first = [v for k, v in found.items() if isinstance(k, tuple) and k[0] == "Money" and k[1].startswith("A")]
+    values, solved = values_after(book, {"in_purchase": purchase}), answered(purchase)
+    assert not unlike(values, solved)
+    assert unlike(values, answered("on-demand")), "no answer depends on the class: it tests nothing"
+    first = [v for k, v in values.items() if isinstance(k, tuple) and k[0] == "Money" and k[1].startswith("A")]
     assert f"In use: {purchase}" in first and f"Contingency on {purchase}" in first
-    checks = {k: v for k, v in found.items() if k in ("chk_money_sheet", "chk_prices_dated", "chk_no_errors")}
+    checks = {k: v for k, v in values.items() if k in ("chk_money_sheet", "chk_prices_dated", "chk_no_errors")}
     assert not [k for k, v in checks.items() if v == "CHECK"]
 
 

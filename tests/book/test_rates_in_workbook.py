@@ -44,7 +44,7 @@ EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tier_1": 40, "tpot_ms_rag": 30, "max_wait_fraction": 0.3},
      {"tiers": "40", "tpot_ms": "rag=30", "max_wait_fraction": 0.3}),
 ]  # fmt: skip
-BY_DAY = next(at for at, (typed, _) in enumerate(EDITS) if "requests_per_day" in typed)
+BY_DAY = next(i for i, (typed, _) in enumerate(EDITS) if "requests_per_day" in typed)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,12 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @functools.cache
-def asked(at: int) -> Solution:
-    options = {**OPTIONS, **EDITS[at][1]}
+def asked(index: int) -> Solution:
+    options = {**OPTIONS, **EDITS[index][1]}
     return solve(ask(catalog(), {name: value for name, value in options.items() if value is not None}))
 
 
-def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> list[str]:
+def unlike(solved: Solution, values: dict[Any, Any], heads: dict[str, str]) -> list[str]:
     """The cells of Workings that differ from Python's, of each load."""
     wrong = []
     question = solved.question
@@ -79,7 +79,7 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
             "Headroom": choice.headroom_fraction,
             "Chance": choice.chance,
         }.items():
-            cell = found["Workings", f"{heads[head]}{row}"]
+            cell = values["Workings", f"{heads[head]}{row}"]
             same = isinstance(cell, float) and math.isclose(cell, float(value), rel_tol=1e-9, abs_tol=1e-12)
             if fits and not same:
                 wrong.append(f"{stem}, {head}: {cell} for {value}")
@@ -87,11 +87,11 @@ def unlike(solved: Solution, found: dict[Any, Any], heads: dict[str, str]) -> li
 
 
 def heads_of(path: Path) -> dict[str, str]:
-    found = {}
+    by_edit = {}
     for (sheet, cell), value in ((key, value) for key, value in values(path).items() if isinstance(key, tuple)):
         if sheet == "Workings" and cell.rstrip("0123456789") + "4" == cell and isinstance(value, str):
-            found.setdefault(value, cell[:-1])
-    return found
+            by_edit.setdefault(value, cell[:-1])
+    return by_edit
 
 
 def test_as_built_it_is_what_python_says(book: Path) -> None:
@@ -112,10 +112,10 @@ def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, 
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("at", range(len(EDITS)))
-def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
-    solved = asked(at)
-    by_place = values_after(book, {f"in_{name}": value for name, value in EDITS[at][0].items()})
+@pytest.mark.parametrize("index", range(len(EDITS)))
+def test_an_edit_gives_what_build_gives(book: Path, index: int) -> None:
+    solved = asked(index)
+    by_place = values_after(book, {f"in_{name}": value for name, value in EDITS[index][0].items()})
     assert unlike(solved, by_place, heads_of(book)) == []
     for load, choice in zip(solved.question.loads, solved.choices, strict=True):
         model, workload = solved.question.models[load.model].model.id, solved.question.workloads[load.workload].id
@@ -126,8 +126,8 @@ def test_an_edit_gives_what_build_gives(book: Path, at: int) -> None:
 
 
 def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:
-    found = functions_used(book)
-    assert {"LN", "NORMSDIST", "NORMDIST"} <= found <= ALLOWED_FUNCTIONS
+    functions = functions_used(book)
+    assert {"LN", "NORMSDIST", "NORMDIST"} <= functions <= ALLOWED_FUNCTIONS
 
 
 @pytest.mark.long

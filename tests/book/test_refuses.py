@@ -42,9 +42,9 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
     return {("Models", f"{columns['Models', {**LABELS, 'model': 'Model'}[k]]}{OWN}"): v for k, v in facts.items()}
 
 
-def _numbers_beside_choices(found: dict[Any, Any]) -> list[float]:
+def _numbers_beside_choices(values: dict[Any, Any]) -> list[float]:
     """The numbers in the columns of Decision that hold answers alone: its cases and ways to pay less."""
-    cells = [found.get(("Decision", f"{column}{row}")) for column in "EFG" for row in range(1, 100)]
+    cells = [values.get(("Decision", f"{column}{row}")) for column in "EFG" for row in range(1, 100)]
     return [value for value in cells if isinstance(value, (int, float))]
 
 
@@ -77,16 +77,16 @@ def test_a_currency_with_its_rate_is_right(book: Path) -> None:
 
 
 def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> None:
-    found = _after(book, {"in_output_rag": 16_385})
-    assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
-    found = _after(book, {"in_decision_answer_tokens": 16_385})
-    assert found["chk_all"] == "CHECK" and "longer than" in found[TO_RENT]
-    assert found["rec_decision_monthly_usd"] == "-"
+    after = _after(book, {"in_output_rag": 16_385})
+    assert (after["chk_all"], after["chk_answers_fit"]) == ("CHECK", "CHECK")
+    after = _after(book, {"in_decision_answer_tokens": 16_385})
+    assert after["chk_all"] == "CHECK" and "longer than" in after[TO_RENT]
+    assert after["rec_decision_monthly_usd"] == "-"
 
 
 @pytest.mark.some(3)
 @pytest.mark.parametrize(
-    ("choice", "typed", "said"),
+    ("choice", "typed", "words"),
     [
         ("model", "Llama 9", "no such model: Llama 9"),
         ("model", "Llama*", "no such model: Llama*"),
@@ -105,13 +105,13 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
         ("requests_per_user_per_day", None, "the questions a day of each must be a number above 0"),
     ],
 )
-def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
+def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: object, words: str) -> None:
     beside: dict[str, dict[str, Any]] = {
         "requests_per_user_per_day": {"in_decision_users": 460},
     }
     blank = beside.get(choice, {})
     by_place = _after(book, {f"in_decision_{choice}": typed, **blank})
-    assert by_place[TO_RENT] == said and str(by_place["Decision", "A1"]).endswith(said)
+    assert by_place[TO_RENT] == words and str(by_place["Decision", "A1"]).endswith(words)
     assert (by_place["chk_decision_choices"], by_place["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in by_place if isinstance(name, str) and name.startswith(("rec_decision", "rec_case"))]
     shown = {by_place[name] for name in names if name != "rec_decision_instance"}
@@ -134,10 +134,10 @@ def test_a_row_without_a_name_is_unfinished(book: Path) -> None:
 def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path) -> None:
     shape = {k: v for k, v in books.catalog().model("8b").shape().items() if v}
     facts = {**shape, "model": "llama 3.1 70B"}
-    found = _after(book, _begun(book, facts))
-    assert found["chk_own_models"] == "CHECK" and "another row has this name" in found.values()
-    found = _after(book, _begun(book, {**facts, "model": "Ours 70B"}))
-    assert found["chk_own_models"] == "OK"
+    after = _after(book, _begun(book, facts))
+    assert after["chk_own_models"] == "CHECK" and "another row has this name" in after.values()
+    after = _after(book, _begun(book, {**facts, "model": "Ours 70B"}))
+    assert after["chk_own_models"] == "OK"
 
 
 def test_every_model_of_the_catalog_has_its_facts() -> None:
@@ -149,7 +149,7 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "words"),
     [
         ({"Type": "box"}, "facts missing: · provider · GPU · GPUs · $ per hour"),
         (
@@ -167,12 +167,12 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
         ),
     ],
 )
-def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
+def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], words: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
     by_place = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
-    assert by_place["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
-    assert said in {
+    assert by_place["chk_own_instances"] == ("OK" if words == "OK" else "CHECK")
+    assert words in {
         value for key, value in by_place.items() if isinstance(key, tuple) and key[0] == "Sources and checks"
     }
 
@@ -209,8 +209,8 @@ def test_replicas_hold_what_all_their_ranks_hold(tmp_path: Path) -> None:
         "instances": "aws/p6-b200.48xlarge",
     }
     path, _ = books.build(tmp_path, "ranks", options, with_decision=False)
-    found, sheets = values(path), books.Sheets(path)
+    after, sheets = values(path), books.Sheets(path)
     heads = "DP", "Sequences per rank", "Replicas"
     ranks, held, replicas = (sheets.values["Workings", f"{sheets.columns['Workings', head]}5"] for head in heads)
     assert ranks > 1 and held * replicas < 100
-    assert found["chk_loads_held"] == found["chk_all"] == "OK"
+    assert after["chk_loads_held"] == after["chk_all"] == "OK"

@@ -90,7 +90,7 @@ def test_the_parts_are_those_of_the_library() -> None:
     with zipfile.ZipFile(theirs) as given, zipfile.ZipFile(BytesIO(ours)) as made:
         assert made.testzip() is None and made.namelist() == given.namelist()
         assert any(n.endswith(".png") for n in made.namelist()) and any("comments" in n for n in made.namelist())
-        for one, other in zip(given.infolist(), made.infolist(), strict=True):
-            assert given.read(one) == made.read(other), one.filename
+        for entry, other in zip(given.infolist(), made.infolist(), strict=True):
+            assert given.read(entry) == made.read(other), entry.filename
             for about in ("date_time", "external_attr", "compress_type", "flag_bits", "create_system"):
-                assert getattr(one, about) == getattr(other, about), (one.filename, about)
+                assert getattr(entry, about) == getattr(other, about), (entry.filename, about)

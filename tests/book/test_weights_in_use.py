@@ -33,21 +33,21 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("word", ["recommended", "published", "auto", "fp8"])
 def test_the_workbook_says_what_python_says(book: Path, word: str) -> None:
-    found, solved = values_after(book, {"in_weight_dtype": word}), answered(word)
+    after, solved = values_after(book, {"in_weight_dtype": word}), answered(word)
     for load, choice in zip(solved.question.loads, solved.choices, strict=True):
         model = solved.question.models[load.model].model.id
         stem = f"rec_{name_part(model)}_chat_{load.tier + 1}"
-        got = tuple(found[f"{stem}_{name}"] for name in ("instance", "n_instances", "monthly_usd"))
+        got = tuple(after[f"{stem}_{name}"] for name in ("instance", "n_instances", "monthly_usd"))
         want = solved.candidate(choice.offer).instance, choice.n_instances, choice.monthly_usd
         assert all(map(books.same, got, want)), (stem, got, want)
 
 
 def test_published_typed_in_is_the_answer_as_published(book: Path) -> None:
-    found, solved = values_after(book, {"in_weight_dtype": "published"}), answered("recommended")
+    after, solved = values_after(book, {"in_weight_dtype": "published"}), answered("recommended")
     beside = as_published(solved)
-    assert sum(one is not None for one in beside) == 4, "of two of the three models"
-    for load, one in zip(solved.question.loads, beside, strict=True):
-        if one is not None:
+    assert sum(model is not None for model in beside) == 4, "of two of the three models"
+    for load, model in zip(solved.question.loads, beside, strict=True):
+        if model is not None:
             stem = f"rec_{name_part(solved.question.models[load.model].model.id)}_chat_{load.tier + 1}"
-            assert found[f"{stem}_instance"] == one.instance
-            assert books.same(found[f"{stem}_monthly_usd"], one.monthly_usd)
+            assert after[f"{stem}_instance"] == model.instance
+            assert books.same(after[f"{stem}_monthly_usd"], model.monthly_usd)

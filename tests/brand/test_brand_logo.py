@@ -86,7 +86,7 @@ def test_nothing_of_the_file_but_its_picture_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "what"),
+    ("data", "words"),
     [
         (b"", "is no PNG, JPEG or SVG"),
         (b"GIF89a" + bytes(100), "is no PNG, JPEG or SVG"),
@@ -105,8 +105,8 @@ def test_nothing_of_the_file_but_its_picture_is_kept() -> None:
         (svg(width=2500, height=100), "is 2500 by 100"),
     ],
 )
-def test_what_is_no_logo_is_refused(data: bytes, what: str) -> None:
-    with pytest.raises(ValueError, match=what):
+def test_what_is_no_logo_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
         logo_of(data)
 
 
@@ -132,8 +132,8 @@ def test_what_cannot_be_seen_on_paper_is_refused(color: tuple[int, int, int, int
 def test_large_files_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "large.png").write_bytes(picture(9, 9) + bytes(MAX_BYTES))
     os.mkfifo(tmp_path / "pipe.png")
-    for name, what in (("large.png", "larger than 2,000,000 bytes"), ("pipe.png", "not a file"), (".", "not a file")):
-        with pytest.raises(ValueError, match=what):
+    for name, words in (("large.png", "larger than 2,000,000 bytes"), ("pipe.png", "not a file"), (".", "not a file")):
+        with pytest.raises(ValueError, match=words):
             read_logo(tmp_path / name)
 
 
@@ -196,7 +196,7 @@ def test_an_active_or_reaching_svg_is_refused_at_once(inside: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "what"),
+    ("data", "words"),
     [
         (b'<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]>' + svg("<title>&a;</title>"), "holds a DOCTYPE"),
         (svg().decode().encode("utf-16"), "is no PNG, JPEG or SVG"),
@@ -211,8 +211,8 @@ def test_an_active_or_reaching_svg_is_refused_at_once(inside: str) -> None:
         (svg(f"<desc>{'x' * MAX_SVG_BYTES}</desc>"), "SVG larger than 200,000 bytes"),
     ],
 )
-def test_a_broken_svg_is_refused(data: bytes, what: str) -> None:
-    with pytest.raises(ValueError, match=what):
+def test_a_broken_svg_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
         logo_of(data)
 
 

@@ -112,11 +112,11 @@ def _rgb(color: str | None) -> tuple[float, ...]:
 
 def _colours(pdf: bytes) -> dict[tuple[float, ...], str]:
     """The text in each colour, spaces left out."""
-    found: dict[tuple[float, ...], str] = {}
+    pictures: dict[tuple[float, ...], str] = {}
     for char in read(pdf)[0].chars:
         color = tuple(round(float(part), 2) for part in char["non_stroking_color"])
-        found[color] = found.get(color, "") + char["text"].strip()
-    return found
+        pictures[color] = pictures.get(color, "") + char["text"].strip()
+    return pictures
 
 
 def test_the_logo_is_said_in_words_and_the_author_is_the_company() -> None:

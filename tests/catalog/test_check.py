@@ -18,7 +18,7 @@ ROWS = "instances/acme.yaml"
 
 
 def edit(folder: Path, file: str, old: str, new: str) -> list[str]:
-    """Replace the first `old` in a file; the problems then, without the folder's name."""
+    """Replace the first `old` in a file. Returns the problems that `check` then finds, without the folder's name."""
     path = folder / file
     text = path.read_text()
     assert old in text
@@ -214,8 +214,8 @@ def test_a_name_of_tools_that_is_read_as_another(small: Path) -> None:
     text = (small / GPU).read_text().replace("NVIDIA H100 80GB HBM3]", "NVIDIA H100 80GB_HBM3]")
     (small / GPU).write_text(text)
     write_index(small)
-    found = [problem.removeprefix(f"{small}/") for *_, problem in faults_of(Catalog(base=small))]
-    assert found == [
+    problems = [problem.removeprefix(f"{small}/") for *_, problem in faults_of(Catalog(base=small))]
+    assert problems == [
         f"{GPU}:28: 'NVIDIA H100 80GB_HBM3', as tools print it, is read as a part of it. Give the name as printed."
     ]
 
@@ -227,9 +227,9 @@ def test_other_weights_belong_to_one_model(small: Path) -> None:
     head = "id: mine\nname: Mine\nhf_id: someone/Mine\nsame_architecture:\n  - someone/Hermes-3-Llama-3.1-8B\n"
     (small / "models" / "mine.yaml").write_text(head + body[: body.index("checkpoints:")])
     write_index(small)
-    found = [problem.removeprefix(f"{small}/models/") for *_, problem in faults_of(Catalog(base=small))]
+    problems = [problem.removeprefix(f"{small}/models/") for *_, problem in faults_of(Catalog(base=small))]
     words = "Hermes-3-Llama-3.1-8B is a name of {} as well. Name it in one of them."
-    assert found == [
+    assert problems == [
         f"llama-3.1-8b.yaml:10: NousResearch/{words.format('mine')}",
         f"mine.yaml:5: someone/{words.format('llama-3.1-8b')}",
     ]
@@ -239,8 +239,8 @@ def test_machines_of_a_rack_say_so_alike(small: Path) -> None:
     row = (small / ROWS).read_text().split("instances:\n")[1]
     other = row.replace("type: one", "type: other").replace("gpu_count: 1\n", "gpu_count: 4\n")
     tray = other.replace("type: other\n", "type: tray\n    nvlink_domain_gpus: 72\n")
-    found = edit(small, ROWS, row, row + tray + other)
-    assert found == [
+    problem = edit(small, ROWS, row, row + tray + other)
+    assert problem == [
         f"{ROWS}:24: acme/tray, of as many nvidia-h100-sxm5-80gb, has nvlink_domain_gpus: 72, and acme/other has not. "
         "Say the same of both."
     ]
@@ -249,16 +249,16 @@ def test_machines_of_a_rack_say_so_alike(small: Path) -> None:
 def test_all_problems_in_one_run(small: Path) -> None:
     edit(small, MODEL, "n_layers: 32\n", "n_layer: 32\n")
     edit(small, MODEL, "hidden_size: 4096", "hidden_size: big")
-    found = edit(small, GPU, "tdp_watts", "tdp_wats")
-    assert len(found) == 3  # the misspelt field, the word, the other file
-    assert [line.split(":")[0] for line in found] == [GPU, MODEL, MODEL]
+    problem = edit(small, GPU, "tdp_watts", "tdp_wats")
+    assert len(problem) == 3  # the misspelt field, the word, the other file
+    assert [line.split(":")[0] for line in problem] == [GPU, MODEL, MODEL]
 
 
 def test_same_name_twice(small: Path) -> None:
     text = (small / MODEL).read_text().replace("id: llama-3.1-8b", "id: other").replace("meta-llama/", "other/")
     (small / "models" / "other.yaml").write_text(text)
-    found = [problem for *_, problem in faults_of(Catalog(base=small))]
-    assert any("both llama-3.1-8b and other" in line for line in found)
+    problems = [problem for *_, problem in faults_of(Catalog(base=small))]
+    assert any("both llama-3.1-8b and other" in line for line in problems)
     with pytest.raises(CatalogError, match="8b names both"):
         write_index(small)
 
@@ -277,9 +277,9 @@ def test_files_that_are_not_read(small: Path) -> None:
     (small / "models" / "x.yml").write_text("id: x\n")
     (small / "engines").mkdir()
     (small / "engines" / "vllm.yaml").write_text("a: 1\na: 2\n")
-    found = [problem for *_, problem in faults_of(Catalog(base=small))]
-    assert any("models/x.yml: " in line for line in found)
-    assert any("vllm.yaml:2: a is given twice" in line for line in found)
+    problems = [problem for *_, problem in faults_of(Catalog(base=small))]
+    assert any("models/x.yml: " in line for line in problems)
+    assert any("vllm.yaml:2: a is given twice" in line for line in problems)
 
 
 def test_folders_add_and_override(small: Path, tmp_path: Path) -> None:
@@ -307,17 +307,17 @@ def test_folders_add_and_override(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "message"),
     [
         (MODEL, "hidden_size: ", "hidden_siz: ", "unknown field hidden_siz. Did you mean hidden_size?"),
         (MODEL, "  total: ", "  totl: ", "unknown field totl. Did you mean total?"),
         (ROWS, "gpu_count: 1", "gpu_count: one", "gpu_count is 'one', but must be a number."),
     ],
 )
-def test_one_fault_is_one_line(file: str, old: str, new: str, said: str, small: Path) -> None:
+def test_one_fault_is_one_line(file: str, old: str, new: str, message: str, small: Path) -> None:
     """A misspelt field is not missing as well, and a value that may be of two kinds is wrong once."""
     (problem,) = edit(small, file, old, new)
-    assert said in problem
+    assert message in problem
 
 
 def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:
@@ -330,8 +330,8 @@ def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:
     (extra / "gpus" / "h100.yaml").write_text(
         next((small / "gpus").glob("*h100-sxm5*")).read_text().replace("id: nvidia-h100-sxm5-80gb", "id: h100")
     )
-    at = next(i for i, line in enumerate(text.splitlines(), start=1) if line.startswith("aliases"))
-    taken = f"{extra}/models/mine.yaml:{at}: 8b is a name of llama-3.1-8b already. Give each its own name."
+    line_number = next(i for i, line in enumerate(text.splitlines(), start=1) if line.startswith("aliases"))
+    taken = f"{extra}/models/mine.yaml:{line_number}: 8b is a name of llama-3.1-8b already. Give each its own name."
     for ask in (lambda c: c.model("mine"), lambda c: c.gpu("h100"), lambda c: c.instances()):
         with pytest.raises(CatalogError) as raised:
             ask(Catalog(extra, base=small))
@@ -378,7 +378,7 @@ def test_read_yaml(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("relative", "old", "new", "said"),
+    ("relative", "old", "new", "message"),
     [
         ("engines/vllm.yaml", "min_memory_gib: 0,", "min_memory_gib: 50,", "must end with a row for every GPU"),
         ("engines/vllm.yaml", "tp1: 0.25", "tp1: -5.0", "vllm.yaml:"),
@@ -390,11 +390,11 @@ def test_read_yaml(catalog: Catalog) -> None:
         ("models/llama-3.1-8b.yaml", "max_context_tokens: 131072", "max_context_tokens: null", "only a draft"),
     ],
 )
-def test_what_an_attack_found_is_a_line(tmp_path, relative, old, new, said):
+def test_what_an_attack_found_is_a_line(tmp_path, relative, old, new, message):
     target = tmp_path / "over" / relative
     target.parent.mkdir(parents=True)
     text = (default_folder() / relative).read_text(encoding="utf-8")
     assert old in text
     target.write_text(text.replace(old, new, 1), encoding="utf-8")
     problems = [problem for *_, problem in faults_of(Catalog(tmp_path / "over"))]
-    assert any(said in p for p in problems), problems
+    assert any(message in p for p in problems), problems

@@ -48,7 +48,7 @@ def run_tests(folder: Path, *options: str) -> str:
 def test_check_finds_nothing(folder: Path) -> None:
     catalog = Catalog(base=folder)
     assert not faults_of(catalog) and not list(remarks_of(catalog))
-    assert {one.vendor for one in catalog.gpus()} > {one.vendor for one in Catalog().gpus()}
+    assert {gpu.vendor for gpu in catalog.gpus()} > {gpu.vendor for gpu in Catalog().gpus()}
     assert {*contributed.MODELS} <= {*catalog.ids("models")} and catalog.gpu("ACME X1").id == "acme-x1-48gb"
 
 

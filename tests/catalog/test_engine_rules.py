@@ -20,7 +20,7 @@ PLANNING = "def groups():\n    if max_num_layers < min_num_layers * {stretch}:\n
 
 def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -> list[str]:
     """The script's output for a wheel with these values; those of the catalog's 0.33 where not given."""
-    known = {"share": 0.92, "on": 1, "graphs": "_estimate(self)", "stretch": 1.5} | values
+    constants = {"share": 0.92, "on": 1, "graphs": "_estimate(self)", "stretch": 1.5} | values
     name = "vllm-0.99.0-cp38-abi3-any.whl" if packed else "vllm-0.99.0"
     files = {
         "config/cache.py": CACHE,
@@ -28,7 +28,7 @@ def ran(tmp_path: Path, *options: str, packed: bool = False, **values: object) -
         "v1/worker/gpu/model_runner.py": RUNNER,
         "v1/core/kv_cache_planning.py": PLANNING,
     }
-    texts = {f"vllm/{file}": text.format(**known) for file, text in files.items()}
+    texts = {f"vllm/{file}": text.format(**constants) for file, text in files.items()}
     if packed:
         with zipfile.ZipFile(tmp_path / name, "w") as wheel:
             for file, text in texts.items():

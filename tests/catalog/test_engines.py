@@ -30,10 +30,10 @@ def logs(engine: str) -> dict[str, dict[str, str]]:
         return {row["id"]: row for row in csv.DictReader(file) if row["engine"] == engine}
 
 
-def size(**asked: Any) -> dict[str, Any]:
-    found = sheetgen.size(**asked)
-    assert found["error"] is None, found["error"]
-    return found
+def size(**asked: object) -> dict[str, Any]:
+    answer = sheetgen.size(**asked)
+    assert answer["error"] is None, answer["error"]
+    return answer
 
 
 # The files --------------------------------------------------------------------------------------------
@@ -62,9 +62,9 @@ BUILDS = ("nightly", "main", "nightly-20260216-d3bae71e", "nightly-dev-20260216-
 def test_a_builds_own_name_is_the_newest_release(catalog: Catalog, name: str) -> None:
     newest, h100 = load_engine(catalog, name, "b999999" if name == "llama.cpp" else "999999.0.0"), catalog.gpu("h100")
     for build in BUILDS:
-        found = load_engine(catalog, name, build)
-        assert found.default_version == build and found.band_scope(h100) == "other"
-        assert found.model_copy(update={"default_version": ""}) == newest.model_copy(update={"default_version": ""})
+        engine = load_engine(catalog, name, build)
+        assert engine.default_version == build and engine.band_scope(h100) == "other"
+        assert engine.model_copy(update={"default_version": ""}) == newest.model_copy(update={"default_version": ""})
 
 
 NO_VERSIONS = ("new", "x", "", "a b", "-nightly", "nightly-", "1", "0..1", "main_2", "é-dev", "a-" * 9)
@@ -85,16 +85,16 @@ def test_builds_and_releases_are_not_mixed_up(catalog: Catalog, engine: str, ver
 
 def test_a_catalog_names_releases() -> None:
     """A build's own name is accepted of those who ask, not of the rules that change from a version on."""
-    known = load_engine(Catalog(), "vllm").model_dump(mode="json")
+    columns = load_engine(Catalog(), "vllm").model_dump(mode="json")
     with pytest.raises(ValueError, match="is no version"):
-        Engine.model_validate({**known, "default_version": "nightly"})
+        Engine.model_validate({**columns, "default_version": "nightly"})
 
 
 @pytest.mark.parametrize("name", ENGINES[1:])
 def test_a_file_says_how_many_rows_it_rests_on(catalog: Catalog, name: str) -> None:
     engine = load_engine(catalog, name)
     assert engine.fitted
-    if not sum(one.n_rows for one in engine.fitted):
+    if not sum(engine.n_rows for engine in engine.fitted):
         assert "no log" in engine.accounting_source and "no log" in engine.budget_source
 
 
@@ -130,10 +130,10 @@ def test_nim_accounts_as_the_vllm_in_its_container(catalog: Catalog, nim: str, v
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_sizes_every_kind_of_model(engine: str, model: str) -> None:
     ranks = 8 if model == "deepseek-v3" else 1
-    found = size(model=model, gpu="h200", engine=engine, tensor_parallel_size=ranks)
-    bills = found["weights_bytes_per_gpu"] + found["non_torch_bytes_per_gpu"] + found["kv_pool_bytes_per_gpu"]
-    assert found["fits"] and found["kv_tokens"] > 4096
-    assert 0.5 * found["gpu_memory_bytes"] < bills <= found["gpu_memory_bytes"]
+    answer = size(model=model, gpu="h200", engine=engine, tensor_parallel_size=ranks)
+    bills = answer["weights_bytes_per_gpu"] + answer["non_torch_bytes_per_gpu"] + answer["kv_pool_bytes_per_gpu"]
+    assert answer["fits"] and answer["kv_tokens"] > 4096
+    assert 0.5 * answer["gpu_memory_bytes"] < bills <= answer["gpu_memory_bytes"]
 
 
 @pytest.mark.some(3)
@@ -172,9 +172,9 @@ def test_more_ranks_keep_less_memory_outside_the_weights(engine: str) -> None:
     [("h100", 0.835, 8192), ("h200", 0.907, 8192), ("b200", 0.857, 16384), ("l40s", 0.851, 4096), ("l4", 0.837, 2048)],
 )
 def test_sglang_takes_the_share_that_its_reserve_leaves(gpu: str, share: float, chunk: int) -> None:
-    found = size(model="8b", gpu=gpu, engine="sglang")
-    assert found["gpu_memory_utilization"] == pytest.approx(share, abs=0.005)
-    assert found["max_num_batched_tokens"] == chunk
+    answer = size(model="8b", gpu=gpu, engine="sglang")
+    assert answer["gpu_memory_utilization"] == pytest.approx(share, abs=0.005)
+    assert answer["max_num_batched_tokens"] == chunk
 
 
 def test_a_gpu_smaller_than_the_reserve_keeps_a_little(catalog: Catalog) -> None:
@@ -225,7 +225,7 @@ def test_bytes_per_token_of_public_logs(engine: str, row: dict[str, str]) -> Non
     ranks = int(row["tp"] or row["n_gpus"] or 1)
     if engine == "sglang":
         ranks //= int(row["dp"] or 1)
-    found = size(
+    answer = size(
         model=row["model"].split(" ")[0],
         gpu="h200",
         engine=engine,
@@ -233,7 +233,7 @@ def test_bytes_per_token_of_public_logs(engine: str, row: dict[str, str]) -> Non
         kv_cache_dtype=row["kv_cache_dtype"] or "auto",
     )
     measured = float(row["kv_pool_gib_per_gpu"]) * GIB / float(row["kv_tokens"])
-    error = found["kv_bytes_per_token_per_gpu"] / measured - 1
+    error = answer["kv_bytes_per_token_per_gpu"] / measured - 1
     print(f"{row['id']}: {measured:,.0f} B/token measured, {100 * error:+.2f} %")
     assert abs(error) < 0.003  # pools are printed to 0.01 GiB, and hold one page more
 
@@ -246,8 +246,8 @@ def test_no_row_is_left_out_unsaid() -> None:
 def pool_gib(engine: Engine, total: float, share: float, weights: float, activation: float, ranks: int) -> float:
     """The pool that our budget rule gives with the weights that the log prints, in GiB."""
     graphs = engine.cuda_graph_gib * engine.graphs_in_budget
-    known = {**engine.columns(), "is_older_gpu": 0, "shares_host_memory": 0, "tensor_parallel_size": ranks}
-    non_torch = float(memory.non_torch_bytes_per_tp.of(known)) / GIB
+    values = {**engine.columns(), "is_older_gpu": 0, "shares_host_memory": 0, "tensor_parallel_size": ranks}
+    non_torch = float(memory.non_torch_bytes_per_tp.of(values)) / GIB
     bills = weights + activation * engine.activations_in_budget + non_torch + graphs
     budget = (total - engine.context_gib) * share
     return float(budget - bills * memory.paid_share(share, int(engine.fraction_of_free)))
@@ -270,9 +270,9 @@ def test_sglang_pools(catalog: Catalog, name: str, version: str, share: float, w
 
 def test_a_sglang_pool_from_names_alone() -> None:
     """A public log of 2026-04 on B200: 992,896 tokens, 25.26 of 177.57 GiB left beside the pool, no flag for it."""
-    found = size(model="qwen3-8b", gpu="b200", engine="sglang")
-    error = found["kv_tokens"] / 992_896 - 1
-    print(f"tokens {found['kv_tokens']:,} of 992,896 ({100 * error:+.1f} %)")
+    answer = size(model="qwen3-8b", gpu="b200", engine="sglang")
+    error = answer["kv_tokens"] / 992_896 - 1
+    print(f"tokens {answer['kv_tokens']:,} of 992,896 ({100 * error:+.1f} %)")
     assert abs(error) < 0.01
 
 
@@ -284,7 +284,7 @@ def test_tensorrt_llm_pools(name: str) -> None:
     """End to end, from names and the batch limits of the log; weights are ours."""
     row = logs("trtllm")[name]
     ranks = int(row["tp"])
-    found = size(
+    answer = size(
         model=row["model"],
         gpu="h100",
         engine="tensorrt-llm",
@@ -298,11 +298,11 @@ def test_tensorrt_llm_pools(name: str) -> None:
         max_model_len=int(row["max_model_len"]),
         context_tokens=256,
     )
-    error = found["kv_pool_bytes_per_gpu"] / GIB - float(row["kv_pool_gib_per_gpu"])
-    weights = found["weights_bytes_per_gpu"] / GIB
+    error = answer["kv_pool_bytes_per_gpu"] / GIB - float(row["kv_pool_gib_per_gpu"])
+    weights = answer["weights_bytes_per_gpu"] / GIB
     print(
-        f"{name}: pool {row['kv_pool_gib_per_gpu']} GiB ({error:+.2f}), tokens {found['kv_tokens']:,} of"
-        f" {float(row['kv_tokens']):,.0f}; activations {found['activation_bytes_per_gpu'] / GIB:.2f}"
+        f"{name}: pool {row['kv_pool_gib_per_gpu']} GiB ({error:+.2f}), tokens {answer['kv_tokens']:,} of"
+        f" {float(row['kv_tokens']):,.0f}; activations {answer['activation_bytes_per_gpu'] / GIB:.2f}"
         f" ({row['activation_peak_gib'] or 'not printed'}), weights {weights:.2f}"
     )
     assert abs(error) < 0.5
@@ -310,18 +310,18 @@ def test_tensorrt_llm_pools(name: str) -> None:
 
 def test_llama_cpp_compute_buffer() -> None:
     """258.50 MiB in a public log of Llama 3 8B with ubatch 512."""
-    found = size(model="8b", gpu="rtx-4090", engine="llama.cpp", context_tokens=512)
-    assert found["activation_bytes_per_gpu"] / 2**20 == pytest.approx(258.5, abs=10)
+    answer = size(model="8b", gpu="rtx-4090", engine="llama.cpp", context_tokens=512)
+    assert answer["activation_bytes_per_gpu"] / 2**20 == pytest.approx(258.5, abs=10)
 
 
 def test_memory_that_is_the_hosts_too_has_bands_of_its_own(catalog: Catalog) -> None:
     spark, h100 = catalog.gpu("spark"), catalog.gpu("h100")
     old, new = (load_engine(catalog, "vllm", version) for version in ("0.19.0", None))
-    assert [one.band_scope(gpu) for one in (old, new) for gpu in (h100, spark)] == [
+    assert [engine.band_scope(gpu) for engine in (old, new) for gpu in (h100, spark)] == [
         "calibrated",
         "shared",
         "other",
         "shared",
     ]
-    shared = {one.figure for one in new.bands if one.scope == "shared"}
+    shared = {band.figure for band in new.bands if band.scope == "shared"}
     assert shared == {"weights", "kv_pool"}, "the other parts are printed in too few logs"

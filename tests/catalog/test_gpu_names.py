@@ -108,13 +108,13 @@ SMS = [
 ]
 
 
-@pytest.mark.parametrize(("gpu", "profile", "n_sms", "of"), SMS)
+@pytest.mark.parametrize(("gpu", "profile", "n_sms", "n_slices"), SMS)
 def test_slices_have_the_sms_that_nvidia_smi_lists(
-    catalog: Catalog, gpu: str, profile: str, n_sms: int, of: int
+    catalog: Catalog, gpu: str, profile: str, n_sms: int, n_slices: int
 ) -> None:
     whole, part = catalog.gpu(gpu), catalog.gpu(f"{gpu}-mig-{profile}")
     assert whole.peak_dense_flops.bf16 and part.peak_dense_flops.bf16
-    assert part.peak_dense_flops.bf16 == pytest.approx(whole.peak_dense_flops.bf16 * n_sms / of)
+    assert part.peak_dense_flops.bf16 == pytest.approx(whole.peak_dense_flops.bf16 * n_sms / n_slices)
 
 
 def test_slices_are_shares_of_their_gpu(catalog: Catalog) -> None:
@@ -123,16 +123,16 @@ def test_slices_are_shares_of_their_gpu(catalog: Catalog) -> None:
     assert {gpu.architecture.split()[0] for gpu in sliced} == {"Ampere", "Hopper", "Blackwell"}
     for whole in sliced:
         assert whole.mig and {profile[0] for profile in whole.mig.slices} == set("12347")
-        for profile, one in whole.mig.slices.items():
+        for profile, slice_ in whole.mig.slices.items():
             part, sevenths = whole.slice(profile), int(profile[0])
             share = part.memory.engine_bytes / whole.memory.engine_bytes
-            assert share == pytest.approx(one.memory_eighths / 8, rel=0.09), profile  # 1g.18gb: 16 of 17.5 GiB
+            assert share == pytest.approx(slice_.memory_eighths / 8, rel=0.09), profile  # 1g.18gb: 16 of 17.5 GiB
             assert (
                 part.memory_bandwidth_bytes_per_second
-                == whole.memory_bandwidth_bytes_per_second * one.memory_eighths // 8
+                == whole.memory_bandwidth_bytes_per_second * slice_.memory_eighths // 8
             )
             # Of 132 SMs 112 are in the sevenths; what is left goes to the slices of three and more.
-            assert 0.8 * sevenths / 7 < one.n_sms / whole.mig.n_sms < 1.1 * sevenths / 7 + 0.1
+            assert 0.8 * sevenths / 7 < slice_.n_sms / whole.mig.n_sms < 1.1 * sevenths / 7 + 0.1
             assert catalog.gpu(part.id) == part and part.is_slice and part.entry_id == whole.id
 
 

@@ -101,9 +101,11 @@ def test_who_rents_a_gpu_that_no_provider_requested_has(catalog: Catalog) -> Non
 
 def test_gh200_are_machines_of_one_gpu_beside_a_fast_host(catalog: Catalog) -> None:
     """Whatever joins two of them is not rented: a replica has one GPU, or stages over machines."""
-    found = ask(catalog, {"models": "8b", "gpus": "gh200", "providers": "all"}).candidates
-    assert found and {(one.gpu_count, one.linked_gpus, one.tries_ranks) for one in found} == {(1, 1, False)}
-    link = catalog.file(LeverFile).link(found[0].gpu)
+    candidates = ask(catalog, {"models": "8b", "gpus": "gh200", "providers": "all"}).candidates
+    assert candidates and {
+        (candidate.gpu_count, candidate.linked_gpus, candidate.tries_ranks) for candidate in candidates
+    } == {(1, 1, False)}
+    link = catalog.file(LeverFile).link(candidates[0].gpu)
     assert link is not None and link.bytes_per_second == 450e9  # NVLink-C2C, one way
 
 

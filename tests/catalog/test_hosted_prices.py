@@ -37,22 +37,22 @@ def a_list(folder: Path, *lines: str, head: str = HEAD) -> Path:
 
 def test_the_shipped_file_is_what_the_list_gives() -> None:
     """Of the models that the file has: one that is entered since may be in the list, too."""
-    found, shipped = refreshed(LIST), Catalog().file(HostedFile)
-    entered = {model for model, _ in found.added}
+    list_, shipped = refreshed(LIST), Catalog().file(HostedFile)
+    entered = {model for model, _ in list_.added}
     assert not entered & {model.model for model in shipped.models}
     same = {
         "origin": shipped.origin,
         "license": shipped.license,
-        "models": tuple(model for model in found.file.models if model.model not in entered),
-        "hosts": tuple(host for host in found.file.hosts if host in shipped.hosts),
+        "models": tuple(model for model in list_.file.models if model.model not in entered),
+        "hosts": tuple(host for host in list_.file.hosts if host in shipped.hosts),
     }
-    assert found.file.model_copy(update=same) == shipped
-    assert not (found.changed or found.gone or found.skipped)
-    assert found.n_lines == 1135  # as the README beside the list counts them
-    left = {reason: len(names) for reason, names in found.left_out.items()}
-    assert sum(left.values()) + found.n_matched == 1135, f"some lines are in no count: {left}"
+    assert list_.file.model_copy(update=same) == shipped
+    assert not (list_.changed or list_.gone or list_.skipped)
+    assert list_.n_lines == 1135  # as the README beside the list counts them
+    left = {reason: len(names) for reason, names in list_.left_out.items()}
+    assert sum(left.values()) + list_.n_matched == 1135, f"some lines are in no count: {left}"
     # Looked at: a 70B at the price of the smallest size.
-    assert found.left_out["without a source page, under a fifth of what other hosts ask"] == (
+    assert list_.left_out["without a source page, under a fifth of what other hosts ask"] == (
         "fireworks_ai/accounts/fireworks/models/llama-v2-70b",
     )
 
@@ -140,7 +140,7 @@ def test_a_wrong_file_is_reported_with_its_line(tmp_path: Path, old: str, new: s
 
 def test_a_cached_token_is_not_dearer_than_another() -> None:
     price = HostedPrice(host="a", name="a", input_usd_per_million=1, cached_usd_per_million=2, output_usd_per_million=3)
-    assert [what for _, what in price.problems()] == [
+    assert [problem for _, problem in price.problems()] == [
         "cached_usd_per_million of 2 is more than input_usd_per_million, 1. Leave it out, or correct it"
     ]
 
@@ -298,4 +298,4 @@ def test_of_one_host_what_is_cheapest_for_no_load_is_dropped() -> None:
             price("elsewhere", 9, 9, host="b"),
         ]
     )
-    assert {one.name for one in kept} == {"cheap prompts", "cheap answers", "short", "elsewhere"}
+    assert {price.name for price in kept} == {"cheap prompts", "cheap answers", "short", "elsewhere"}

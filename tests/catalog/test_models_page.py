@@ -28,10 +28,10 @@ def test_what_the_page_says_of_a_model_the_catalogs_say(catalog: Catalog) -> Non
 
 
 def test_most_are_held_to_transformers(catalog: Catalog) -> None:
-    found = proofs(catalog.models())
-    assert sum(one == "to the unit" for one in found.values()) >= 230
-    assert {found[i] for i in ("trinity-large", "gemma-4-12b", "exaone-4.5-33b", "laguna-xs.2")} == {"to the unit"}
-    assert found["kimi-k3"] == "derived"
+    proved = proofs(catalog.models())
+    assert sum(proof == "to the unit" for proof in proved.values()) >= 230
+    assert {proved[i] for i in ("trinity-large", "gemma-4-12b", "exaone-4.5-33b", "laguna-xs.2")} == {"to the unit"}
+    assert proved["kimi-k3"] == "derived"
 
 
 @pytest.mark.parametrize("name", ENTERED)

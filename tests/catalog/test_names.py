@@ -100,7 +100,7 @@ def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     real = pathlib.Path.open
 
-    def counting(self: Path, *args: Any, **kwargs: Any) -> Any:
+    def counting(self: Path, *args: Any, **kwargs: object) -> Any:
         opened.append(self.name)
         return real(self, *args, **kwargs)
 
@@ -147,7 +147,7 @@ def test_a_model_known_by_its_size_alone_is_refused_with_the_reason(catalog: Cat
         pytest.skip("has been entered")
     with pytest.raises(UnknownNameError) as caught:
         catalog.resolve_model(name)
-    said = caught.value.problems[0]
-    assert f"model '{name}' is not in the catalogs: Published by size" in said
+    problem = caught.value.problems[0]
+    assert f"model '{name}' is not in the catalogs: Published by size" in problem
     counted = name.startswith(("poolside", "inclusionAI"))  # their families are: a config.json would do
-    assert ("catalog import" in said) == counted
+    assert ("catalog import" in problem) == counted

@@ -26,11 +26,11 @@ def test_every_figure_has_a_source_and_a_day() -> None:
     for term in file.terms:
         assert term.source and len(term.reason) > 30, term.id
         assert term.as_of is not None or term.value == 0, f"{term.id} is a figure without a day"
-    known = [one for one in file.gpus if one.capex_usd]
-    assert len(known) >= 10
-    for one in known:
-        assert one.capex_usd and one.capex_usd.low <= one.capex_usd.base <= one.capex_usd.high
-        assert one.confidence == "low", f"no maker publishes a price, yet {one.gpu} is sure of one"
+    gpus = [owned for owned in file.gpus if owned.capex_usd]
+    assert len(gpus) >= 10
+    for owned in gpus:
+        assert owned.capex_usd and owned.capex_usd.low <= owned.capex_usd.base <= owned.capex_usd.high
+        assert owned.confidence == "low", f"no maker publishes a price, yet {owned.gpu} is sure of one"
 
 
 @pytest.mark.parametrize(

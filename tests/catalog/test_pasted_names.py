@@ -66,7 +66,7 @@ def test_only_a_name_of_training_or_of_a_day_is_taken_for_the_shape(catalog: Cat
 def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
     catalog = Catalog()
     hosted = {
-        name: {one.name for one in hosted_file(catalog).of(name)} for name in ("qwen2.5-32b", "qwen2.5-coder-32b")
+        name: {price.name for price in hosted_file(catalog).of(name)} for name in ("qwen2.5-32b", "qwen2.5-coder-32b")
     }
     assert hosted["qwen2.5-coder-32b"] and not set.intersection(*hosted.values())
     record = sheetgen.recommend(model="Qwen/Qwen2.5-Coder-32B-Instruct")
@@ -75,8 +75,11 @@ def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
     assert model["sized_as"] == "qwen2.5-32b"
     assert cell["hosted"] and {host["model"] for host in cell["hosted"]} <= hosted["qwen2.5-coder-32b"]
     sized = [sheetgen.size(model=name, gpu="h100") for name in ("qwen2.5-coder-32b", "qwen2.5-32b")]
-    same = [{key: value for key, value in one.items() if key not in ("model", "model_id", "sized_as")} for one in sized]
-    assert same[0] == same[1] and [one["sized_as"] for one in sized] == ["qwen2.5-32b", None]
+    same = [
+        {key: value for key, value in answer.items() if key not in ("model", "model_id", "sized_as")}
+        for answer in sized
+    ]
+    assert same[0] == same[1] and [answer["sized_as"] for answer in sized] == ["qwen2.5-32b", None]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +103,8 @@ def test_a_family_that_is_not_counted_is_refused_by_its_name(tmp_path: Path, mod
 
 
 def test_agreement_is_of_words_and_numbers() -> None:
-    def near(one: str, other: str) -> float:
-        return agreement(model_parts(one), model_parts(other))
+    def near(name: str, other: str) -> float:
+        return agreement(model_parts(name), model_parts(other))
 
     assert near("llama-3.1-8b", "Llama_3.1-8B") == 1
     assert near("lama-3.1-8b", "llama-3.1-8b") > near("lama-3.1-8b", "llama-3.1-70b")

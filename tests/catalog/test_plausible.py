@@ -16,7 +16,7 @@ H100 = "nvidia-h100-sxm5-80gb"
 def test_check_remarks_on_a_shipped_price_far_from_all_others(catalog: Catalog, tmp_path: Path) -> None:
     """A price by the GPU for a machine of eight, and one of a region with its decimals moved."""
     assert not list(catalog.folders[1:])
-    before = {what for *_, what in remarks_of(catalog)}
+    before = {remark for *_, remark in remarks_of(catalog)}
     shutil.copytree(default_folder(), tmp_path / "catalogs")
     edits = {
         "instances/aws.yaml": ("usd_per_hour: 55.04", "usd_per_hour: 0.688"),
@@ -26,7 +26,9 @@ def test_check_remarks_on_a_shipped_price_far_from_all_others(catalog: Catalog, 
         text = (tmp_path / "catalogs" / name).read_text(encoding="utf-8")
         assert old in text
         (tmp_path / "catalogs" / name).write_text(text.replace(old, new, 1), encoding="utf-8")
-    remarks = {file: what for _, file, what in remarks_of(Catalog(base=tmp_path / "catalogs")) if what not in before}
+    remarks = {
+        file: remark for _, file, remark in remarks_of(Catalog(base=tmp_path / "catalogs")) if remark not in before
+    }
     assert remarks.keys() == edits.keys()
     assert " is 0.688 $/h, 0.086 a GPU-hour" in remarks["instances/aws.yaml"]
     assert " in europe-west1 is 88888" in remarks["regions/gcp.yaml"].replace(",", "")

@@ -44,19 +44,19 @@ def a_list(folder: Path, *lines: str, name: str = "aws.csv", head: str = AWS_HEA
     return path
 
 
-def counts(found: Refresh) -> dict[str, int]:
-    whats = [change.what for change in found.changes]
+def counts(refresh: Refresh) -> dict[str, int]:
+    whats = [change.what for change in refresh.changes]
     return {fromkey: whats.count(fromkey) for fromkey in dict.fromkeys(whats)}
 
 
-def assert_only_unchanged(found: Refresh, least: int) -> None:
+def assert_only_unchanged(refresh: Refresh, least: int) -> None:
     """A list says what the rows have, of so many prices that were there; a row may have been entered since."""
-    assert counts(found).keys() == {"unchanged"} and len(found.changes) >= least and found.changed == ()
+    assert counts(refresh).keys() == {"unchanged"} and len(refresh.changes) >= least and refresh.changed == ()
 
 
-def laid_over(catalog: Catalog, folder: Path, found: Refresh, add_new: bool = False) -> Catalog:
+def laid_over(catalog: Catalog, folder: Path, refresh: Refresh, add_new: bool = False) -> Catalog:
     """The catalogs with what was found written into `folder`."""
-    for path, text in files(catalog, folder, [*found.changed, *(found.new if add_new else ())]).items():
+    for path, text in files(catalog, folder, [*refresh.changed, *(refresh.new if add_new else ())]).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return Catalog(folder, base=catalog.folders[0].path)
@@ -259,10 +259,10 @@ def test_offers_by_the_gpu(catalog: Catalog, tmp_path: Path, line: str, row: str
 def test_an_offer_of_the_rows_own_size_is_meant(catalog: Catalog, tmp_path: Path) -> None:
     line = "vultr,NVIDIA L40S,48,PCIe,on-demand,False,{},{},2026-11-20"
     lines = (line.format(1, ","), line.format(2, "16,180"))
-    found = read(catalog, a_list(tmp_path, *lines, head=NEO_HEAD))
-    assert [(change.instance, change.new_usd) for change in found.changes] == [("vultr/L40S", 2)]
-    found = read(catalog, a_list(tmp_path, *(line.replace("16,180", "8,90") for line in lines), head=NEO_HEAD))
-    assert found.changes == () and {row_left.why for row_left in found.left} == {
+    text = read(catalog, a_list(tmp_path, *lines, head=NEO_HEAD))
+    assert [(change.instance, change.new_usd) for change in text.changes] == [("vultr/L40S", 2)]
+    text = read(catalog, a_list(tmp_path, *(line.replace("16,180", "8,90") for line in lines), head=NEO_HEAD))
+    assert text.changes == () and {row_left.why for row_left in text.left} == {
         "could be vultr/L40S, which has 2 prices here: 1 and 2"
     }
 
@@ -341,16 +341,16 @@ def test_a_new_type_that_is_not_whole(catalog: Catalog, tmp_path: Path) -> None:
         "us-west-1,x3.large,5,1,l4",
         "us-east-1,x4.large,5,9999,l4",
     )
-    found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20")
-    assert found.new == () and [row_left.why.split(",")[1] for row_left in found.left] == [
+    text = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20")
+    assert text.new == () and [row_left.why.split(",")[1] for row_left in text.left] == [
         " with 2.5 GPUs by the list",
         " but its GPU could be nvidia-a100-pcie-40gb or nvidia-a100-pcie-80gb or "
         "nvidia-a100-sxm4-40gb or nvidia-a100-sxm4-80gb",
         " but not sold in us-east-1",
         " with 9999 GPUs by the list",
     ]
-    found = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20", region="us-west-1")
-    assert [(row.id, row.region) for row in found.new] == [("aws/x3.large", "us-west-1")]
+    text = read(catalog, a_list(tmp_path, *lines), as_of="2026-11-20", region="us-west-1")
+    assert [(row.id, row.region) for row in text.new] == [("aws/x3.large", "us-west-1")]
 
 
 # The files

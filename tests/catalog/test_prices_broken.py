@@ -86,10 +86,10 @@ def test_a_line_is_refused_by_its_number(catalog: Catalog, tmp_path: Path, head:
 
 
 def test_every_problem_in_one_run(catalog: Catalog, tmp_path: Path) -> None:
-    one = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\nus-east-1,g5.xlarge,x,y,a10g\n", "1.csv")
+    first = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\nus-east-1,g5.xlarge,x,y,a10g\n", "1.csv")
     two = written(tmp_path, f"{GCP_HEAD}\nus-central1,a2-highgpu-1g,0,,,\n", "2.csv")
     with pytest.raises(CatalogError) as caught:
-        refresh(catalog, read_lists([str(one), str(two)]), "2026-11-20")
+        refresh(catalog, read_lists([str(first), str(two)]), "2026-11-20")
     assert [p.removeprefix(f"{tmp_path}/").split(". ")[0] for p in caught.value.problems] == [
         "1.csv:3: on_demand_usd_hr is 'x'",
         "1.csv:3: accelerator_count is 'y'",
@@ -119,9 +119,9 @@ def test_one_thing_at_two_prices(catalog: Catalog, tmp_path: Path) -> None:
 
 
 def test_two_lists_that_disagree(catalog: Catalog, tmp_path: Path) -> None:
-    one = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\n", "1.csv")
+    first = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\n", "1.csv")
     two = written(tmp_path, f"{AWS_HEAD}\n{GOOD.replace('60', '61')}\nus-east-1,g6.xlarge,1,1,l4\n", "2.csv")
-    lists = read_lists([str(one), str(two)])
+    lists = read_lists([str(first), str(two)])
     with pytest.raises(CatalogError, match=r"2\.csv:2: .* 61 here and 60 in .*1\.csv:2"):
         refresh(catalog, lists, "2026-11-20")
     kept = refresh(catalog, lists, "2026-11-20", skip_broken=True)
@@ -138,8 +138,8 @@ def test_two_lists_that_disagree_where_one_has_a_day_of_its_own(catalog: Catalog
 
 def test_an_empty_price_is_no_fault(catalog: Catalog, tmp_path: Path) -> None:
     place = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\nus-east-1,g6.xlarge,,1,l4\n,p5e.48xlarge,  ,8,h200\n")
-    found = refresh(catalog, read_lists([str(place)]), "2026-11-20")
-    assert (found.lists[0].n_lines, found.lists[0].n_without_price, len(found.changes)) == (3, 2, 1)
+    refresh_ = refresh(catalog, read_lists([str(place)]), "2026-11-20")
+    assert (refresh_.lists[0].n_lines, refresh_.lists[0].n_without_price, len(refresh_.changes)) == (3, 2, 1)
 
 
 def test_a_list_without_a_date(catalog: Catalog, tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_headers(catalog: Catalog, tmp_path: Path, head: str, told: str) -> None
     [AWS_HEAD.upper(), AWS_HEAD.replace(",", " , "), "\ufeff" + AWS_HEAD, "\n\n" + AWS_HEAD, "Prices\n" + AWS_HEAD],
 )
 def test_headers_that_are_as_good(catalog: Catalog, tmp_path: Path, head: str) -> None:
-    found = refresh(catalog, read_lists([str(written(tmp_path, f"{head}\r\n{GOOD}\r\n"))]), "2026-11-20")
-    assert [change.new_usd for change in found.changes] == [60]
+    refresh_ = refresh(catalog, read_lists([str(written(tmp_path, f"{head}\r\n{GOOD}\r\n"))]), "2026-11-20")
+    assert [change.new_usd for change in refresh_.changes] == [60]
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def read(catalog: Catalog, *places: Path, **how: object) -> Refresh:
     return refresh(catalog, read_lists(map(str, places)), **how)  # type: ignore[arg-type]
 
 
-def shown(found: Refresh) -> list[tuple[object, ...]]:
-    return [(row.instance, row.new_region, row.purchase, row.what, row.new_usd) for row in found.of_regions]
+def shown(refresh: Refresh) -> list[tuple[object, ...]]:
+    return [(row.instance, row.new_region, row.purchase, row.what, row.new_usd) for row in refresh.of_regions]
 
 
 def prices_of(file: RegionFile) -> dict[tuple[str, str, str], tuple[object, ...]]:
@@ -50,8 +50,8 @@ def prices_of(file: RegionFile) -> dict[tuple[str, str, str], tuple[object, ...]
     }
 
 
-def laid_over(catalog: Catalog, folder: Path, found: Refresh) -> Catalog:
-    for path, text in region_files(catalog, folder, found.of_regions).items():
+def laid_over(catalog: Catalog, folder: Path, refresh: Refresh) -> Catalog:
+    for path, text in region_files(catalog, folder, refresh.of_regions).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return Catalog(folder)
@@ -95,13 +95,13 @@ def test_a_price_of_a_region_is_the_one_that_recommend_uses(catalog: Catalog, tm
     (cell,) = sheetgen.recommend(**asked, region="eu", catalogs=tmp_path / "own")["cells"]
     told = tuple(cell[name] for name in ("region", "hourly_usd", "price_as_of"))
     assert told == ("eu-north-1", 50 * cell["n_instances"], "2026-10-02")
-    row = next(one for one in over.regions.rows_in("eu") if one.id == "aws/p5.48xlarge")
+    row = next(row for row in over.regions.rows_in("eu") if row.id == "aws/p5.48xlarge")
     assert row.source.startswith("our contract; ")
     assert shown(read(over, place)) == [("aws/p5.48xlarge", "eu-north-1", "on-demand", "unchanged", 50)]
 
 
 @pytest.mark.parametrize(
-    ("day", "usd", "what"),
+    ("day", "usd", "name"),
     [
         ("2026-01-20", 50, "older"),
         ("2026", 50, "older"),
@@ -110,11 +110,11 @@ def test_a_price_of_a_region_is_the_one_that_recommend_uses(catalog: Catalog, tm
         ("2026 (of the commit; after 2026-02)", 50, "older"),
     ],
 )
-def test_the_newest_price_holds(catalog: Catalog, tmp_path: Path, day: str, usd: float, what: str) -> None:
+def test_the_newest_price_holds(catalog: Catalog, tmp_path: Path, day: str, usd: float, name: str) -> None:
     price_list = read(catalog, a_list(tmp_path, AWS, f"eu-north-1,p5.48xlarge,{usd},8,h100,,s,{day}"))
-    assert [row.what for row in price_list.of_regions] == [what]
+    assert [row.what for row in price_list.of_regions] == [name]
     written = region_files(catalog, tmp_path, price_list.of_regions)
-    assert bool(written) is (what == "confirmed")
+    assert bool(written) is (name == "confirmed")
 
 
 def test_of_two_lists_the_newer_one_and_never_two_of_one_day(catalog: Catalog, tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_row_that_moved_has_its_own_price_where_it_is_now(catalog: Catalog, tm
     row = "  - type: p5.48xlarge\n" + rest[: rest.index("  - type:")]
     moved = row.replace("region: us-east-1", "region: eu-north-1").replace("usd_per_hour: 55.04", "usd_per_hour: 44")
     (tmp_path / "instances" / "aws.yaml").write_text(f"provider: aws\ninstances:\n{moved}")
-    (found,) = (one for one in Catalog(tmp_path).regions.rows_in("eu") if one.id == "aws/p5.48xlarge")
+    (found,) = (row for row in Catalog(tmp_path).regions.rows_in("eu") if row.id == "aws/p5.48xlarge")
     assert found.price("on-demand") == Catalog(tmp_path).instance("aws/p5.48xlarge").price("on-demand")

@@ -119,12 +119,12 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def recommended(region: str, **more: Any) -> dict[str, Any]:
+def recommended(region: str, **more: object) -> dict[str, Any]:
     return sheetgen.recommend(model="70b", users=200, region=region, as_of="2026-11-20", **more)
 
 
 def row(instance: str, region: str) -> Instance | None:
-    return next((one for one in catalog().regions.rows_in(region) if one.id == instance), None)
+    return next((row for row in catalog().regions.rows_in(region) if row.id == instance), None)
 
 
 DOUBTED = "$10.2055 an hour in europe-north1, 4.96 times less than 50.6095 in us-central1"
@@ -144,21 +144,21 @@ def test_an_implausible_price_of_a_region_chooses_no_hardware(
 ) -> None:
     """Spot of 8 H100 in europe-north1 is a fifth of that in us-central1."""
     load = {"model": "kimi-k2", "context": "8k", "tokens_per_day": "300M", "survive": "replica", "purchase": "spot"}
-    found = sheetgen.recommend(**{**load, "region": "eu", "confidence": "0.7", **options})
-    is_h100 = found["instance"] == "gcp/a3-highgpu-8g"
-    assert (is_h100, found["region"]) == (usd is not None, region)
+    answer = sheetgen.recommend(**{**load, "region": "eu", "confidence": "0.7", **options})
+    is_h100 = answer["instance"] == "gcp/a3-highgpu-8g"
+    assert (is_h100, answer["region"]) == (usd is not None, region)
     if usd:
-        assert found["hourly_usd"] == pytest.approx(usd * found["n_instances"], rel=1e-12)
-    why = [one["reason"] for one in found["why_not"] if one["instance"] == "gcp/a3-highgpu-8g"]
-    left_out = {one["reason"]: one["count"] for one in found["left_out"]}
+        assert answer["hourly_usd"] == pytest.approx(usd * answer["n_instances"], rel=1e-12)
+    why = [reason["reason"] for reason in answer["why_not"] if reason["instance"] == "gcp/a3-highgpu-8g"]
+    left_out = {reason["reason"]: reason["count"] for reason in answer["left_out"]}
     if "instances" in options:
         assert not why and "at an implausible price" not in left_out
     else:
-        assert any(DOUBTED in one and one.endswith("--instances gcp/a3-highgpu-8g takes it") for one in why)
+        assert any(DOUBTED in reason and reason.endswith("--instances gcp/a3-highgpu-8g takes it") for reason in why)
         assert left_out.get("at an implausible price", 0) == (0 if usd else 4)
 
 
-def problem(**options: Any) -> str:
+def problem(**options: object) -> str:
     with pytest.raises(ScenarioError) as raised:
         recommended(**options)
     return "\n".join(raised.value.problems)
@@ -198,7 +198,7 @@ def test_70b_for_200_people_in_a_class_by_hand(
 @pytest.mark.parametrize(("instance", "area"), [(name, area) for name, areas in CHEAPEST.items() for area in areas])
 def test_a_type_stands_once_at_its_cheapest_price_of_the_area(instance: str, area: str) -> None:
     taking_part = recommended(area, instances=instance)["candidates"] if CHEAPEST[instance][area] else []
-    assert [(one["region"], one["hourly_usd"], one["price_as_of"]) for one in taking_part] == [
+    assert [(candidate["region"], candidate["hourly_usd"], candidate["price_as_of"]) for candidate in taking_part] == [
         expected for expected in [CHEAPEST[instance][area]] if expected
     ]
     if not taking_part:
@@ -215,16 +215,18 @@ def test_each_class_has_its_own_cheapest_region(instance: str, purchase: str, ar
 
 def test_every_region_of_an_area_takes_part_and_no_other() -> None:
     for area, regions in [*AREAS.items()][:: amount(2, 1)]:
-        named = {one["region"] for one in recommended(area, providers="aws,azure,gcp")["candidates"]}
+        named = {candidate["region"] for candidate in recommended(area, providers="aws,azure,gcp")["candidates"]}
         assert named and named <= regions, area
-    assert {"eu-south-2", "northeurope", "europe-west4"} <= {one["region"] for one in recommended("eu")["candidates"]}
+    assert {"eu-south-2", "northeurope", "europe-west4"} <= {
+        candidate["region"] for candidate in recommended("eu")["candidates"]
+    }
 
 
 def test_a_frankfurt_without_p5en_and_a_milan_without_h100() -> None:
     """europe-west8 has only G4: 600 pairs of GCP's price list are of machines that Google does not have there."""
-    frankfurt = {one["instance"] for one in recommended("eu-central-1")["candidates"]}
+    frankfurt = {candidate["instance"] for candidate in recommended("eu-central-1")["candidates"]}
     assert "aws/p4de.24xlarge" in frankfurt and not frankfurt & {"aws/p5en.48xlarge", "aws/p5.48xlarge"}
-    assert {one.type.split("-")[0] for one in catalog().regions.rows_in("europe-west8") if one.provider == "gcp"} == {
+    assert {row.type.split("-")[0] for row in catalog().regions.rows_in("europe-west8") if row.provider == "gcp"} == {
         "g4"
     }
     words = problem(region="eu-central-1", instances="aws/p5en.48xlarge")
@@ -247,13 +249,13 @@ def test_a_frankfurt_without_p5en_and_a_milan_without_h100() -> None:
     ],
 )
 def test_what_a_text_means(text: str, regions: set[str]) -> None:
-    rows = [one for one in catalog().regions.rows_in(text) if one.prices]
-    assert rows and {one.region_of(p.purchase) for one in rows for p in one.prices} <= regions
+    rows = [row for row in catalog().regions.rows_in(text) if row.prices]
+    assert rows and {row.region_of(p.purchase) for row in rows for p in row.prices} <= regions
 
 
 def test_an_area_of_regions_that_no_file_lists_goes_by_the_words_of_their_names() -> None:
-    by_text = {text: {one.id for one in catalog().regions.rows_in(text)} for text in ("eu", "us", "ap")}
-    ids = [one.id for one in catalog().instances() if one.region == "eu/us"]
+    by_text = {text: {row.id for row in catalog().regions.rows_in(text)} for text in ("eu", "us", "ap")}
+    ids = [instance.id for instance in catalog().instances() if instance.region == "eu/us"]
     assert ids and set(ids) <= by_text["eu"] & by_text["us"] and not set(ids) & by_text["ap"]
 
 
@@ -289,7 +291,7 @@ def test_a_source_is_of_the_price_in_use() -> None:
     assert placed is not None
     first, *others = placed.source.split("; ")
     assert first.startswith("tsaol/aws-gpu@77fcd9fe ")
-    assert [one.split("@")[0] for one in others[:2]] == [
+    assert [other.split("@")[0] for other in others[:2]] == [
         "reserved: sooddvs/gpu-pricing",
         "capacity: koyakimu/ec2-capacity-blocks-for-ml-pricing-json",
     ]
@@ -320,9 +322,9 @@ def test_a_folder_laid_over_adds_regions_and_prices(tmp_path: Path) -> None:
     file.write_text(OWN.replace(", eu-north-1: 60", ""))
     over = Catalog(tmp_path)
     assert not faults_of(over) and "mars" in over.regions.areas
-    assert [one.prices for one in overlays(over)] == [{"added": 1}]
+    assert [overlay.prices for overlay in overlays(over)] == [{"added": 1}]
     for text in ("mars", "eu", "eu-mars-1"):
-        (mine,) = (one for one in over.regions.rows_in(text) if one.id == "aws/p5.48xlarge")
+        (mine,) = (row for row in over.regions.rows_in(text) if row.id == "aws/p5.48xlarge")
         assert (mine.region, mine.prices[0].usd_per_hour) == ("eu-mars-1", 9.5)
 
 

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from command_lines import run_command
-
-Run = Callable[..., Result]
+from command_lines import Run, run_command
 
 
 @pytest.fixture

@@ -74,9 +74,9 @@ def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[n
         ("recommend", "--model", "8b", "--have", "h100:1"),
         ("recommend", "--model", "8b", "--gpus", "l4", "--details"),
     ):
-        said = run(*arguments).output
+        output = run(*arguments).output
         noun = "(?:full )?(?:GPU|request|machine|replica|sequence|instance|block)s"
-        assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", said)
+        assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", output)
 
 
 @pytest.mark.long
@@ -91,8 +91,8 @@ def test_quiet_is_the_answer_alone(run) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_missing_choice_is_listed_without_tabs(run) -> None:  # type: ignore[no-untyped-def]
-    said = run("list").stderr
-    assert "Choose from:\n  models,\n  gpus," in said and "\\t" not in said and "\t" not in said
+    stderr = run("list").stderr
+    assert "Choose from:\n  models,\n  gpus," in stderr and "\\t" not in stderr and "\t" not in stderr
     assert "a\\tb" in run("size", "--model", "a\tb").stderr
 
 
@@ -130,14 +130,14 @@ def test_size_says_where_the_engine_keeps_fp8(
 @pytest.mark.long
 def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "glm-5.2", "--gpus", "h200,b200,b300", "--json")
-    said = "vLLM 0.33.0 keeps the KV cache of GLM-5.2 in FP8 on B200 SXM, B300 SXM unless told otherwise"
-    assert run(*asked).stderr.startswith(said)
+    words = "vLLM 0.33.0 keeps the KV cache of GLM-5.2 in FP8 on B200 SXM, B300 SXM unless told otherwise"
+    assert run(*asked).stderr.startswith(words)
     assert run(*asked, "--kv-cache-dtype", "fp8").stderr == run(*asked, "--quiet").stderr == ""
 
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "words"),
     [
         (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
         (
@@ -152,9 +152,9 @@ def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore
         (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
     ],
 )
-def test_what_lies_beyond_the_known_is_said_on_stderr(options: tuple[str, ...], said: str, run) -> None:  # type: ignore[no-untyped-def]
+def test_what_lies_beyond_the_known_is_said_on_stderr(options: tuple[str, ...], words: str, run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "8b", "--gpus", "h100", "--json", *options)
-    assert result.stderr.startswith(said) and len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(words) and len(result.stderr.splitlines()) == 1
     assert json.loads(result.stdout)["n_instances"] >= 1
     assert run("recommend", "--model", "8b", "--gpus", "h100", "--quiet", *options).stderr == ""
 
@@ -260,16 +260,16 @@ def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
         result = run(*arguments)
         assert result.exit_code == 1 and "c/models/a.yaml:2: unknown field nome" in result.stderr
         assert re.fullmatch(r"\d+ problems in 2 files\.", result.stderr.splitlines()[-1])
-    one = run("check", "c/models/b.yaml", "--json")
-    assert one.exit_code == 1 and json.loads(one.stdout)["n_files"] == 1
+    checked = run("check", "c/models/b.yaml", "--json")
+    assert checked.exit_code == 1 and json.loads(checked.stdout)["n_files"] == 1
     assert run("check", "catalogs/none").exit_code == 1 and run("check", ".").exit_code == 1
 
 
 def test_nearly_all_and_nearly_nothing() -> None:
     from sheetgen.cli.answer_text import dearer
 
-    said = ["the same price", "less than 1% more", "less than 1% less", "+12%", "-4%"]
-    assert [dearer(s) for s in (0, 0.001, -0.001, 0.12, -0.04)] == said
+    changes = ["the same price", "less than 1% more", "less than 1% less", "+12%", "-4%"]
+    assert [dearer(s) for s in (0, 0.001, -0.001, 0.12, -0.04)] == changes
 
 
 @pytest.mark.parametrize("targets", [(), ("--tpot-ms", "off", "--ttft-ms", "off")])
@@ -277,8 +277,8 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     arguments = ("recommend", *LOAD, "--gpus", "h100", *targets)
     answer = json.loads(run(*arguments, "--json").output)
     served, held = answer["served_at_target"], answer["memory_holds"]
-    said = " ".join(run(*arguments).output.split())
-    assert f" {served:,} at once; " in said and f" {held:,} at once. " in said
+    text = " ".join(run(*arguments).output.split())
+    assert f" {served:,} at once; " in text and f" {held:,} at once. " in text
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 

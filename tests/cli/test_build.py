@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 import pytest
+from command_lines import Run
 
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
@@ -89,7 +90,7 @@ LEAN = ("--models", "8b", "--workloads", "chat", "--tiers", "32", "--instances",
 BOTH = ("--models", "8b,70b", "--workloads", "chat", "--tiers", "32")
 
 
-def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
     result = run("build", "--out", "o", *JSON, *arguments)
     assert result.exit_code == 0, result.stderr
     answer = json.loads((here / "o" / "sizing-sheet.json").read_text())
@@ -127,8 +128,8 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
             assert cell["tier"] <= cell["served_at_target"] <= cell["memory_holds"]
             assert 0.5 <= cell["chance"] <= min(cell["chance_of"].values()) <= 1
             assert cell["spans_machines"] is (cell["pipeline_parallel_size"] > 1)
-            each = [cell[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
-            assert cell["n_gpus"] == cell["n_replicas"] * math.prod(each)
+            sizes = [cell[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
+            assert cell["n_gpus"] == cell["n_replicas"] * math.prod(sizes)
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
             assert cell["requests_per_replica"] == -(-cell["tier"] // cell["n_replicas"])
             assert all(speeds[i] < speeds[i + 1] for i in (0, 1, 3, 4, 6, 7)) and min(speeds) > 0

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog
 from sheetgen.importer.config_reader import is_hub_id
 
-Run = Callable[..., Result]
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
 
@@ -64,8 +62,8 @@ def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:
 
 def test_into_the_shipped_catalogs(run: Run, folder: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sheetgen.catalog.default_folder", lambda: here / "mine")
-    said = run("catalog", "import", folder, "--to", "mine", "--id", "a").stdout.split()
-    assert "check --write-index" in " ".join(said)
+    words = run("catalog", "import", folder, "--to", "mine", "--id", "a").stdout.split()
+    assert "check --write-index" in " ".join(words)
 
 
 def test_out_names_the_entry(run: Run, folder: Path, here: Path) -> None:
@@ -93,11 +91,11 @@ def test_bad_ids_and_places(run: Run, folder: Path, here: Path) -> None:
     (here / "file").write_text("")
     result = run("catalog", "import", folder, "--to", "file")
     assert result.exit_code == 1 and "cannot be written" in result.stderr
-    for option, value, said in (("--to", "", "to is blank."), ("--out", "a" * 300, "File name too long")):
+    for option, value, words in (("--to", "", "to is blank."), ("--out", "a" * 300, "File name too long")):
         result = run("catalog", "import", folder, option, value)
-        assert result.exit_code == 1 and said in result.stderr and result.stderr.count("\n") == 1
-    for place, said in (("", "out is blank."), ("a" * 300, "File name too long")):
-        assert said in run("plan", "init", "--out", place).stderr
+        assert result.exit_code == 1 and words in result.stderr and result.stderr.count("\n") == 1
+    for place, words in (("", "out is blank."), ("a" * 300, "File name too long")):
+        assert words in run("plan", "init", "--out", place).stderr
 
 
 def test_without_huggingface_hub(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,18 +6,17 @@ import http.server
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.prices import list_files
 from sheetgen.catalog.prices.known_columns import FORMATS
 
-Run = Callable[..., Result]
 LISTS = Path(__file__).parents[1] / "data" / "prices"
 AWS_HEAD = "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name\n"
 DAY = ("--as-of", "2026-11-20")
@@ -54,7 +53,7 @@ def test_a_written_price_is_the_one_that_recommend_uses(run: Run, aws: Path, her
     assert result.stdout.endswith(" --catalogs mine.\n")
     assert left_in(here) == ["aws.csv", "mine/instances/aws.yaml"]
     after = json.loads(run(*asked, "--catalogs", "mine").stdout)
-    hourly = [found["candidates"][0]["hourly_usd"] for found in (before, after)]
+    hourly = [answer["candidates"][0]["hourly_usd"] for answer in (before, after)]
     assert hourly == [55.04, 60]
     assert "(on-demand); aws/karpenter" in run(*asked, "--catalogs", "mine").stdout
     assert run("check", "mine").exit_code == 0
@@ -66,8 +65,8 @@ def test_show_has_the_history(run: Run, aws: Path) -> None:
     aws.write_text(aws.read_text().replace(",60,", ",66,"))
     run("catalog", "prices", "aws.csv", "--as-of", "2026-12-01", "--to", "mine")
     lines = run("show", "aws/p5.48xlarge", "--catalogs", "mine").stdout.splitlines()
-    at = lines.index("prices:")
-    assert lines[at + 1 : at + 5] == [
+    start = lines.index("prices:")
+    assert lines[start + 1 : start + 5] == [
         "  - purchase on-demand, usd_per_hour 66, as_of 2026-12-01, kind –",
         "    before: usd_per_hour 60, as_of 2026-11-20, source price list aws.csv",
         "    before: usd_per_hour 55.04, as_of 2026-07-20",
@@ -247,8 +246,8 @@ def test_hostile_text_does_not_reach_the_terminal(run: Run, here: Path) -> None:
 
 def test_help_names_the_columns(run: Run) -> None:
     shown = " ".join(run("catalog", "prices", "--help").stdout.split())
-    for one in FORMATS:
-        assert ", ".join(one.required) in shown, one.title
+    for form in FORMATS:
+        assert ", ".join(form.required) in shown, form.title
 
 
 # From the web

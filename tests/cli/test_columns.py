@@ -59,8 +59,10 @@ COMMANDS = (
 
 def helps(group: click.Group, *path: str) -> Iterator[str]:
     yield " ".join((*path, "--help"))
-    for name, one in group.commands.items():
-        yield from helps(one, *path, name) if isinstance(one, click.Group) else [" ".join((*path, name, "--help"))]
+    for name, command in group.commands.items():
+        yield from (
+            helps(command, *path, name) if isinstance(command, click.Group) else [" ".join((*path, name, "--help"))]
+        )
 
 
 def ran(command: str, columns: int) -> str:
@@ -133,7 +135,7 @@ def test_a_derivation_has_a_depth() -> None:
 
     whole, cut = (json.loads(ran(f"{command} --json{more}", 80)) for more in ("", " --depth 1"))
     assert depth_of(cut) == 1 < 5 < depth_of(whole)
-    assert {one["see"] for one in cut["inputs"]} == {"--depth 2"}
+    assert {step["see"] for step in cut["inputs"]} == {"--depth 2"}
 
 
 @pytest.mark.parametrize("depth", range(2, 8))
@@ -192,7 +194,9 @@ def test_a_long_help_stands_under_headings(command: str) -> None:
     text = CliRunner(env={"COLUMNS": "80"}).invoke(main, [command, "--help"]).stdout
     headings = re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE)
     wanted = ["Model and load", "Targets", "Hardware and provider", "Money", "Engine", "Output"]
-    assert headings[headings.index(wanted[0]) :] == [one for one in wanted if one != "Money" or command != "size"]
+    assert headings[headings.index(wanted[0]) :] == [
+        heading for heading in wanted if heading != "Money" or command != "size"
+    ]
     sections = dict(re.findall(r"^([A-Z][a-z ]+):\n((?:  .*\n|\n(?!\w))+)", text, re.MULTILINE))
     placed = {name: re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", body, re.MULTILINE) for name, body in sections.items()}
     options = [param for param in main.commands[command].params if isinstance(param, click.Option)]

@@ -84,8 +84,8 @@ def worked_out(text: str) -> Any:
     }
     code = re.sub(r"(?<![\w.])(\d+(\.\d+)?)", r"NUMBER(\1)", code.replace('"-"', "NONE"))
     with numpy.errstate(all="ignore"):  # IF(0 = 0, 0, x / 0): Excel does not look at the last part, Python does
-        found = eval(code, {"__builtins__": {}}, vocabulary)
-        return found if isinstance(found, str) else float(found)
+        value = eval(code, {"__builtins__": {}}, vocabulary)
+        return value if isinstance(value, str) else float(value)
 
 
 def steps_of(step: Step, seen: set[int] | None = None) -> Iterator[Step]:
@@ -94,8 +94,8 @@ def steps_of(step: Step, seen: set[int] | None = None) -> Iterator[Step]:
     if id(step) not in seen:
         seen.add(id(step))
         yield step
-        for one in step.inputs:
-            yield from steps_of(one, seen)
+        for step_ in step.inputs:
+            yield from steps_of(step_, seen)
 
 
 @pytest.mark.some(3)
@@ -206,7 +206,7 @@ def test_where_inputs_are_from(run) -> None:  # type: ignore[no-untyped-def]
     def find_step(step: dict[str, Any], name: str) -> dict[str, Any] | None:
         if step["name"] == name:
             return step
-        return next((found for one in step["inputs"] if (found := find_step(one, name))), None)
+        return next((inner for input_ in step["inputs"] if (inner := find_step(input_, name))), None)
 
     expected = {
         "gpu_memory_utilization": ("given", "typed: 0.85"),
@@ -222,7 +222,7 @@ def test_where_inputs_are_from(run) -> None:  # type: ignore[no-untyped-def]
 
 
 def step_called(step: Step, name: str) -> Step:
-    return next(one for one in steps_of(step) if one.name == name)
+    return next(inner for inner in steps_of(step) if inner.name == name)
 
 
 SPEED = {"model": "deepseek-r1", "gpu": "h200", "tensor_parallel_size": 8, "concurrent_requests": 64}
@@ -399,8 +399,8 @@ def test_json_tells_each_derivation_once(name: str, run) -> None:  # type: ignor
         if step["see"] == "above":
             cut.add(key)
         assert not (step["see"] and step["inputs"])
-        for one in step["inputs"]:
-            walk(one)
+        for inner in step["inputs"]:
+            walk(inner)
 
     walk(json.loads(text))
     assert cut and all(whole[key] == 1 for key in cut) and max(whole.values()) == 1

@@ -56,7 +56,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: object) -> Solution:
     return recommended({**options, "as_of": "2026-11-20"}, catalog())
 
 
@@ -142,7 +142,8 @@ def test_ranks_are_launched_as_ranks() -> None:
 
 @pytest.mark.long
 def test_the_page_has_the_replica_of_each_answer() -> None:
-    """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
+    """The replicas of all models, worked out together, equal those worked out one by one; a model that nothing holds has
+    no row."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
     page = page_for(answer)
     assert not page.replicas, "which a floor above fills in"
@@ -158,8 +159,7 @@ def test_the_page_has_the_replica_of_each_answer() -> None:
 
 
 def started(tmp_path: Path, page: Page) -> list[tuple[str, list[str]]]:
-    """The commands that bash starts of a page's lines, as they are parted on paper: the devices and the words of each
-    command."""
+    """The commands that bash starts when a page's lines are pasted as printed: the GPUs and the words of each."""
     tmp_path.joinpath("vllm").write_text('#!/bin/bash\necho "${CUDA_VISIBLE_DEVICES-all}" "$@" >> "$OUT"\n')
     tmp_path.joinpath("vllm").chmod(0o755)
     commands = print_environment(TEMPLATES).filters["commands"]
@@ -171,7 +171,7 @@ def started(tmp_path: Path, page: Page) -> list[tuple[str, list[str]]]:
 
 
 def effective(words: list[str]) -> list[str]:
-    """The words of a command in their order of the alphabet; of a flag that stands twice the last value counts."""
+    """The words of a command, sorted; of a flag that is given twice only the last value."""
     flags: dict[str, list[str]] = {}
     for word in words:
         if word.startswith("--"):
@@ -184,7 +184,8 @@ def effective(words: list[str]) -> list[str]:
     "models", ["70b", "8b,70b", pytest.param("8b,49b,70b,gpt-oss-120b,405b", marks=pytest.mark.long)]
 )
 def test_what_is_pasted_starts_every_replica(models: str, tmp_path: Path) -> None:
-    """With the words of its own command, on its own GPUs and port; what models have in common changes nothing."""
+    """Each replica starts with the words of its own command, on its own GPUs and port; words that models have in common
+    change nothing."""
     answer = solve(ask(catalog(), {"models": models, "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
     page = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog())
     expected = []
@@ -258,8 +259,8 @@ def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  #
 
 def test_where_nothing_holds_it_there_is_nothing_to_launch(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "405b", "--instances", "aws/g5.xlarge", "--flags", "vllm")
-    found = json.loads(run(*asked, "--json").output)
-    assert found["flags"] is None and found["stack"] is None
+    record = json.loads(run(*asked, "--json").output)
+    assert record["flags"] is None and record["stack"] is None
     text = run(*asked).output
     assert "LAUNCH" not in text and "Stack" not in text
 

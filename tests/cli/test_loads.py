@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command_lines import REPLICA
+from command_lines import REPLICA, Run
 
 RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
 SIZE = ("size", *REPLICA)
@@ -17,7 +16,7 @@ SIZE = ("size", *REPLICA)
 @pytest.mark.some(2)
 @pytest.mark.parametrize("command", [RECOMMEND, SIZE])
 @pytest.mark.parametrize(
-    "load,said",
+    "load,words",
     [
         (("--users", "200"), r"200 people who ask 20 times a day \(0\.17 "),
         (
@@ -37,13 +36,13 @@ SIZE = ("size", *REPLICA)
         ),
     ],
 )
-def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], said: str, run: Any) -> None:
+def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], words: str, run: Run) -> None:
     result = run(*command, *load)
-    assert result.exit_code == 0 and re.search(said, " ".join(result.stdout.split()))
+    assert result.exit_code == 0 and re.search(words, " ".join(result.stdout.split()))
 
 
 @pytest.mark.long
-def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
+def test_how_the_answer_s_length_sets_the_price_is_said(run: Run) -> None:
     asked = (*RECOMMEND, "--confidence", "0.5", "--weight-dtype", "published", "--ttft-ms", "5000")
     loop = run(*asked, "--concurrent-requests", "32", "--details").stdout
     per_second = float(re.findall(r"That is ([\d.]+) requests/s; shorter answers", loop)[0])
@@ -57,7 +56,7 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments,said",
+    "arguments,words",
     [
         ((*RECOMMEND, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
         ((*RECOMMEND, "--requests-per-day", "3", "--concurrent-requests", "1"), "--concurrent-requests and --requests"),
@@ -67,14 +66,14 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
         ((*SIZE, "--concurrent-requests", "3", "--requests-per-day", "9"), "--concurrent-requests and --requests"),
     ],
 )
-def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) -> None:
+def test_a_load_is_one_of_them(arguments: tuple[str, ...], words: str, run: Run) -> None:
     result = run(*arguments)
     assert result.exit_code == 2 and result.stdout == ""
-    assert said in result.stderr
+    assert words in result.stderr
 
 
 @pytest.mark.long
-def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
+def test_more_that_wait_than_asked_are_said_plainly(run: Run) -> None:
     answer = json.loads(run(*RECOMMEND, "--requests-per-second", "0.01", "--json").stdout)
     rate = ("--requests-per-second", str(answer["served_at_target"]))
     most = run(*RECOMMEND, *rate, "--instances", answer["instance"], "--details")
@@ -83,16 +82,16 @@ def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments,said",
+    "arguments,words",
     [
         ((*RECOMMEND, "--requests-per-second", "1", "--active-fraction", "0.1"), "active_fraction is of users"),
         ((*SIZE, "--requests-per-day", "9k", "--active-fraction", "0.1"), "active_fraction is of users, and the load"),
         ((*RECOMMEND, "--zones", "2", "--survive", "machine"), "zones is given, and counts only with survive zone."),
     ],
 )
-def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str, run: Any) -> None:
+def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], words: str, run: Run) -> None:
     result = run(*arguments)
-    assert result.exit_code == 1 and result.stdout == "" and said in result.stderr
+    assert result.exit_code == 1 and result.stdout == "" and words in result.stderr
 
 
 @pytest.mark.some(1)
@@ -105,16 +104,18 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str,
         (("--requests-per-second", "0.25"), "per user and month"),
     ],
 )
-def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[str, ...], head: str, run: Any) -> None:
+def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[str, ...], head: str, run: Run) -> None:
     answer = json.loads(run(*RECOMMEND, *load, "--json").stdout)
     people = answer["users"] if "user" in head else answer["concurrent_requests"]
     assert (answer["usd_per_user_per_month"] is None) is (answer["users"] is None) is ("user" not in head)
-    said = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
-    assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
+    matches = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
+    assert [float(amount.replace(",", "")) for amount in matches] == [
+        pytest.approx(answer["monthly_usd"] / people, abs=0.51)
+    ]
 
 
 @pytest.mark.long
-def test_a_rate_has_no_band_of_tokens(run: Any) -> None:
+def test_a_rate_has_no_band_of_tokens(run: Run) -> None:
     arguments = (*RECOMMEND, "--requests-per-day", "20k")
     answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments, "--details").stdout
     [rate] = re.findall(r"serves +up to ([\d.]+) requests a second", text)
@@ -126,7 +127,7 @@ def test_a_rate_has_no_band_of_tokens(run: Any) -> None:
     assert re.search(r", the replica +[\d,.]+ +[\d,.]+ to", run(*SIZE, "--concurrent-requests", "2").stdout)
 
 
-def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
+def test_waits_that_nobody_sees_have_no_digits(run: Run) -> None:
     lean = ("--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
     text = run("recommend", "--model", "8b", *lean, "--details").stdout
     (line,) = (line for line in text.split("\n") if "would wait for one to end" in line)
@@ -134,7 +135,7 @@ def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
-def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Any) -> None:
+def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Run) -> None:
     arguments = ("recommend", "--model", "8b", "--concurrent-requests", "2", "--output-tokens", tokens, "--details")
     text = run(*arguments).stdout
     assert "none a prompt of" not in text and ("without answer tokens" in text) is (tokens == 0)
@@ -142,7 +143,7 @@ def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Any) -> N
     assert tokens == 0 or re.search(r"\$[\d.]+ \(precision unknown\).*; prices read \d{4}-\d\d-\d\d from litellm", text)
 
 
-def test_a_budget_is_rent_and_says_what_is_budgeted_for_it(run: Any) -> None:
+def test_a_budget_is_rent_and_says_what_is_budgeted_for_it(run: Run) -> None:
     arguments = (*RECOMMEND, "--budget-usd", "50000")
     plain, more = (run(*arguments, *extra).stdout for extra in ((), ("--contingency-fraction", "0.1")))
     assert "contingency" not in plain and "10% contingency" in more
@@ -151,7 +152,7 @@ def test_a_budget_is_rent_and_says_what_is_budgeted_for_it(run: Any) -> None:
     assert f"${rent} a month" in plain  # the same rent
 
 
-def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:
+def test_a_sheet_of_a_rate_in_every_format(run: Run, tmp_path: Path) -> None:
     scenario = tmp_path / "rate.yaml"
     scenario.write_text("models: 8b\nworkloads: [chat, rag]\nrequests-per-day: 200k\ntiers: 8\n")
     result = run("build", "--scenario", str(scenario), "--format", "json,md,csv", "--out", str(tmp_path))

@@ -39,20 +39,20 @@ def catalog() -> Catalog:
 
 
 @functools.cache
-def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: Any) -> Solution:
+def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: object) -> Solution:
     options = {"model": model, "context": context, "concurrent_requests": users, "as_of": "2026-11-20", **more}
     return recommended(options, catalog())
 
 
-def cell(one: Solution) -> dict[str, Any]:
-    return document(one)["cells"][0]
+def cell(solution: Solution) -> dict[str, Any]:
+    return document(solution)["cells"][0]
 
 
-def vendors(one: Solution) -> set[str]:
-    return {c.gpu.vendor for c in one.question.candidates}
+def vendors(solution: Solution) -> set[str]:
+    return {c.gpu.vendor for c in solution.question.candidates}
 
 
-def problem(**options: Any) -> str:
+def problem(**options: object) -> str:
     with pytest.raises(ScenarioError) as raised:
         solved(**options)
     return "\n".join(raised.value.problems)
@@ -78,8 +78,8 @@ def test_vendors_by_default_by_name_and_all() -> None:
 
 def test_a_vendor_that_is_none_is_told_with_what_it_may_mean() -> None:
     words = problem(vendors="nvida,amd,foo")
-    known = ", ".join(["all", *sorted({gpu.vendor for gpu in catalog().gpus()})])
-    assert "'nvida'" in words and known in words
+    vendors = ", ".join(["all", *sorted({gpu.vendor for gpu in catalog().gpus()})])
+    assert "'nvida'" in words and vendors in words
     assert "vendor 'foo'" in words and "vendor 'amd'" not in words
     assert "Did you mean azure?" in problem(providers="azzure")
 
@@ -135,7 +135,9 @@ def test_what_is_told_of_is_what_one_more_option_lets_take_part() -> None:
     ):
         told = cell(solved(**more))["not_asked"]
         took_part = {candidate.instance for candidate in solved(**more).question.candidates}
-        assert {one["kind"] for one in told} <= kinds and not took_part & {one["instance"] for one in told}, more
+        assert {offer["kind"] for offer in told} <= kinds and not took_part & {offer["instance"] for offer in told}, (
+            more
+        )
         assert told or "instances" in more, more
 
 
@@ -154,9 +156,9 @@ def test_where_gpus_are_named_others_at_the_same_providers_are_sought_priced_by_
 
 def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> None:
     """In a region without the racks of GB200, which hold it."""
-    found = cell(solved("kimi-k2", "4k", 1, providers="azure", region="francecentral", span_machines="never"))
-    assert found["verdict"] == "nothing fits" and found["monthly_usd"] is None
-    assert [rental["instance"] for rental in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
+    answer = cell(solved("kimi-k2", "4k", 1, providers="azure", region="francecentral", span_machines="never"))
+    assert answer["verdict"] == "nothing fits" and answer["monthly_usd"] is None
+    assert [rental["instance"] for rental in answer["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
 
 
 @pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
@@ -177,10 +179,10 @@ def test_where_nothing_serves_the_question_says_what_loss_was_to_be_survived(sur
 
 def test_only_whole_instances_at_list_prices_are_told_of() -> None:
     rows = {row.id: row for row in catalog().instances()}
-    for one in (c for group in solved().question.beyond for c in group):
-        row = rows[one.instance]
-        assert row.unit == "instance" and row.offer == "list" and not one.assumed_shape
-        assert (row.provider in DEFAULT_PROVIDERS) == (one.gpu.vendor != "nvidia")
+    for candidate in (c for group in solved().question.beyond for c in group):
+        row = rows[candidate.instance]
+        assert row.unit == "instance" and row.offer == "list" and not candidate.assumed_shape
+        assert (row.provider in DEFAULT_PROVIDERS) == (candidate.gpu.vendor != "nvidia")
 
 
 def test_a_region_that_leaves_nothing_names_those_there_are() -> None:
@@ -260,8 +262,8 @@ def test_recommend_says_who_took_part_and_what_did_not() -> None:
 @pytest.mark.long
 def test_the_order_of_providers_changes_nothing(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "8b", "--gpus", "l4,a10", "--as-of", "2026-11-20", "--json", "--providers")
-    one, *others = (run(*asked, names).stdout for names in ("aws,azure", "azure,aws", "azure, aws,azure"))
-    assert [other == one for other in others] == [True, True] and '"aws"' in one
+    text, *others = (run(*asked, names).stdout for names in ("aws,azure", "azure,aws", "azure, aws,azure"))
+    assert [other == text for other in others] == [True, True] and '"aws"' in text
 
 
 def test_the_order_of_providers_changes_nothing_of_what_a_workbook_keeps() -> None:
@@ -280,7 +282,7 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     )
     assert not listed & set(offered) and all("on-demand" in classes for classes in offered.values())
     assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
-    left_out = {one["reason"]: one["rows"] for one in on_demand["inputs"]["left_out"]}
+    left_out = {reason["reason"]: reason["rows"] for reason in on_demand["inputs"]["left_out"]}
     providers = [row for row in catalog().instances() if row.provider in DEFAULT_PROVIDERS and row.sold_as]
     assert left_out["not sold on-demand, whatever price is listed"] == len(providers) >= 11
     assert "reserved-1yr" in problem(instances="gcp/a4-highgpu-8g")

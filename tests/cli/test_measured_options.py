@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
-Run = Callable[..., Result]
 RESULTS = Path(__file__).parents[1] / "data" / "measured" / "results"
 LOGS = Path(__file__).parents[1] / "startup" / "logs"
 POINT = "gpu=h100,tp=4,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=40,ttft_ms=2000"
@@ -38,14 +36,14 @@ def test_the_metadata_of_our_benchmark_names_the_deployment(run: Run, here: Path
     load = {"completed": 10, "total_input_tokens": 71680, "total_output_tokens": 10240, "max_concurrency": 32}
     result = {**document, "model_id": "meta-llama/Llama-3.1-70B-Instruct", **load, **metadata}
     Path("result.json").write_text(json.dumps(result))
-    found = json.loads(run(*asked, "--json", "--measured", "result.json").output)
-    assert len(found["inputs"]["measured"]["used"]) == 1 and found["inputs"]["measured"]["unused"] == []
+    record = json.loads(run(*asked, "--json", "--measured", "result.json").output)
+    assert len(record["inputs"]["measured"]["used"]) == 1 and record["inputs"]["measured"]["unused"] == []
 
 
 def test_every_command_says_what_it_used(run: Run, here: Path) -> None:
     asked = ("--model", "70b", "--context", "8k", "--concurrent-requests", "64", "--measured", POINT)
-    said = " ".join(run("recommend", *asked).stdout.split())
-    assert "32 requests of 7,168 + 1,024" in said and "TPOT 40.0 ms" in said
+    text = " ".join(run("recommend", *asked).stdout.split())
+    assert "32 requests of 7,168 + 1,024" in text and "TPOT 40.0 ms" in text
     unused = " ".join(run("recommend", *asked, "--gpus", "l40s").stdout.split())
     assert "nvidia-h100-sxm5-80gb, not nvidia-l40s-48gb" in unused
     result = run("build", "--models", "70b", "--measured", POINT, "--format", "json", "--out", ".")
@@ -104,8 +102,8 @@ def test_a_start_up_log_is_said_with_its_pool(run: Run, here: Path) -> None:
         assert f"{log} (a start of vLLM 0.31.0): " in text and "56.21 GiB (460,496 tokens)" in text
         assert "+0.06 GiB a GPU" in text
     assert "as measured 56.21" in size and "start-up logs" in size
-    found = json.loads(run("recommend", "--model", "8b", *asked, "--json").output)["inputs"]["measured"]
-    assert found["used"] == [] and found["unused"][0]["reason"].startswith("it is of weights bf16")
+    measured = json.loads(run("recommend", "--model", "8b", *asked, "--json").output)["inputs"]["measured"]
+    assert measured["used"] == [] and measured["unused"][0]["reason"].startswith("it is of weights bf16")
     explained = " ".join(
         run("explain", "kv_pool_bytes_per_gpu", "--model", "8b", "--gpu", "a100", *asked).stdout.split()
     )

@@ -79,5 +79,5 @@ def test_nothing_is_half_written(run, here: Path) -> None:  # type: ignore[no-un
 def test_an_old_price_is_marked(as_of: str, is_old: bool, run) -> None:  # type: ignore[no-untyped-def]
     """180 days after 2026-07-20 it is not yet."""
     options = (*LOAD, "--gpus", "h100", "--providers", "aws")
-    said = run("recommend", *options, "--as-of", as_of).stdout
-    assert f", us-east-1, 2026-07-20{' (old)' if is_old else ''}.\n" in said
+    stdout = run("recommend", *options, "--as-of", as_of).stdout
+    assert f", us-east-1, 2026-07-20{' (old)' if is_old else ''}.\n" in stdout

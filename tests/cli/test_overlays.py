@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import default_folder
 
-Run = Callable[..., Result]
 ASKED = ("size", "--model", "8b")
 AWS = (default_folder() / "instances" / "aws.yaml").read_text(encoding="utf-8")
 
@@ -36,8 +34,8 @@ def over(here: Path) -> Path:
 def test_what_a_folder_changes_is_said(run: Run, over: Path) -> None:
     result = run(*ASKED, "--catalogs", "over/contract", "--json")
     n_before = AWS.count("purchase:") - 2
-    said = f"prices 1 replaced, 1 taken away, {n_before} as before; models 1 added; GPUs 1 as before."
-    assert result.stderr == f"over/contract: {said}\n" and json.loads(result.stdout)["fits"]
+    words = f"prices 1 replaced, 1 taken away, {n_before} as before; models 1 added; GPUs 1 as before."
+    assert result.stderr == f"over/contract: {words}\n" and json.loads(result.stdout)["fits"]
     assert run(*ASKED, "--catalogs", "over/contract", "-q").stderr == "" == run(*ASKED).stderr
     (over / "contract" / "tiers.yaml").write_bytes((default_folder() / "tiers.yaml").read_bytes())
     assert run(*ASKED, "--catalogs", "over/contract").stderr.endswith("; tiers.yaml read instead.\n")

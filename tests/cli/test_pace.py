@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas
 import pytest
+from command_lines import Run
 from peaks import without_a_peak
 
 import sheetgen
@@ -18,7 +18,7 @@ R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size
 POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
 
-def speed(run: Any, *arguments: object) -> str:
+def speed(run: Run, *arguments: object) -> str:
     """The section, up to the end, with what is said before its table."""
     result = run(*arguments)
     assert result.exit_code == 0 and result.stderr == ""
@@ -27,7 +27,7 @@ def speed(run: Any, *arguments: object) -> str:
 
 def figures(text: str, label: str) -> list[float]:
     """The figure of a line and both ends of its band, in seconds or a second."""
-    line = next(one for one in text.splitlines() if one.startswith(f"  {label}  "))
+    line = next(line for line in text.splitlines() if line.startswith(f"  {label}  "))
     numbers = [float(match.replace(",", "")) for match in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][
         :3
     ]
@@ -45,9 +45,9 @@ def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-un
         ends = [answer[name], answer[f"{name}_low"], answer[f"{name}_high"]]
         assert figures(text, label) == pytest.approx(ends, **near)
         assert ends[1] < ends[0] < ends[2]
-    each = figures(text, "output tokens/s, each GPU")
-    assert each[0] == pytest.approx(answer["output_tokens_per_second_per_gpu"], **near)
-    assert each[2] == pytest.approx(answer["output_tokens_per_second_high"] / 8, **near)
+    each_gpu = figures(text, "output tokens/s, each GPU")
+    assert each_gpu[0] == pytest.approx(answer["output_tokens_per_second_per_gpu"], **near)
+    assert each_gpu[2] == pytest.approx(answer["output_tokens_per_second_high"] / 8, **near)
     user = [1 / answer[f"tpot_seconds{end}"] for end in ("", "_high", "_low")]
     assert figures(text, "tokens/s of one user") == pytest.approx(user, **near)
     assert re.search(rf"bound by +{answer['bound_by']}\n", text) and "requests running    " in text
@@ -113,8 +113,8 @@ def test_options_that_would_be_ignored(run) -> None:  # type: ignore[no-untyped-
 
 
 def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    said = speed(run, "size", "--model", "8b", "--gpu", "t4", "-q", "--catalogs", without_a_peak(tmp_path))
-    assert "peak of arithmetic of NVIDIA T4" in said
+    text = speed(run, "size", "--model", "8b", "--gpu", "t4", "-q", "--catalogs", without_a_peak(tmp_path))
+    assert "peak of arithmetic of NVIDIA T4" in text
     linked = speed(run, "size", "--model", "8b", "--gpu", "trainium1", "--tensor-parallel-size", "2")
     assert "links between GPUs" in linked
 
@@ -138,8 +138,8 @@ def test_the_explanation_gives_the_figures_of_the_docs() -> None:
     anchored = docs.split("## With one measured point")[1].split("##")[0]
     rows = re.findall(r"\| (TPOT|TTFT|output tokens/s) \| ([\d.]+)", held_out)
     medians = {figure: round(float(median)) for figure, median in rows}
-    said = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "
-    assert f"{said}{medians['output tokens/s']} % for tokens a second" in explained
+    words = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "
+    assert f"{words}{medians['output tokens/s']} % for tokens a second" in explained
     runs, configurations = re.findall(r"fitted on ([\d,]+) measured runs of (\d+) configurations", docs)[0]
     assert f"{runs} public runs" in explained and f"({configurations} " in explained
     point = re.findall(r"TPOT \| ([\d.]+)", anchored)[0]
@@ -149,7 +149,7 @@ def test_the_explanation_gives_the_figures_of_the_docs() -> None:
 def test_constants_of_an_engine(run) -> None:  # type: ignore[no-untyped-def]
     text = run("show", "vllm").output
     assert "\nspeed:\n  file: catalogs/speed.yaml\n" in text and not re.search(r"\de-\d", text)
-    found = json.loads(run("show", "nim", "--json").output)["speed"]
-    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 413
-    assert 0 < found["Hopper"]["weight_bandwidth_efficiency"] <= 1 and "source" in found["other GPUs"]
+    speed = json.loads(run("show", "nim", "--json").output)["speed"]
+    assert speed["as"].startswith("vllm: ") and speed["Hopper"]["n_rows"] == 413
+    assert 0 < speed["Hopper"]["weight_bandwidth_efficiency"] <= 1 and "source" in speed["other GPUs"]
     assert list(json.loads(run("show", "llama.cpp", "--json").output)["speed"]) == ["file", "other GPUs"]

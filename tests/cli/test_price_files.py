@@ -18,7 +18,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from amounts import IN_LONG, amount
-from click.testing import Result
+from command_lines import Run
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.prices.own_list import Stated
@@ -26,7 +26,6 @@ from sheetgen.catalog.prices.price_lists import read_prices
 from sheetgen.catalog.prices.refresh import files, read_lists, refresh
 from sheetgen.errors import CatalogError
 
-Run = Callable[..., Result]
 FILES = Path(__file__).parents[1] / "data" / "price_files"
 DAY = ("--as-of", "2026-11-20")
 H100, H200, L40S = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l40s-48gb"
@@ -330,14 +329,14 @@ def test_damaged_files_are_refused_in_plain_lines(tmp_path: Path) -> None:
         place = draw.choice(places)
         raw = bytearray(place.read_bytes())
         for _ in range(draw.randint(1, 4)):
-            at = draw.randrange(len(raw))
+            position = draw.randrange(len(raw))
             doubled = raw[draw.randrange(len(raw)) :][:30]
-            raw[at : at + draw.choice((0, 0, 9))] = draw.choice((draw.choice(PIECES), doubled, b""))
+            raw[position : position + draw.choice((0, 0, 9))] = draw.choice((draw.choice(PIECES), doubled, b""))
         (tmp_path / place.name).write_bytes(raw)
         try:
             lists = read_lists([str(tmp_path / place.name)], stated)
-            found = refresh(catalog, lists, "2026-11-20", skip_broken=draw.random() < 0.5)
-            files(catalog, tmp_path / "o", [*found.changed, *found.brought])
+            refresh_ = refresh(catalog, lists, "2026-11-20", skip_broken=draw.random() < 0.5)
+            files(catalog, tmp_path / "o", [*refresh_.changed, *refresh_.brought])
             n_read += 1
         except CatalogError as error:
             assert all(problem.isprintable() for problem in error.problems)
@@ -414,8 +413,10 @@ def test_formulas_of_a_workbook_are_their_stored_values(run: Run, here: Path) ->
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-2", "@SUM(A1)", "<b>2</b>", "javascript:2", "2; DROP"])
 def test_a_cell_never_becomes_a_formula_or_markup(run: Run, here: Path, text: str) -> None:
     line = ["mycloud", "metal", "H100 SXM", "8", "16", "eu"]
-    for at, column in enumerate(("provider", "instance type", "gpu", "gpu count", "price per hour", "region")):
-        cells = [*line[:at], text, *line[at + 1 :]]
+    for column_number, column in enumerate(
+        ("provider", "instance type", "gpu", "gpu count", "price per hour", "region")
+    ):
+        cells = [*line[:column_number], text, *line[column_number + 1 :]]
         (here / "a.csv").write_text(f"provider,instance type,gpu,gpu count,price per hour,region\n{','.join(cells)}\n")
         result = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
         assert result.exit_code == 1 and not (here / "mine").exists(), (column, result.output)
@@ -458,9 +459,9 @@ def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, here: P
     (here / "a.csv").write_text(
         "provider,gpu,gpu count,price per hour\nown,RTX 4090,8,4\nown,MI300X,8,16\nown,L4,1,0.6\n"
     )
-    said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
-    assert "--gpus rtx-4090: own/8x RTX 4090" in said
-    assert "--vendors amd: own/8x MI300X" in said and said.count("Asked only") == 2
+    text = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
+    assert "--gpus rtx-4090: own/8x RTX 4090" in text
+    assert "--vendors amd: own/8x MI300X" in text and text.count("Asked only") == 2
 
 
 def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Path) -> None:
@@ -481,8 +482,8 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
 def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:
     lines = 'own,H100 SXM,8,16,Frankfurt\nown,L40S,4,4,"Frankfurt, Germany"\n'
     (here / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
-    said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
-    assert "as in Frankfurt, Germany." in said
+    text = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
+    assert "as in Frankfurt, Germany." in text
 
 
 COLUMNS = "provider,instance type,gpu,gpu count,region,price"
@@ -514,8 +515,8 @@ def test_of_what_and_for_how_long_a_price_is(case: str, run: Run, here: Path) ->
 
 def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, here: Path) -> None:
     """Azure's NC80 has two; a line that says another number of GPUs is not believed."""
-    known = "provider,instance type,region,price per GPU hour\nazure,Standard_NC80adis_H100_v5,eastus,6.5\n"
-    (here / "a.csv").write_text(known)
+    list_ = "provider,instance type,region,price per GPU hour\nazure,Standard_NC80adis_H100_v5,eastus,6.5\n"
+    (here / "a.csv").write_text(list_)
     assert run("catalog", "prices", "a.csv", *DAY, "--to", "mine").exit_code == 0
     assert Catalog("mine").instance("azure/Standard_NC80adis_H100_v5").prices[0].usd_per_hour == 13.0
     (here / "b.csv").write_text(f"{COLUMNS} per hour\nAWS,p5.48xlarge,H100 SXM,4,us-east-1,28\n")

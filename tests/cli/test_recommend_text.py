@@ -124,28 +124,28 @@ def test_no_line_gives_way_to_another(index: int, monkeypatch: pytest.MonkeyPatc
     once, a measurement."""
     monkeypatch.setenv("COLUMNS", "80")
     (cell,) = record(index)["cells"]
-    said, money = " ".join(text_of(index).split()), cell_money(index)
+    text, money = " ".join(text_of(index).split()), cell_money(index)
     if cell["instance"] is None:
         return
     sure = next((level for level in cell["by_confidence"] if level and level["confidence"] == 0.9), None)
     if cell["chance"] < 0.9:
-        assert money(sure["monthly_usd"]) in said if sure else re.search("[Nn]othing is (90|70)% sure", said)
+        assert money(sure["monthly_usd"]) in text if sure else re.search("[Nn]othing is (90|70)% sure", text)
     if cell["as_published"]:
-        assert re.search(r"(?:published|weights) ", said)
+        assert re.search(r"(?:published|weights) ", text)
     every = cell["all_at_once"]
     if every and every["concurrent_requests"] > 1:
         asked = "the same" if every["monthly_usd"] == cell["monthly_usd"] else money(every["monthly_usd"])
-        assert f"all {every['concurrent_requests']:,} at once: {asked}" in said
-    assert re.search("for a day, |a day for ", said)
+        assert f"all {every['concurrent_requests']:,} at once: {asked}" in text
+    assert re.search("for a day, |a day for ", text)
 
 
 PAY_LESS = re.compile(r"^pay less.*\n(?: .*\n)*", re.M)
 
 
-def numbers(value: Any) -> Iterator[float]:
+def numbers(value: object) -> Iterator[float]:
     if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from numbers(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from numbers(part)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield float(value)
 
@@ -153,9 +153,9 @@ def numbers(value: Any) -> Iterator[float]:
 @of_each
 def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
     """To the last digit that is shown, as `served` is rounded down; a time is in seconds there."""
-    known, text = set(numbers(record(index))), " ".join(text_of(index).split())
+    numbers_, text = set(numbers(record(index))), " ".join(text_of(index).split())
     money = record(index)["inputs"]["money"]
-    known |= {one * money["fx_rate"] for one in known}  # amounts are in the currency of the budget
+    numbers_ |= {number * money["fx_rate"] for number in numbers_}  # amounts are in the currency of the budget
     figures = re.findall(r"(?:\$|€|EUR )([\d,.]*\d)([kM]?)", text)
     assert figures or solved(index).choices[0].offer is None
     figures += [(match, "") for match in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
@@ -163,7 +163,9 @@ def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
     for shown, unit in figures:
         number, places = float(shown.replace(",", "")), len(shown.partition(".")[2])
         scale = {"k": 1e3, "M": 1e6}.get(unit, 1)
-        assert [one for one in known if abs(one / scale - number) < 10**-places], f"{shown}{unit} of: {text}"
+        assert [number_ for number_ in numbers_ if abs(number_ / scale - number) < 10**-places], (
+            f"{shown}{unit} of: {text}"
+        )
 
 
 @of_each
@@ -177,25 +179,27 @@ def test_details_begin_with_the_answer_and_go_on_under_headings(index: int) -> N
     expected = (
         HEADINGS if solved(index).choices[0].offer is not None else ["WHAT ONE CHANGE BUYS", "WHY NOT", HEADINGS[-1]]
     )
-    assert headings == [one for one in expected if one in headings] and any(one in headings for one in expected[-2:])
+    assert headings == [heading for heading in expected if heading in headings] and any(
+        heading in headings for heading in expected[-2:]
+    )
 
 
 @of_each
 def test_details_have_every_other_answer_of_the_json(index: int) -> None:
     (cell,) = record(index)["cells"]
-    said = " ".join(" ".join(lines(index, details=True)).split())
+    text = " ".join(" ".join(lines(index, details=True)).split())
     others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
-    others += [one for one in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if one]
+    others += [rental for rental in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if rental]
     for other in others:
-        assert f"{other['n_instances']:,}x {other['instance']}" in said and f"${other['monthly_usd']:,.0f}" in said, (
+        assert f"{other['n_instances']:,}x {other['instance']}" in text and f"${other['monthly_usd']:,.0f}" in text, (
             other
         )
     for host in cell["hosted"]:
-        assert f"${host['monthly_usd']:,.2f}" in said or f"${host['monthly_usd']:,.0f}" in said
+        assert f"${host['monthly_usd']:,.2f}" in text or f"${host['monthly_usd']:,.0f}" in text
     if cell["n_replicas"]:
         for figure in (cell["weights_bytes"], cell["kv_bytes"]):
-            assert f"{figure / 2**30:,.1f} GiB of" in said
-        assert f"{cell['output_tokens_per_second']:,.0f} tokens/s" in said and f"bound by {cell['bound_by']}" in said
+            assert f"{figure / 2**30:,.1f} GiB of" in text
+        assert f"{cell['output_tokens_per_second']:,.0f} tokens/s" in text and f"bound by {cell['bound_by']}" in text
 
 
 def cell_money(index: int) -> Callable[[float], str]:
@@ -265,16 +269,16 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
 def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:
     answer = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
     cell, text = recommend_json(answer), " ".join(recommend_text(answer).split())
-    below = [one for kind, one in cell["by_purchase"].items() if kind.startswith("reserved")]
-    assert len(below) == 2 and all(one["monthly_usd"] < 0.98 * cell["monthly_usd"] for one in below)
-    for one in (*below, cell["by_purchase"]["on-demand"]):
-        assert f"${one['monthly_usd']:,.0f}" in text
+    below = [rental for kind, rental in cell["by_purchase"].items() if kind.startswith("reserved")]
+    assert len(below) == 2 and all(rental["monthly_usd"] < 0.98 * cell["monthly_usd"] for rental in below)
+    for rental in (*below, cell["by_purchase"]["on-demand"]):
+        assert f"${rental['monthly_usd']:,.0f}" in text
 
 
 def test_all_has_every_reason_and_the_details() -> None:
-    said, few = recommend_text(solved(7), False, True), recommend_text(solved(7), True, False)
-    assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
-    assert len(said.split("\n")) > len(few.split("\n"))
+    text, few = recommend_text(solved(7), False, True), recommend_text(solved(7), True, False)
+    assert "more: --all shows them" in few and "--all" not in text and "OWNING" in text
+    assert len(text.split("\n")) > len(few.split("\n"))
 
 
 def labels_of(options: dict[str, Any]) -> list[str]:

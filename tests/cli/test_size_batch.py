@@ -153,8 +153,8 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted(run, here: Path) -> None:
     rows = read(run("size", "--batch", "in.csv").stdout)
     assert [row["'=A1"] for row in rows] == ["'=1+1", "'@x", "+1.5e3"]
     assert [row["remark"] for row in rows] == ["-5", "'-a", "'\t=2"] and rows[1]["gpu"] == "'=cmd()"
-    found = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
-    assert [row["=A1"] for row in found] == ["=1+1", "@x", "+1.5e3"] and found[1]["gpu"] == "=cmd()"
+    record = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
+    assert [row["=A1"] for row in record] == ["=1+1", "@x", "+1.5e3"] and record[1]["gpu"] == "=cmd()"
 
 
 def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]

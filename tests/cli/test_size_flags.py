@@ -22,9 +22,9 @@ def test_bills_first_then_the_command(run) -> None:  # type: ignore[no-untyped-d
     command = text[text.index("vllm serve") : text.index("\n\nSTACK")]
     words = shlex.split(command.replace("\\\n", ""))
     assert words[:3] == ["vllm", "serve", "meta-llama/Llama-3.1-70B-Instruct"]
-    said = dict(zip(words[3:-1:2], words[4::2], strict=False))
-    assert said["--tensor-parallel-size"] == "4" and said["--max-model-len"] == "16384"
-    n = int(said["--max-num-seqs"])
+    flags = dict(zip(words[3:-1:2], words[4::2], strict=False))
+    assert flags["--tensor-parallel-size"] == "4" and flags["--max-model-len"] == "16384"
+    n = int(flags["--max-num-seqs"])
     assert f" {n} sequences: KV pool " in text and f"--max-num-seqs {n} ({n} " in text
     assert "# vLLM 0.33.0: does not fit: " in text and ": --tensor-parallel-size 8" in text
     assert "\nSTACK\n  vLLM: " in text
@@ -67,8 +67,8 @@ def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here:
     image = "NIM_LLM_MODEL_FREE_IMAGE='a b'\n"
     done = subprocess.run(["bash", "-euc", image + stubs + script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = json.loads(run("size", *POINT, "--flags", engine, "--json").output)["flags"][engine]
-    commands = [found["command"], *(command["command"] for command in found["other_commands"].values())]
+    flag = json.loads(run("size", *POINT, "--flags", engine, "--json").output)["flags"][engine]
+    commands = [flag["command"], *(command["command"] for command in flag["other_commands"].values())]
     expected = [
         word for command in commands for word in shlex.split(command.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))
     ]
@@ -83,10 +83,10 @@ def test_json_has_the_usual_keys_and_flags(run) -> None:  # type: ignore[no-unty
         model="70b", gpu="h100", tensor_parallel_size=4, context="16k", concurrent_requests=32
     )
     assert tuple(flags) == ENGINES and stack["engine"] in ENGINES and stack["sources"]
-    for engine, found in flags.items():
-        assert shlex.split(found["command"]) and found["checked"]["engine"] == engine
-        assert found["checked"]["fits"] is False and found["checked"]["holds"] is True
-        assert found["settings"] and isinstance(found["notes"], list)
+    for engine, flag in flags.items():
+        assert shlex.split(flag["command"]) and flag["checked"]["engine"] == engine
+        assert flag["checked"]["fits"] is False and flag["checked"]["holds"] is True
+        assert flag["settings"] and isinstance(flag["notes"], list)
     assert list(flags["tensorrt-llm"]["files"]) == ["llm_api_options.yaml"]
     assert flags["tensorrt-llm"]["other_commands"]["trtllm-build"]["settings"]["--kv_cache_type"] == "paged"
     assert flags["nim"]["env"]["NIM_MAX_MODEL_LEN"] == "16384"

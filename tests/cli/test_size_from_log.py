@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from command_lines import Run
 
 import sheetgen
 from sheetgen.cli import main
@@ -17,17 +18,17 @@ LOGS = Path(__file__).parent.parent / "startup" / "logs"
 GIB = 2**30
 
 
-def answer(run: Any, log: str, *options: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run("size", "--from-log", LOGS / f"{log}.log", "--json", *options).output)
-    return found
+def answer(run: Run, log: str, *options: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(run("size", "--from-log", LOGS / f"{log}.log", "--json", *options).output)
+    return record
 
 
 def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-def]
-    found = answer(run, "vllm-0.31.0")
-    assert found["inputs"]["model_id"] == "llama-3.1-8b" and found["inputs"]["max_model_len"] == 131072
+    record = answer(run, "vllm-0.31.0")
+    assert record["inputs"]["model_id"] == "llama-3.1-8b" and record["inputs"]["max_model_len"] == 131072
     sized = sheetgen.size(
         model="llama-3.1-8b",
-        gpu=found["inputs"]["gpu_id"],
+        gpu=record["inputs"]["gpu_id"],
         engine_version="0.31.0",
         gpu_memory_utilization=0.92,
         max_model_len=131072,
@@ -35,19 +36,19 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
     )
     parts = ("gpu_memory", "weights", "activation", "non_torch", "cuda_graph")
     for name in (f"{part}_bytes{'' if part == 'gpu_memory' else '_per_gpu'}" for part in parts):
-        assert found["predicted"][name] == sized[name], name
+        assert record["predicted"][name] == sized[name], name
     # The log states all parts of the budget, and its pool follows from them: 0.92 x 79.25 - 15.26 - 1.44 GiB.
-    assert found["predicted"]["kv_pool_bytes_per_gpu"] == pytest.approx((0.92 * 79.25 - 15.26 - 1.44) * GIB, rel=2e-4)
-    assert found["notes"][0].startswith("The KV pool is predicted")
-    assert found["measured"]["kv_pool_bytes_per_gpu"] == round(56.21 * GIB)
-    assert found["measured"]["kv_tokens"] == 460_496
-    for name, difference in found["difference"].items():
+    assert record["predicted"]["kv_pool_bytes_per_gpu"] == pytest.approx((0.92 * 79.25 - 15.26 - 1.44) * GIB, rel=2e-4)
+    assert record["notes"][0].startswith("The KV pool is predicted")
+    assert record["measured"]["kv_pool_bytes_per_gpu"] == round(56.21 * GIB)
+    assert record["measured"]["kv_tokens"] == 460_496
+    for name, difference in record["difference"].items():
         if difference is not None:
-            assert difference == pytest.approx(found["predicted"][name] - found["measured"][name])
-    assert abs(found["difference_percent"]["weights_bytes_per_gpu"]) < 1
-    assert any(line.startswith("tensor_parallel_size ") for line in found["not_stated"])
-    assert found["not_stated"][0].startswith("gpu is not in the log; nvidia-a100-sxm4-80gb ")
-    assert found["evidence"]["kv_tokens"]["line_number"] == 10
+            assert difference == pytest.approx(record["predicted"][name] - record["measured"][name])
+    assert abs(record["difference_percent"]["weights_bytes_per_gpu"]) < 1
+    assert any(line.startswith("tensor_parallel_size ") for line in record["not_stated"])
+    assert record["not_stated"][0].startswith("gpu is not in the log; nvidia-a100-sxm4-80gb ")
+    assert record["evidence"]["kv_tokens"]["line_number"] == 10
 
 
 START = """\
@@ -145,10 +146,10 @@ def test_in_words(run) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_options_win_over_the_log(run) -> None:  # type: ignore[no-untyped-def]
-    found = answer(run, "vllm-0.31.0", "--gpu", "h200", "--model", "70b", "--tensor-parallel-size", "2")
-    assert (found["inputs"]["gpu_id"], found["inputs"]["model_id"]) == ("nvidia-h200-sxm5-141gb", "llama-3.1-70b")
-    assert found["inputs"]["tensor_parallel_size"] == 2
-    assert not any(line.startswith(("gpu", "tensor_parallel")) for line in found["not_stated"])
+    record = answer(run, "vllm-0.31.0", "--gpu", "h200", "--model", "70b", "--tensor-parallel-size", "2")
+    assert (record["inputs"]["gpu_id"], record["inputs"]["model_id"]) == ("nvidia-h200-sxm5-141gb", "llama-3.1-70b")
+    assert record["inputs"]["tensor_parallel_size"] == 2
+    assert not any(line.startswith(("gpu", "tensor_parallel")) for line in record["not_stated"])
 
 
 def test_what_cannot_be_told_is_asked_for(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -169,9 +170,9 @@ def test_every_log_prints_its_figures(name: str, run) -> None:  # type: ignore[n
     options = ("--model", "8b", "--gpu", "h100")
     result = run("size", "--from-log", LOGS / f"{name}.log", *options)
     assert (result.exit_code == 0 and "KV tokens" in result.output and result.output.isascii()) or "–" in result.output
-    found = answer(run, name, *options)
-    assert set(found) >= {"inputs", "predicted", "measured", "difference", "not_stated"}
-    assert set(found["predicted"]) == set(found["measured"]) == set(found["difference"])
+    record = answer(run, name, *options)
+    assert set(record) >= {"inputs", "predicted", "measured", "difference", "not_stated"}
+    assert set(record["predicted"]) == set(record["measured"]) == set(record["difference"])
 
 
 def test_an_engine_without_accounting_still_shows_what_was_measured(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import Run
 
 LOAD = (
     "recommend",
@@ -26,11 +27,11 @@ TPOT = (*LOAD, "--ttft-ms", "off")
 SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
 
 
-def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
     result = run(*SHEET, *arguments, "--format", "json", "--out", "o")
     assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads((here / "o" / "sizing-sheet.json").read_text())
-    return found
+    record: dict[str, Any] = json.loads((here / "o" / "sizing-sheet.json").read_text())
+    return record
 
 
 @pytest.mark.some(1)
@@ -88,9 +89,9 @@ def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Pat
 def test_of_what_is_too_slow_the_nearest_stands_first(asked: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
     """Then what lacks memory, the least lack first."""
     load = ("--model", "70b", "--context", "16k", "--concurrent-requests", "32")
-    said = run("recommend", *load, "--as-of", "2026-11-20", *asked, "--all").stdout
-    slow = re.findall(r"too slow: (?:first token after )?([\d,.]+) ms", said)
-    short = re.findall(r"([\d,.]+) GiB short\n", said)
+    stdout = run("recommend", *load, "--as-of", "2026-11-20", *asked, "--all").stdout
+    slow = re.findall(r"too slow: (?:first token after )?([\d,.]+) ms", stdout)
+    short = re.findall(r"([\d,.]+) GiB short\n", stdout)
     times, lacks = ([float(t.replace(",", "")) for t in texts] for texts in (slow, short))
     assert len(set(times)) > 5 and times == sorted(times) and lacks == sorted(lacks)
 

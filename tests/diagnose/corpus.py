@@ -101,18 +101,18 @@ def quiet() -> dict[str, tuple[str, str]]:
     `healthy` and `other` (failed for another reason) and `quoted` (prose about such errors, of public pages and of our
     own documentation), and the healthy starts of tests/startup/logs, whole and cut.
     """
-    found = {name: (rest.partition(" ")[0], text) for name, rest, text in _parts(QUIET)}
+    texts = {name: (rest.partition(" ")[0], text) for name, rest, text in _parts(QUIET)}
     for path in sorted(STARTS.glob("*.log")):
         lines = path.read_text(encoding="utf-8").splitlines()
         for quarters in range(1, 5):
             part = lines[: max(1, len(lines) * quarters // 4)]
-            found[f"{path.stem}, {quarters} of 4"] = ("healthy", "\n".join(part) + "\n")
+            texts[f"{path.stem}, {quarters} of 4"] = ("healthy", "\n".join(part) + "\n")
     pages = [*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")]
     for path in sorted(page for page in pages if page.name not in ("models.md", "diagnose.md")):
         for n, paragraph in enumerate(re.split(r"\n\s*\n", path.read_text(encoding="utf-8"))):
             if _OF_MEMORY.search(paragraph) and len(paragraph) < 3000:
-                found[f"{path.name}, paragraph {n}"] = ("quoted", paragraph + "\n")
-    return found
+                texts[f"{path.name}, paragraph {n}"] = ("quoted", paragraph + "\n")
+    return texts
 
 
 def is_alarm(verdict: Verdict) -> bool:

@@ -49,50 +49,54 @@ def verdicts_on_more() -> dict[str, Verdict]:
     return {log.file: verdict_on(log.path) for log in more()}
 
 
-def share(found: dict[str, Verdict], *decidable: str, of: tuple[Labelled, ...] | None = None) -> tuple[int, int]:
+def share(
+    verdicts: dict[str, Verdict], *decidable: str, labelled: tuple[Labelled, ...] | None = None
+) -> tuple[int, int]:
     """How many of the logs of these kinds are right, and how many there are."""
-    chosen = [log for log in (corpus() if of is None else of) if log.decidable in decidable]
-    return sum(log.is_right(found[log.file]) for log in chosen), len(chosen)
+    chosen = [log for log in (corpus() if labelled is None else labelled) if log.decidable in decidable]
+    return sum(log.is_right(verdicts[log.file]) for log in chosen), len(chosen)
 
 
-def judged_elsewhere(found: dict[str, Verdict]) -> tuple[int, int]:
+def judged_elsewhere(verdicts: dict[str, Verdict]) -> tuple[int, int]:
     """Decidable logs that were decided by a rule taken from no log of their thread: right ones, and all."""
     counts: Counter[bool] = Counter()
     for log in corpus():
-        verdict = found[log.file]
+        verdict = verdicts[log.file]
         rule = verdict.failure.match.signature if verdict.failure else None
         if log.decidable != "no" and (rule is None or rule.source != log.thread):
             counts[log.is_right(verdict)] += 1
     return counts[True], sum(counts.values())
 
 
-def without_their_own(found: dict[str, Verdict], of: tuple[Labelled, ...] | None = None) -> dict[str, list[Labelled]]:
+def without_their_own(
+    verdicts: dict[str, Verdict], labelled: tuple[Labelled, ...] | None = None
+) -> dict[str, list[Labelled]]:
     """Decidable logs judged without any rule that names their thread: right, open (no claim) or wrong."""
     out: dict[str, list[Labelled]] = {"right": [], "open": [], "wrong": []}
-    for log in corpus() if of is None else of:
+    for log in corpus() if labelled is None else labelled:
         if log.decidable == "no":
             continue
         rest = tuple(s for s in signatures() if s.source != log.thread)
-        verdict = found[log.file] if len(rest) == len(signatures()) else verdict_on(log.path, rest)
+        verdict = verdicts[log.file] if len(rest) == len(signatures()) else verdict_on(log.path, rest)
         label = verdict.cause.label
         out["right" if label == log.label else "open" if label in (UNDETERMINED, HEALTHY) else "wrong"].append(log)
     return out
 
 
-def rows_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
+def rows_of(verdicts: dict[str, Verdict], labelled: tuple[Labelled, ...]) -> str:
     rows = []
     for kinds in KINDS:
-        right, n = share(found, *kinds, of=of)
+        right, n = share(verdicts, *kinds, labelled=labelled)
         rows.append(f"| {' and '.join(kinds)} | {right} of {n} | {100 * right / n:.1f} |")
     return "\n".join(rows)
 
 
-def wrong_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
+def wrong_of(verdicts: dict[str, Verdict], labelled: tuple[Labelled, ...]) -> str:
     return "\n".join(
-        f"| {one.file} | {one.engine} | {one.label} | {one.decidable} | {found[one.file].cause.label}, "
-        f"{found[one.file].cause.confidence:.2f} |"
-        for one in of
-        if not one.is_right(found[one.file])
+        f"| {log.file} | {log.engine} | {log.label} | {log.decidable} | {verdicts[log.file].cause.label}, "
+        f"{verdicts[log.file].cause.confidence:.2f} |"
+        for log in labelled
+        if not log.is_right(verdicts[log.file])
     )
 
 
@@ -105,14 +109,14 @@ def held_rows() -> str:
     return "\n".join(rows)
 
 
-def fresh_rows(found: dict[str, Verdict]) -> str:
+def fresh_rows(verdicts: dict[str, Verdict]) -> str:
     """Rows of the fresh threads: in sight and held out, before and now."""
     rows = []
     for kinds in KINDS:
         halves = zip(("fresh", "fresh_held_out"), FRESH_BEFORE[kinds], strict=True)
         cells = []
         for part, (before, n) in halves:
-            right, _ = share(found, *kinds, of=tuple(log for log in more() if log.part == part))
+            right, _ = share(verdicts, *kinds, labelled=tuple(log for log in more() if log.part == part))
             cells.append(f"{n} | {before} | {right}")
         rows.append(f"| {' and '.join(kinds)} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -135,16 +139,16 @@ def quiet_row() -> str:
 
 
 def page() -> str:
-    found, found_more = verdicts(), verdicts_on_more()
-    elsewhere, n_elsewhere = judged_elsewhere(found)
-    alone = without_their_own(found)
+    verdicts_, found_more = verdicts(), verdicts_on_more()
+    elsewhere, n_elsewhere = judged_elsewhere(verdicts_)
+    alone = without_their_own(verdicts_)
     n_alone = sum(map(len, alone.values()))
     more_alone = without_their_own(found_more, more())
     return TEXT.format(
         n=len(corpus()),
         n_threads=len({log.thread for log in corpus()}),
-        rows=rows_of(found, corpus()),
-        wrong=wrong_of(found, corpus()),
+        rows=rows_of(verdicts_, corpus()),
+        wrong=wrong_of(verdicts_, corpus()),
         n_more=len(more()),
         rows_more=rows_of(found_more, more()),
         wrong_more=wrong_of(found_more, more()),

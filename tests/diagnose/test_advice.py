@@ -17,18 +17,18 @@ from sheetgen.diagnose.diagnosis import Diagnosis, as_html, diagnose, text
 from sheetgen.diagnose.log_facts import MOST, excerpt
 
 
-def of(name: str, **options: Any) -> Diagnosis:
+def of(name: str, **options: object) -> Diagnosis:
     return diagnose(str(LOGS / name), options, Catalog())
 
 
-def told(tmp_path: Path, log: str, **options: Any) -> Diagnosis:
+def told(tmp_path: Path, log: str, **options: object) -> Diagnosis:
     path = tmp_path / "server.log"
     path.write_text(log, encoding="utf-8")
     return diagnose(str(path), options, Catalog())
 
 
-def changes(found: Diagnosis) -> dict[str, tuple[str, Any]]:
-    return {fix.flag: (fix.direction, fix.value) for fix in found.fixes}
+def changes(diagnosis: Diagnosis) -> dict[str, tuple[str, Any]]:
+    return {fix.flag: (fix.direction, fix.value) for fix in diagnosis.fixes}
 
 
 TGI_BOTH = (
@@ -124,11 +124,11 @@ def test_the_log_is_said_to_say_only_what_it_says() -> None:
 
 
 def test_a_pool_that_had_room_is_told_from_a_full_one(tmp_path: Path) -> None:
-    found = of("096.log")
-    assert found.numbers["asked_tokens"] == 8192 and found.numbers["pool_free_tokens"] == 8_070_656
-    page = text(found)
+    diagnosis = of("096.log")
+    assert diagnosis.numbers["asked_tokens"] == 8192 and diagnosis.numbers["pool_free_tokens"] == 8_070_656
+    page = text(diagnosis)
     assert "pool free tokens 8,070,656" in page and "the pool had room" in page and "allocator fault" in page
-    assert "--mem-fraction-static" not in changes(found) and found.verdict.cause.confidence <= 0.6
+    assert "--mem-fraction-static" not in changes(diagnosis) and diagnosis.verdict.cause.confidence <= 0.6
     log = (LOGS / "096.log").read_text("utf-8").replace("8070656", "4096")
     short = told(tmp_path, log)
     assert short.verdict.cause.case == "pool" and "--mem-fraction-static" in changes(short)
@@ -136,10 +136,10 @@ def test_a_pool_that_had_room_is_told_from_a_full_one(tmp_path: Path) -> None:
 
 
 def test_ollama_gets_its_own_knobs() -> None:
-    found = of("120.log")
-    moved = changes(found)
+    diagnosis = of("120.log")
+    moved = changes(diagnosis)
     assert {"num_ctx", "num_batch", "OLLAMA_NUM_PARALLEL"} <= set(moved) and not any(f.startswith("--") for f in moved)
-    assert moved["num_batch"][1] < 512 and found.engine == "llama.cpp"
+    assert moved["num_batch"][1] < 512 and diagnosis.engine == "llama.cpp"
     for log in corpus():
         if log.engine == "llama.cpp" and not re.search("ollama|source=[a-z]+.go:", log.path.read_text("utf-8")):
             assert not {"num_ctx", "num_batch"} & set(changes(of(log.file))), log.file
@@ -175,20 +175,20 @@ def test_a_prompt_far_over_the_limit_is_the_clients(tmp_path: Path) -> None:
     ],
 )
 def test_a_prediction_that_fits_is_told_first(name: str, model: str, gpu: str, tp: int, short: str) -> None:
-    found = of(name, model=model, gpu=gpu, tensor_parallel_size=tp)
-    assert found.replayed is not None and found.replayed.answer["fits"]
-    page = text(found)
+    diagnosis = of(name, model=model, gpu=gpu, tensor_parallel_size=tp)
+    assert diagnosis.replayed is not None and diagnosis.replayed.answer["fits"]
+    page = text(diagnosis)
     first = page.partition("REPLAYED\n")[2].splitlines()[0]
     assert re.match(rf"  .*\(.*% sure\); the engine {short}", first), first
     assert "predicted: fits" in page
-    record = found.record()
+    record = diagnosis.record()
     assert short in record["replay"]["contradiction"]
 
 
 def test_the_sampler_is_sized_where_it_died() -> None:
-    found = of("016.log", model="gpt-oss-120b", gpu="h100")
-    assert found.replayed is not None
-    row = found.replayed.rows["sampler"]
+    diagnosis = of("016.log", model="gpt-oss-120b", gpu="h100")
+    assert diagnosis.replayed is not None
+    row = diagnosis.replayed.rows["sampler"]
     assert (
         row[0].startswith("sampler, 1,024 rows")
         and row[1] > 1024 * 201_000 * 2
@@ -211,8 +211,8 @@ START = (
 def test_more_allocated_than_the_weights_are_is_remarked(tmp_path: Path) -> None:
     advised = told(tmp_path, START.replace("<TP>", "2"), gpu="h100")
     assert advised.verdict.cause.label == "startup_weights_do_not_fit" and advised.replayed is not None
-    said = advised.replayed.contradiction
-    assert said and "78.20 GiB" in said and " 65." in said
+    contradiction = advised.replayed.contradiction
+    assert contradiction and "78.20 GiB" in contradiction and " 65." in contradiction
     agreed = told(tmp_path, START.replace("<TP>", "1"), gpu="h100").replayed
     assert agreed is not None and agreed.contradiction is None
 
@@ -252,10 +252,10 @@ def test_one_request_is_not_made_fewer() -> None:
 
 
 def test_a_step_and_its_switch_are_one_change() -> None:
-    found = of("029.log")
-    assert "--enable-chunked-prefill" in found.fixes[0].reason and found.fixes[0].value == 2048
-    assert "--enable-chunked-prefill" not in changes(found)
-    assert changes(found)["--gpu-memory-utilization"] == ("lower", "by 0.03")
+    diagnosis = of("029.log")
+    assert "--enable-chunked-prefill" in diagnosis.fixes[0].reason and diagnosis.fixes[0].value == 2048
+    assert "--enable-chunked-prefill" not in changes(diagnosis)
+    assert changes(diagnosis)["--gpu-memory-utilization"] == ("lower", "by 0.03")
 
 
 @pytest.mark.parametrize("tokens,case", [(256, "full"), (512, "full"), (4096, "peak")])
@@ -279,18 +279,18 @@ def test_evidence_is_cut_between_words() -> None:
         lines = log.path.read_text("utf-8").splitlines()
         for evidence in of(log.file).verdict.evidence:
             whole, part = lines[evidence.line_number - 1], evidence.text.strip("…")
-            at = whole.find(part)
-            if at < 0:
+            position = whole.find(part)
+            if position < 0:
                 continue  # a prefix or an escape was taken off
-            assert at == 0 or not (whole[at - 1].isalnum() and part[0].isalnum()), (log.file, evidence)
-            after = whole[at + len(part) : at + len(part) + 1]
+            assert position == 0 or not (whole[position - 1].isalnum() and part[0].isalnum()), (log.file, evidence)
+            after = whole[position + len(part) : position + len(part) + 1]
             assert not (after.isalnum() and part[-1].isalnum()), (log.file, evidence)
 
 
 def test_a_long_line_is_cut_around_what_was_found() -> None:
     line = " ".join(f"word{i:03}" for i in range(200))
-    at = line.index("word150")
-    part = excerpt(line, at, at + 7)
+    index = line.index("word150")
+    part = excerpt(line, index, index + 7)
     assert part.startswith("…word") and part.endswith("…") and "word150" in part and len(part) <= MOST + 2
     assert excerpt(line, 10, 17).startswith("word000 ") and excerpt("short", 0, 5) == "short"
     assert len(excerpt("x" * 5000, 4000, 4001)) <= MOST + 2
@@ -310,8 +310,8 @@ def test_the_page_of_html_is_for_a_phone_too() -> None:
 
 def test_the_exit_status_is_said_and_holds() -> None:
     run = CliRunner()
-    said = " ".join(run.invoke(main, ["diagnose", "--help"]).stdout.split())
-    assert "Exit status: 0" in said
+    text = " ".join(run.invoke(main, ["diagnose", "--help"]).stdout.split())
+    assert "Exit status: 0" in text
     for name in ("010.log", "128.log", "145.log"):
         result = run.invoke(main, ["diagnose", str(LOGS / name), "--json"])
         assert result.exit_code == 0 and json.loads(result.stdout)["label"]

@@ -29,8 +29,8 @@ def test_json_is_the_contract(name: str) -> None:
     assert tuple(record)[: len(CONTRACT)] == CONTRACT
     assert record["label"] in (*guidance.LABELS, "undetermined")
     assert 0 <= record["confidence"] <= 1 and record["engine"] in ENGINES
-    for one in record["evidence"]:
-        assert set(one) == {"line_number", "text"} and one["line_number"] >= 1
+    for line in record["evidence"]:
+        assert set(line) == {"line_number", "text"} and line["line_number"] >= 1
     for fix in record["fixes"]:
         assert set(fix) == {"flag", "direction", "value", "reason", "cost"}
         assert fix["direction"] in ("raise", "lower", "set", "unset", "free")

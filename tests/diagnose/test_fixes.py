@@ -69,11 +69,11 @@ def _cases(label: str) -> tuple[str | None, ...]:
 def test_every_flag_has_its_source() -> None:
     for engine, flags in FILE.flags.items():
         assert engine in ENGINES
-        assert len({one.flag for one in flags}) == len(flags), engine
-        for one in flags:
-            assert len(one.source) > 5, one.flag
-    for one in signatures():
-        assert one.source, one.id
+        assert len({flag.flag for flag in flags}) == len(flags), engine
+        for flag in flags:
+            assert len(flag.source) > 5, flag.flag
+    for flag in signatures():
+        assert flag.source, flag.id
 
 
 SHARE = {
@@ -106,8 +106,8 @@ LEAVES = {"tgi": "TGI_WIGGLE_ROOM"}
 def test_the_share_of_the_gpu_goes_the_right_way(label: str, case: str | None, engine: str) -> None:
     beside_the_pool = SHARE[label, case] == "lower" and label != "gpu_shared_by_other_process"
     flag = LEAVES.get(engine, SHARES_OF[engine]) if beside_the_pool else SHARES_OF[engine]
-    found = [fix for fix in fixes(label, engine, case) if fix.flag == flag]
-    assert [fix.direction for fix in found] == [SHARE[label, case]]
+    advised = [fix for fix in fixes(label, engine, case) if fix.flag == flag]
+    assert [fix.direction for fix in advised] == [SHARE[label, case]]
     if engine in LEAVES and beside_the_pool:
         assert SHARES_OF[engine] not in [fix.flag for fix in fixes(label, engine, case)]
 
@@ -137,8 +137,8 @@ def test_the_direction_of_each_setting_follows_the_cause() -> None:
     for label, engine, case in every():
         if case in ("refused", "admission", "places"):
             continue
-        one = next(f for f in FILE.fingerprints if f.label == label)
-        for advice in one.fixes:
+        fingerprint = next(f for f in FILE.fingerprints if f.label == label)
+        for advice in fingerprint.fixes:
             flag = flag_of(advice, engine, SHARES.get("gpu_memory_utilization"))
             if flag is None or advice.case not in (None, case):
                 continue
@@ -155,7 +155,7 @@ def test_the_page_says_no_more_than_before() -> None:
     """Advice for `diagnose` alone stays off the page and out of the workbook."""
     shown = guidance.fingerprints(CATALOG)
     assert len(shown) == 8
-    assert all(fix.on_page for one in shown for fix in one.fixes)
+    assert all(fix.on_page for fingerprint in shown for fix in fingerprint.fixes)
 
 
 def test_a_full_table_of_slots_is_no_want_of_memory() -> None:
@@ -191,8 +191,8 @@ def test_a_flag_is_one_of_the_release_that_ran(
 ) -> None:
     verdict = Verdict(Cause(label, 0.9, case), Run(), None, "unknown", ())
     startup = StartupLog(engine, version, {}, {})
-    found = {fix.flag for fix in fixes_for(verdict, engine, FILE, SHARES, startup, None)}
-    assert there <= found and not gone & found
+    flags = {fix.flag for fix in fixes_for(verdict, engine, FILE, SHARES, startup, None)}
+    assert there <= flags and not gone & flags
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_a_flag_is_one_of_the_release_that_ran(
 def test_without_a_version_the_log_says_what_a_flag_is_called(name: str, flag: str) -> None:
     verdict = Verdict(Cause("startup_workspace_or_cuda_graph", 0.9), Run(), None, "unknown", ())
     startup = StartupLog("sglang", None, {name: Argument(name, 8, 1, 2)}, {})
-    found = [fix.flag for fix in fixes_for(verdict, "sglang", FILE, SHARES, startup, None)]
-    assert flag in found and len([one for one in found if "graph-max-bs" in one]) == 1
+    flags = [fix.flag for fix in fixes_for(verdict, "sglang", FILE, SHARES, startup, None)]
+    assert flag in flags and len([flag for flag in flags if "graph-max-bs" in flag]) == 1
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ ACCESS = b'INFO:     10.0.0.1:57224 - "POST /v1/chat/completions HTTP/1.1" 200 O
 
 
 def told(path: Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `sheetgen diagnose` for a log."""
     result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["diagnose", str(path)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -53,7 +54,7 @@ def told(path: Path) -> tuple[int, str, str]:
         (gzip.compress(bytes(5000)), "is no text but binary data"),
         (gzip.compress(DEATH * 50, mtime=0)[:-30], "cannot be read (a damaged .gz)"),
     ],
-    ids=["empty", "binary", "elf", "utf-16", "noughts", "noughts in a gz", "cut gz"],
+    ids=["empty", "binary", "elf", "utf-16", "zeros", "zeros in a gz", "cut gz"],
 )
 def test_what_is_no_log_gets_one_clear_line(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
@@ -83,8 +84,10 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 def test_an_unrelated_log_is_undetermined(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text(text, encoding="utf-8")
-    found = diagnose(str(path), {}, Catalog()).record()
-    assert found["label"] == "undetermined" and found["confidence"] < 0.5 and found["missing"] and not found["fixes"]
+    record = diagnose(str(path), {}, Catalog()).record()
+    assert (
+        record["label"] == "undetermined" and record["confidence"] < 0.5 and record["missing"] and not record["fixes"]
+    )
     assert told(path)[0] == 0
 
 
@@ -106,18 +109,18 @@ def test_gz_and_stdin(tmp_path: Path) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.binary(max_size=2000), at=st.integers(0, 2000), cut=st.integers(0, 400))
-def test_broken_bytes_never_raise(data: bytes, at: int, cut: int, tmp_path: Path) -> None:
+@given(data=st.binary(max_size=2000), position=st.integers(0, 2000), cut=st.integers(0, 400))
+def test_broken_bytes_never_raise(data: bytes, position: int, cut: int, tmp_path: Path) -> None:
     """Anything at all, in, before and instead of a log: a verdict, or one line."""
     path = tmp_path / "x.log"
     log = (LOGS / "141.log").read_bytes()
-    path.write_bytes(log[:at] + data + log[at : len(log) - cut])
+    path.write_bytes(log[:position] + data + log[position : len(log) - cut])
     try:
-        found = diagnose(str(path), {}, Catalog())
+        diagnosis = diagnose(str(path), {}, Catalog())
     except ScenarioError as error:
         assert len(error.problems) == 1
     else:
-        assert 0 <= found.verdict.cause.confidence <= 1
+        assert 0 <= diagnosis.verdict.cause.confidence <= 1
 
 
 def test_every_truncation_of_a_log(tmp_path: Path) -> None:
@@ -152,7 +155,7 @@ def test_a_log_injects_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert set(re.findall(r"<([a-z0-9]+)", page)) <= {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p"}
     record = CliRunner().invoke(main, ["diagnose", str(path), "--json"]).stdout
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", record)
-    evidence = [one["text"] for one in json.loads(record)["evidence"]]
+    evidence = [line["text"] for line in json.loads(record)["evidence"]]
     assert evidence and all(text.isprintable() for text in evidence), "an escape of JSON's hides none, either"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.html", "x.log"]
 
@@ -253,9 +256,9 @@ def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyP
     looked: list[Any] = []
     is_minor = log_facts._is_minor
 
-    def watched(said: Any) -> bool:
-        looked.append(said)
-        return is_minor(said)
+    def watched(expected: object) -> bool:
+        looked.append(expected)
+        return is_minor(expected)
 
     monkeypatch.setattr(log_facts, "_is_minor", watched)
     path = tmp_path / "x.log"

@@ -34,8 +34,8 @@ def test_what_a_file_decides_is_told(verdicts: dict[str, Verdict]) -> None:
 
 
 def test_what_no_file_decides_is_not_guessed(verdicts: dict[str, Verdict]) -> None:
-    chosen = [one for one in corpus() if one.decidable == "no"]
-    sure = [one.file for one in chosen if not one.is_right(verdicts[one.file])]
+    chosen = [log for log in corpus() if log.decidable == "no"]
+    sure = [log.file for log in chosen if not log.is_right(verdicts[log.file])]
     print(f"\nno: {len(chosen) - len(sure)} of {len(chosen)} undetermined or below 0.5; sure of", sure)
     assert len(sure) <= 1
     for log in chosen:

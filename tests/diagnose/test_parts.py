@@ -32,14 +32,14 @@ def verdict(log: str, tmp_path: Path) -> Verdict:
     return verdict_on(path)
 
 
-def told(log: str, tmp_path: Path, **options: Any) -> Diagnosis:
+def told(log: str, tmp_path: Path, **options: object) -> Diagnosis:
     path = tmp_path / "x.log"
     path.write_text(log, encoding="utf-8")
     return diagnose(str(path), options, Catalog())
 
 
-def flags(found: Diagnosis) -> dict[str, Any]:
-    return {fix.flag: fix.value for fix in found.fixes}
+def flags(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {fix.flag: fix.value for fix in diagnosis.fixes}
 
 
 TORCH_213 = (
@@ -79,9 +79,9 @@ def test_parts_alone_are_no_failure(line: str, tmp_path: Path) -> None:
 
 
 def test_amounts_without_units_are_bytes() -> None:
-    found = amounts(TORCH_213)
-    assert found["tried_bytes"] == 180_355_072 and found["free_bytes"] == 170_328_064
-    assert found["gpu_memory_bytes"] == 16_611_278_848
+    parts = amounts(TORCH_213)
+    assert parts["tried_bytes"] == 180_355_072 and parts["free_bytes"] == 170_328_064
+    assert parts["gpu_memory_bytes"] == 16_611_278_848
     assert "in_use_bytes" not in amounts("this process has 17179869184.00 GiB memory in use"), "a negative number"
 
 
@@ -110,8 +110,8 @@ def test_less_free_than_requested_is_not_remarked(tmp_path: Path) -> None:
 
 
 def test_a_message_on_several_lines_has_its_amounts() -> None:
-    found = verdict_on(MORE / "m415.log")
-    assert found.cause.case == REFUSED and found.amounts["free_bytes"] == pytest.approx(50.40 * GIB)
+    verdict = verdict_on(MORE / "m415.log")
+    assert verdict.cause.case == REFUSED and verdict.amounts["free_bytes"] == pytest.approx(50.40 * GIB)
 
 
 def test_out_of_memory_without_a_part_is_said_so(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ TOO_LONG = (
 )
 
 
-def told(tmp_path: Path, text: str, **options: Any) -> Diagnosis:
+def told(tmp_path: Path, text: str, **options: object) -> Diagnosis:
     path = tmp_path / "server.log"
     path.write_text(text, encoding="utf-8")
     return diagnose(str(path), options, Catalog())

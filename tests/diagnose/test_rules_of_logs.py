@@ -267,17 +267,17 @@ def test_slope() -> None:
 
 def narrow(rules: tuple[Signature, ...]) -> list[str]:
     """Rules whose word has one case of a letter of which their pattern takes both, and nothing that has the other."""
-    found = []
+    matched = []
     for rule in rules:
         pattern = re.sub(r"\[ [^\]]*\]\??", " ", " ".join(rule.match))
         cases = [re.sub(r"\[([A-Z])([a-z])\]", lambda m, i=i: str(m[i]), pattern) for i in (1, 2)]  # type: ignore[misc]
-        for (one, other), word in itertools.product((cases, cases[::-1]), rule.word):
-            if word in one and word not in other:
-                spelt = other[one.index(word) :][: len(word)]
+        for (case, other), word in itertools.product((cases, cases[::-1]), rule.word):
+            if word in case and word not in other:
+                spelt = other[case.index(word) :][: len(word)]
                 alike = [r for r in rules if (r.kind, r.says) == (rule.kind, rule.says)]
                 same = [w for r in alike for w in r.word if w in spelt]
-                found += [] if same else [rule.id]
-    return found
+                matched += [] if same else [rule.id]
+    return matched
 
 
 def test_no_word_is_narrower_than_its_pattern() -> None:
@@ -307,12 +307,12 @@ def test_not_every_kill_is_for_memory(around: str, tmp_path: Path) -> None:
 
 def test_an_allocation_without_a_word_of_memory_is_less_sure(tmp_path: Path) -> None:
     path, loading = tmp_path / "x.log", frame("vllm/x.py", "process_weights_after_loading")
-    known = {}
+    words = {}
     for name, lines in {"said": OOM, "unsaid": UNSAID}.items():
         path.write_text(TRACE + loading + lines, encoding="utf-8")
-        known[name] = verdict_on(path).cause
-    assert known["unsaid"].label == known["said"].label and known["unsaid"].confidence < known["said"].confidence
-    assert "not_an_oom" in known["unsaid"].also and known["unsaid"].missing
+        words[name] = verdict_on(path).cause
+    assert words["unsaid"].label == words["said"].label and words["unsaid"].confidence < words["said"].confidence
+    assert "not_an_oom" in words["unsaid"].also and words["unsaid"].missing
     path.write_text(
         "WARNING Using 'pin_memory=False' as WSL is detected.\n" + TRACE + loading + UNSAID, encoding="utf-8"
     )

@@ -208,9 +208,9 @@ def test_ranks_on_one_gpu_are_placed_first(tmp_path: Path) -> None:
     where = "[RANK 7] [E] Error executing load_single_module with args (): "
     others = " ".join(f"Process {n} has {n}.00 GiB memory in use." for n in range(1, 5))
     text = "[01/02/2025-12:00:00] [TRT-LLM] " + where + FULL.format(0.5).rstrip() + " " + others + "\n"
-    found = verdict(text, tmp_path).cause
-    assert found.label == "startup_weights_do_not_fit" and found.confidence < 0.8
-    assert found.also[0] == "gpu_shared_by_other_process"
+    cause = verdict(text, tmp_path).cause
+    assert cause.label == "startup_weights_do_not_fit" and cause.confidence < 0.8
+    assert cause.also[0] == "gpu_shared_by_other_process"
     assert [flag[:16] for flag in advice(text, tmp_path)] == ["one rank per GPU"]
 
 
@@ -246,8 +246,8 @@ def test_a_full_pool_is_named_beside_a_peak_of_serving(usage: str, also: bool, t
         "INFO [loggers.py:127] Engine 000: Avg prompt throughput: 1021.3 tokens/s, Avg generation throughput: 812.0 "
         f"tokens/s, Running: 13 reqs, Waiting: 87 reqs, GPU KV cache usage: {usage}%, Prefix cache hit rate: 0.0%\n"
     )
-    found = verdict("INFO vLLM API server version 0.19.0\n" + stats + OOM, tmp_path).cause
-    assert found.label == "prefill_long_prompt" and ("concurrency_spike" in found.also) is also
-    assert (found.confidence < 0.6) is also
+    cause = verdict("INFO vLLM API server version 0.19.0\n" + stats + OOM, tmp_path).cause
+    assert cause.label == "prefill_long_prompt" and ("concurrency_spike" in cause.also) is also
+    assert (cause.confidence < 0.6) is also
     if also:  # without an error outside of the pool it is the pool
         assert verdict("INFO vLLM API server version 0.19.0\n" + stats, tmp_path).cause.label == "concurrency_spike"

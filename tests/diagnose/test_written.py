@@ -42,9 +42,9 @@ def test_a_wrapping_changes_nothing(name: str, tmp_path: Path) -> None:
     labels, text = written()[name]
     for wrapping in random.Random(name).sample(WRAPPINGS, amount(2, len(WRAPPINGS))):
         lines = perturb.PERTURBATIONS[wrapping](text.splitlines(), random.Random(name))
-        said = verdict("\n".join(lines) + "\n", tmp_path).cause
+        cause = verdict("\n".join(lines) + "\n", tmp_path).cause
         # Lines of a web server tell that something was served, where the log itself does not say how far it was.
-        assert said.label in labels or (wrapping == "unrelated" and said.label in (UNDETERMINED, HEALTHY)), wrapping
+        assert cause.label in labels or (wrapping == "unrelated" and cause.label in (UNDETERMINED, HEALTHY)), wrapping
     assert verdict(text.replace("\n", "\r\n"), tmp_path).cause.label in labels
 
 
@@ -118,9 +118,9 @@ STATS = (
 @pytest.mark.parametrize("length", [0, 300_000])
 def test_what_a_user_wrote_is_not_the_engine_speaking(line: str, words: str, length: int, tmp_path: Path) -> None:
     """In a short line, and in one that no block holds whole."""
-    found = told(READY + line.format("x " * (length // 2) + words) + "\n" + STATS, tmp_path)
-    assert found.verdict.cause.label == "healthy" and found.verdict.failure is None
-    assert "evil" not in str(found.record())
+    verdict = told(READY + line.format("x " * (length // 2) + words) + "\n" + STATS, tmp_path)
+    assert verdict.verdict.cause.label == "healthy" and verdict.verdict.failure is None
+    assert "evil" not in str(verdict.record())
 
 
 DEATH = (
@@ -174,20 +174,20 @@ def test_what_was_overcome_is_a_note(tmp_path: Path) -> None:
 
 def test_a_healthy_run_names_the_death_before_it(tmp_path: Path) -> None:
     death = "ERROR [core.py:396] ValueError: No available memory for the cache blocks. Try increasing it.\n"
-    found = told(READY + death + READY + STATS, tmp_path)
-    assert found.verdict.cause.label == "healthy"
-    assert "line 3: startup_kv_pool_too_small" in found.notes[0]
+    verdict = told(READY + death + READY + STATS, tmp_path)
+    assert verdict.verdict.cause.label == "healthy"
+    assert "line 3: startup_kv_pool_too_small" in verdict.notes[0]
 
 
 def test_the_same_error_of_another_program_is_not_judged(tmp_path: Path) -> None:
     for name in ("training", "training2", "diffusion"):
-        found = told(written()[name][1], tmp_path)
-        assert found.verdict.cause.label == UNDETERMINED and not found.fixes and found.verdict.cause.missing
+        verdict = told(written()[name][1], tmp_path)
+        assert verdict.verdict.cause.label == UNDETERMINED and not verdict.fixes and verdict.verdict.cause.missing
 
 
 def test_gigabytes_of_the_first_releases_are_gibibytes(tmp_path: Path) -> None:
-    found = told(written()["vllm_gb_text"][1], tmp_path)
-    assert found.short is not None and found.short.short_by == round(2.00 * 2**30) - round(0.78 * 2**30)
+    verdict = told(written()["vllm_gb_text"][1], tmp_path)
+    assert verdict.short is not None and verdict.short.short_by == round(2.00 * 2**30) - round(0.78 * 2**30)
 
 
 def test_a_message_that_no_rule_knows_is_less_sure(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_message_that_no_rule_knows_is_less_sure(tmp_path: Path) -> None:
 def test_every_general_rule_is_below_every_known_text() -> None:
     general = [s for s in signatures() if "-general-" in s.id]
     assert general
-    for one in general:
-        assert one.kind == "frame" or (one.kind == "weak" and one.confidence < 0.7), one.id
+    for rule in general:
+        assert rule.kind == "frame" or (rule.kind == "weak" and rule.confidence < 0.7), rule.id
 
 
 UP = """INFO 11-20 10:00:00 [api_server.py:1] vLLM API server version 0.11.0

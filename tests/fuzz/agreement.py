@@ -42,8 +42,8 @@ class Compared:
     n_respelled: int
 
     def __str__(self) -> str:
-        order = sorted(self.wrong, key=lambda one: (*DEPENDENCE, one.place[0]).index(one.place[0]))
-        lines = "\n".join(f"  {one}" for one in order[:12])
+        order = sorted(self.wrong, key=lambda difference: (*DEPENDENCE, difference.place[0]).index(difference.place[0]))
+        lines = "\n".join(f"  {difference}" for difference in order[:12])
         return f"{len(self.wrong)} of {self.n_formulas} formula cells differ\n{lines}"
 
 
@@ -52,27 +52,31 @@ def formula_values(path: Path) -> dict[Place, Any]:
     return {cell.place: cell.value for cell in formulas(path)}
 
 
-def compare(after: Written, found: Mapping[Place, Any]) -> Compared:
+def compare(after: Written, values: Mapping[Place, Any]) -> Compared:
     """Every formula's value in a file against `after`, the book of the edited inputs."""
-    apart = after.formulas.keys() ^ found.keys()
+    apart = after.formulas.keys() ^ values.keys()
     assert not apart, f"{len(apart)} formulas stand on one side alone: {sorted(apart)[:5]}"
     expected = {place: after.values[place] for place in after.formulas}
     unequal = [
-        Difference(p, after.formulas[p], v, found[p])
+        Difference(p, after.formulas[p], v, values[p])
         for p, v in expected.items()
-        if not same(v, found[p]) and not AS_BUILT.search(str(after.formulas[p]))
+        if not same(v, values[p]) and not AS_BUILT.search(str(after.formulas[p]))
     ]
     wrong = [
-        d for d in unequal if not one_name(d) and not half_percent(d.place[0], d.formula, d.expected, d.got, found)
+        d for d in unequal if not one_name(d) and not half_percent(d.place[0], d.formula, d.expected, d.got, values)
     ]
-    return Compared(len(found), tuple(wrong), len(unequal) - len(wrong))
+    return Compared(len(values), tuple(wrong), len(unequal) - len(wrong))
 
 
-def one_name(one: Difference) -> bool:
+def one_name(difference: Difference) -> bool:
     """Two names of one precision (auto, of the weights, is what is published), or a name in capitals: where a cell
     repeats what was typed, Python has the name that the list has."""
-    if not isinstance(one.expected, str) or not isinstance(one.got, str) or isinstance(one.got, ErrorValue):
+    if (
+        not isinstance(difference.expected, str)
+        or not isinstance(difference.got, str)
+        or isinstance(difference.got, ErrorValue)
+    ):
         return False
     meant = {**DTYPE_ALIASES, AUTO: PUBLISHED}
-    first, second = (meant.get(text.lower(), text.lower()) for text in (one.expected, one.got))
+    first, second = (meant.get(text.lower(), text.lower()) for text in (difference.expected, difference.got))
     return first == second

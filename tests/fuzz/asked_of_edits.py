@@ -53,7 +53,7 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},
     }
-    whose = {f"discount_of_{name_part(one.replace(':', '_'))}": one for one in _whose(yellow)}
+    whose = {f"discount_of_{name_part(discount.replace(':', '_'))}": discount for discount in _whose(yellow)}
     if any(name in typed_over for name in (*whose, "discount_fraction")):
         parts = [f"{words}={now[name]}" for name, words in whose.items() if now[name] is not None]
         options["discount_fraction"] = ",".join((str(now["discount_fraction"]), *parts))

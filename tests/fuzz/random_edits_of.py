@@ -165,18 +165,18 @@ def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
 
 def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
     """Memory so small, or loads so large, that little or nothing holds them."""
-    what = rng.choice(("memory", "context", "load", "weights"))
-    if what == "memory":
+    choice = rng.choice(("memory", "context", "load", "weights"))
+    if choice == "memory":
         for row in yellow.rows("gpus"):
             yield ("gpus", row, "gpu_memory_bytes"), rng.choice((1, 1e9, 8e9, 2e10))
-    elif what == "weights":
+    elif choice == "weights":
         for row in yellow.rows("models"):
             yield ("models", row, "n_params"), rng.choice((1e12, 1e13, 1e15))
     names = {"context": ("context_", (400_000, 5_000_000)), "load": ("tier_", (40_000, 999_999))}
-    for key in yellow.spots if what in names else ():
-        if key[0] == "inputs" and str(key[1]).startswith(names[what][0]):
-            yield key, rng.choice(names[what][1])
-    if what == "context":
+    for key in yellow.spots if choice in names else ():
+        if key[0] == "inputs" and str(key[1]).startswith(names[choice][0]):
+            yield key, rng.choice(names[choice][1])
+    if choice == "context":
         for row in yellow.rows("models"):
             yield ("models", row, "max_context_tokens"), rng.choice((10_000_000, 400_000))
 

@@ -71,11 +71,11 @@ def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Any
     if name == "price_usd_per_hour" or name in {f"price_{p.replace('-', '_')}" for p in PURCHASES}:
         return rng.choice(_PRICES) if level != ABSURD else rng.choice((*_PRICES, 1e-6, 1e6))
     kind = TABLES[spot.key[0].removeprefix("own_")][name]
-    found = number_for(rng, kind, spot.old, level)
-    if name == "interconnect_bytes_per_second" and found is not None and (spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
+    number = number_for(rng, kind, spot.old, level)
+    if name == "interconnect_bytes_per_second" and number is not None and (spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
         # Links that become fast enough for ranks have no columns for them in a workbook built before (test_edits).
-        found = min(found, LEAST_LINK_BYTES_PER_SECOND - 1)
-    return round(found) if isinstance(found, float) and spot.key[0] == "models" else found  # of bytes and parameters
+        number = min(number, LEAST_LINK_BYTES_PER_SECOND - 1)
+    return round(number) if isinstance(number, float) and spot.key[0] == "models" else number  # of bytes and parameters
 
 
 def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str) -> Any:
@@ -127,11 +127,11 @@ def number_for(rng: random.Random, kind: Kind, old: Any, level: str) -> Any:
     whole, (low, high) = kind.what == "whole", (kind.low, kind.high)
     if whole and high - low <= 8:
         return rng.randint(int(low), int(high))
-    found = _number(rng, low, high, old if isinstance(old, (int, float)) else 0, level)
-    found = min(max(found, low), high)
+    number = _number(rng, low, high, old if isinstance(old, (int, float)) else 0, level)
+    number = min(max(number, low), high)
     if whole:
-        return max(math.ceil(low), min(round(found), math.floor(high)))
-    return float(f"{found:.12g}" if found < 1000 else round(found))
+        return max(math.ceil(low), min(round(number), math.floor(high)))
+    return float(f"{number:.12g}" if number < 1000 else round(number))
 
 
 def _number(rng: random.Random, low: float, high: float, old: float, level: str) -> float:

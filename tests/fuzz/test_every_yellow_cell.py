@@ -40,15 +40,15 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Plain:
 
 def edits_of(workbook: Workbook) -> Iterator[Edits]:
     """An edit of each yellow cell of a visible sheet; of a column of a table that of one row."""
-    rng, found = random.Random(37), set[Key]()
+    rng, keys = random.Random(37), set[Key]()
     spots = [spot for spot in workbook.yellow.spots.values() if spot.place[0] in TABS_SHOWN]
     rng.shuffle(spots)
     for spot in spots:
-        if spot.kind not in found and not spot.key[0].startswith("own_"):
+        if spot.kind not in keys and not spot.key[0].startswith("own_"):
             values = (value_for(rng, spot, workbook.yellow, MILD) for _ in range(20))
             value = next((value for value in values if value != spot.old), spot.old)
             if value != spot.old:
-                found.add(spot.kind)
+                keys.add(spot.kind)
                 yield {spot.key: value}
 
 
@@ -56,7 +56,7 @@ def edits_of(workbook: Workbook) -> Iterator[Edits]:
 def test_every_yellow_cell_by_itself(tiny: Plain) -> None:
     edits = list(edits_of(tiny))
     assert len(edits) >= 60 and {tiny.yellow.spots[key].place[0] for edit in edits for key in edit} == VISIBLE
-    faults = {str(one): fault for one in edits if (fault := tiny.fault(one))}
+    faults = {str(edit): fault for edit in edits if (fault := tiny.fault(edit))}
     assert not faults, f"{len(faults)} of {len(edits)}: {faults}"
 
 
@@ -96,12 +96,12 @@ def test_other_programs_say_the_same(
         pytest.skip("Gnumeric is not installed")
     every = list(edits_of(tiny))
     some = every[:: max(1, len(every) // N_EDITS)]
-    parts = [one for i in range(0, len(some), A_FILE) for one in together(tiny, some[i : i + A_FILE])]
-    files = [tiny.edited(one, f"edited-{i}") for i, one in enumerate(parts)]
+    parts = [edit for i in range(0, len(some), A_FILE) for edit in together(tiny, some[i : i + A_FILE])]
+    files = [tiny.edited(part, f"edited-{i}") for i, part in enumerate(parts)]
     assert sum(map(len, parts)) >= 0.9 * N_EDITS
-    for one, file in zip(parts, program(files, tmp_path), strict=True):
+    for part, file in zip(parts, program(files, tmp_path), strict=True):
         found: Mapping[Any, Any] = formula_values(file)
-        places = {tiny.yellow.spots[key].place for key in one}
+        places = {tiny.yellow.spots[key].place for key in part}
         held = {place: value for place, value in found.items() if place not in places}
-        fault = tiny.fault(one, lambda _, held=held: held)  # type: ignore[misc]
-        assert not fault, f"{one}\n{fault}"
+        fault = tiny.fault(part, lambda _, held=held: held)  # type: ignore[misc]
+        assert not fault, f"{part}\n{fault}"

@@ -152,7 +152,7 @@ def test_a_wrong_formula_is_found(tmp_path: Path) -> None:
     sheet, cell, _, _ = tamper(least.path, slipped, AS_BUILT)
     edits: Edits = {("inputs", "context_chat"): 8192}
     result = least.compared(least.after(edits), least.recalculated(edits, of=slipped))
-    assert (sheet, cell) in {one.place for one in result.wrong}
+    assert (sheet, cell) in {difference.place for difference in result.wrong}
 
 
 def test_failing_edits_are_shrunk_to_the_fewest() -> None:

@@ -37,13 +37,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Workbook:
 
 
 def steps(workbook: Workbook, edits: Edits) -> list[Step]:
-    found: list[Step] = []
+    steps: list[Step] = []
     for key, value in edits.items():
         sheet, cell = workbook.yellow.spots[key].place
         typed = as_cell(value)
-        what = "clear" if typed is None else "text" if isinstance(typed, str) else "number"
-        found.append((what, sheet, cell, *([] if typed is None else [str(typed)])))
-    return found
+        change = "clear" if typed is None else "text" if isinstance(typed, str) else "number"
+        steps.append((change, sheet, cell, *([] if typed is None else [str(typed)])))
+    return steps
 
 
 @pytest.mark.long

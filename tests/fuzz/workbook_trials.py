@@ -117,25 +117,25 @@ class Workbook:
 
     def _against_solve(self, solved: Solution, book: Book, after: Written) -> Iterator[str]:
         """The workbook is held against this book; here the book is held against what it was made of."""
-        found: dict[Any, Any] = dict(after.values)
+        values: dict[Any, Any] = dict(after.values)
         for name, ref in book.names.items():
             if isinstance(ref, Ref):
-                found[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
-        yield from books.differences(found, self.sheets, solved)[1]
+                values[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
+        yield from books.differences(values, self.sheets, solved)[1]
 
     def typed(self, edits: Edits) -> dict[tuple[str, str], Any]:
         """By (sheet, cell), what is typed."""
         return {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
 
-    def edited(self, edits: Edits, name: str = "edited", of: Path | None = None) -> Path:
+    def edited(self, edits: Edits, name: str = "edited", path: Path | None = None) -> Path:
         """A copy of the workbook with these cells typed into."""
-        return edit(of or self.path, self.folder / f"{name}.xlsx", self.typed(edits))
+        return edit(path or self.path, self.folder / f"{name}.xlsx", self.typed(edits))
 
-    def recalculated(self, edits: Edits, of: Path | None = None) -> Recalculated:
+    def recalculated(self, edits: Edits, path: Path | None = None) -> Recalculated:
         """The same, calculated by formualizer: the cells that hold a formula still. A target has one until it is typed
         over."""
         typed = self.typed(edits)
-        by_place = values_after(of or self.path, typed)
+        by_place = values_after(path or self.path, typed)
         return {place: by_place[place] for place in self.formulas if place not in typed}
 
     def compared(self, after: After, recalculated: Recalculated) -> Compared:

@@ -97,8 +97,8 @@ def total(c: Config) -> int:
 
 
 def routed(c: Config) -> int:
-    one = 3 * c["hidden_size"] * c.get("moe_intermediate_size", 0)
-    return sum(_n(c) * one for i in range(c["num_hidden_layers"]) if _is_sparse(c, i))
+    mlp = 3 * c["hidden_size"] * c.get("moe_intermediate_size", 0)
+    return sum(_n(c) * mlp for i in range(c["num_hidden_layers"]) if _is_sparse(c, i))
 
 
 def _n(c: Config) -> int:

@@ -38,7 +38,7 @@ def of(name: str) -> Model:
     return import_config(json.loads((FOLDER / f"{name}.json").read_text()), name=name)
 
 
-def small(**change: Any) -> Model:
+def small(**change: object) -> Model:
     return import_config({**SMALL, **change}, name="small")
 
 
@@ -190,7 +190,7 @@ def test_parts_that_a_quantization_leaves_alone() -> None:
     group = {"weights": {"type": "float", "num_bits": 8}}
     fp8 = {"quant_method": "compressed-tensors", "config_groups": {"all": group}}
     assert attention.params.unquantized == plain.unquantized + weights
-    by_matrix = {**fp8, "ignore": [f"re:.*\\.self_attn\\.{one}_proj$" for one in "qkvo"]}
+    by_matrix = {**fp8, "ignore": [f"re:.*\\.self_attn\\.{letter}_proj$" for letter in "qkvo"]}
     assert small(quantization_config=by_matrix).params.unquantized == attention.params.unquantized
     one_matrix = {**fp8, "ignore": ["re:.*\\.self_attn\\.k_proj$"]}
     assert small(quantization_config=one_matrix).params.unquantized == plain.unquantized + 2 * 64 * 32

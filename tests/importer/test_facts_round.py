@@ -90,9 +90,9 @@ def _write_experts(model: Model, text: Config) -> None:
 def test_facts_come_back(catalog: Catalog, model_id: str) -> None:
     entry = catalog.model(model_id)
     config = written(entry, json.loads((FOLDER / f"{model_id}.json").read_text()))
-    found, expected = facts(import_config(config, name=model_id, where=model_id)), facts(entry)
-    differing = {key for key in found if found[key] != expected[key]}
-    assert differing <= KNOWN.get(model_id, (set(), ""))[0], {key: (found[key], expected[key]) for key in differing}
+    read, expected = facts(import_config(config, name=model_id, where=model_id)), facts(entry)
+    differing = {key for key in read if read[key] != expected[key]}
+    assert differing <= KNOWN.get(model_id, (set(), ""))[0], {key: (read[key], expected[key]) for key in differing}
 
 
 def test_nearly_every_entry_is_written_down() -> None:

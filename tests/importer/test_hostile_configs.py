@@ -84,7 +84,7 @@ def test_no_config(tmp_path: Path, text: str, told: str) -> None:
         ("num_key_value_heads", 3, "n_kv_heads 3 does not divide n_heads 4"),
     ],
 )
-def test_wrong_values(tmp_path: Path, key: str, value: Any, told: str) -> None:
+def test_wrong_values(tmp_path: Path, key: str, value: object, told: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**GOOD, key: value}))
     line = refused(path)

@@ -51,8 +51,8 @@ def test_cache(row: dict[str, str]) -> None:
             "minimax",
         ), "the oracle has no cache for this one"
         return
-    found = cache_of(imported(row))
-    expected = {key: int(row[key]) for key in found}
+    cache = cache_of(imported(row))
+    expected = {key: int(row[key]) for key in cache}
     name = row["name"].rsplit("-", 1)[0]
     if name == KV_COPIED_TO_HEADS:
         config = json.loads(row["config"])
@@ -62,7 +62,7 @@ def test_cache(row: dict[str, str]) -> None:
         expected["indexer"] = expected["indexer"] // (2 * width + 1) * width
     if name in ONE_STATE:
         expected = {**expected, "conv": 0, "state": expected["conv"]}
-    assert found == expected
+    assert cache == expected
 
 
 def cache_of(model: Model) -> dict[str, int]:

@@ -51,7 +51,7 @@ GPTQ = {
 }
 
 
-def compressed(weights: dict[str, Any], *ignore: str, **more: Any) -> dict[str, Any]:
+def compressed(weights: dict[str, Any], *ignore: str, **more: object) -> dict[str, Any]:
     group = {"targets": ["Linear"], "weights": weights}
     return {"quant_method": "compressed-tensors", "config_groups": {"group_0": group}, "ignore": list(ignore), **more}
 
@@ -297,7 +297,7 @@ HEAD = 256 * 1000
 LINEARS = 3 * ATTENTION + DENSE + 2 * ROUTED
 
 
-def size_of(quantization: dict[str, Any], beside: dict[str, Any] | None = None, **change: Any) -> int:
+def size_of(quantization: dict[str, Any], beside: dict[str, Any] | None = None, **change: object) -> int:
     config = {**BASE, **change, "quantization_config": quantization}
     (checkpoint,) = import_config(config, name="x", beside=beside).checkpoints
     return checkpoint.size_bytes
@@ -467,7 +467,7 @@ TWELVE = (
 @pytest.mark.parametrize("hf_id", TWELVE)
 def test_by_name_and_by_path_at_the_same_price(hf_id: str, tmp_path: Path) -> None:
     """Bytes, KV cache, machine and month of twelve checkpoints, which are named by their id and by their folder."""
-    row = next(one for one in PUBLISHED if one.hf_id == hf_id)
+    row = next(row for row in PUBLISHED if row.hf_id == hf_id)
     sized(row, tmp_path)
     folder = QUANTIZED / row.folder if row.folder else tmp_path
     load = {"context": 8192, "concurrent_requests": 8, "as_of": "2026-11-20"}

@@ -93,9 +93,9 @@ def test_equals_its_entry(catalog: Catalog, file: Path) -> None:
     assert file.stem not in REFUSED
     if entry is None:
         return
-    found, expected = facts(model), facts(entry)
-    differing = {key for key in found if found[key] != expected[key]}
-    assert differing == KNOWN.get(file.stem, (set(), ""))[0], {k: (found[k], expected[k]) for k in differing}
+    read, expected = facts(model), facts(entry)
+    differing = {key for key in read if read[key] != expected[key]}
+    assert differing == KNOWN.get(file.stem, (set(), ""))[0], {k: (read[k], expected[k]) for k in differing}
 
 
 def test_most_entries_have_a_config(catalog: Catalog) -> None:

@@ -60,20 +60,20 @@ def written(engines: tuple[str, ...] = ENGINES, **asked: Any) -> tuple[dict[str,
     return flags, advice
 
 
-def words(one: Flags) -> list[str]:
+def words(flags: Flags) -> list[str]:
     """The words of a command as a shell has them."""
-    assert one.written is not None
-    return shlex.split(one.text(one.written).split("EOF\n")[-1].replace("\\\n", ""))
+    assert flags.written is not None
+    return shlex.split(flags.text(flags.written).split("EOF\n")[-1].replace("\\\n", ""))
 
 
 def flags_of(parts: list[str]) -> dict[str, str]:
     """`--flag value` and `--flag` of a list of words."""
-    found: dict[str, str] = {}
+    flags: dict[str, str] = {}
     for i, word in enumerate(parts):
         if word.startswith("--"):
             value = parts[i + 1] if i + 1 < len(parts) and not parts[i + 1].startswith("--") else ""
-            found[word] = value
-    return found
+            flags[word] = value
+    return flags
 
 
 def read_back(engine: str, one: Flags) -> dict[str, Any]:
@@ -89,26 +89,26 @@ def read_back(engine: str, one: Flags) -> dict[str, Any]:
         flags |= flat(yaml.safe_load(text))
     names = one.launcher.flags
     caches = {word: dtype for dtype, word in reversed(one.launcher.kv_cache_dtypes.items())}
-    found: dict[str, Any] = {"engine": engine}
+    settings: dict[str, Any] = {"engine": engine}
     for name in names:
         if name in ("dtype", "draft_model", "enable_prefix_caching", "hybrid_kv_manager", "expert_parallel_size"):
             continue
         if names[name] in flags:
-            found[name] = flags[names[name]]
-    found["kv_cache_dtype"] = caches[str(found["kv_cache_dtype"])]
-    return found
+            settings[name] = flags[names[name]]
+    settings["kv_cache_dtype"] = caches[str(settings["kv_cache_dtype"])]
+    return settings
 
 
 def flat(options: dict[str, Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in options.items():
-        found |= flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
-    return found
+        settings |= flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
+    return settings
 
 
-def model_named(engine: str, one: Flags) -> str:
+def model_named(engine: str, flags: Flags) -> str:
     """The model that a printed command names."""
-    parts = words(one)
+    parts = words(flags)
     if engine == "nim":
         return next(w for w in parts if w.startswith("NIM_MODEL_PATH=")).split("=", 1)[1]
     return {
@@ -123,6 +123,6 @@ def launchers() -> dict[str, Any]:
     return {launcher.engine: launcher for launcher in catalog().file(StackFile).launchers}
 
 
-def speculation(one: Flags) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(flags_of(words(one))["--speculative-config"])
-    return found
+def speculation(flags: Flags) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(flags_of(words(flags))["--speculative-config"])
+    return record

@@ -30,7 +30,7 @@ BUILT = {  # what trtllm-build writes beside an engine
 }  # fmt: skip
 
 
-def read(text: str, **asked: Any) -> KvBudget:
+def read(text: str, **asked: object) -> KvBudget:
     settings, inputs = inputs_of(text, {"model": "8b", "gpu": "spark", **asked}, catalog())
     return budget(settings, inputs, record(sized_point(inputs, catalog())), catalog())
 
@@ -182,14 +182,14 @@ def test_flags_of_tensorrt_llm_are_read_back(tmp_path: Path) -> None:
     from points import POINTS, written
 
     flags, _ = written(("tensorrt-llm",), **{**POINTS["8b"], "kv_cache_dtype": "fp8"})
-    one = flags["tensorrt-llm"].written
+    tensorrt = flags["tensorrt-llm"].written
     printed = flags["tensorrt-llm"].checked.printed
-    assert one is not None and printed is not None
-    said = one.settings
+    assert tensorrt is not None and printed is not None
+    settings = tensorrt.settings
     text = (
-        f"max_batch_size={said['--max_batch_size']},max_seq_len={said['--max_seq_len']},"
-        f"max_num_tokens={said['--max_num_tokens']},kv_cache_dtype={said['kv_cache_config.dtype']},"
-        f"free_gpu_memory_fraction={said['kv_cache_config.free_gpu_memory_fraction']}"
+        f"max_batch_size={settings['--max_batch_size']},max_seq_len={settings['--max_seq_len']},"
+        f"max_num_tokens={settings['--max_num_tokens']},kv_cache_dtype={settings['kv_cache_config.dtype']},"
+        f"free_gpu_memory_fraction={settings['kv_cache_config.free_gpu_memory_fraction']}"
     )
     back = read(text, gpu="h100")
     assert back.holds and back.trial.answer["kv_pool_bytes_per_gpu"] == printed.answer["kv_pool_bytes_per_gpu"]
@@ -273,7 +273,9 @@ def test_every_problem_in_one_run() -> None:
 
 
 def test_the_record() -> None:
-    found = budget_record(read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8"))
-    assert found["budget_bytes"] == 2_147_483_648 and found["kv_bytes_per_token"] == 65_536 and found["holds"] is True
-    assert found["settings"] == {"max_batch_size": "8", "max_seq_len": "4096", "kv_cache_dtype": "fp8"}
-    assert json.loads(json.dumps(found)) == found
+    record = budget_record(read("max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8"))
+    assert (
+        record["budget_bytes"] == 2_147_483_648 and record["kv_bytes_per_token"] == 65_536 and record["holds"] is True
+    )
+    assert record["settings"] == {"max_batch_size": "8", "max_seq_len": "4096", "kv_cache_dtype": "fp8"}
+    assert json.loads(json.dumps(record)) == record

@@ -18,9 +18,9 @@ TIGHT = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context_toke
 @pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_too_many_requests(engine: str) -> None:
-    one = written((engine,), **TIGHT)[0][engine]
-    assert not one.checked.fits and one.checked.verdict.startswith("does not fit: ")
-    printed = one.checked.printed
+    flags = written((engine,), **TIGHT)[0][engine]
+    assert not flags.checked.fits and flags.checked.verdict.startswith("does not fit: ")
+    printed = flags.checked.printed
     assert printed is not None and printed.holds
     n = printed.answer["max_num_seqs"]
     assert 20 < n < 32
@@ -33,8 +33,8 @@ def test_too_many_requests(engine: str) -> None:
 @pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_value_that_is_offered_fits(engine: str) -> None:
-    one = written((engine,), **TIGHT)[0][engine]
-    offered = {offer.setting: offer.value for offer in one.checked.remedies}
+    flags = written((engine,), **TIGHT)[0][engine]
+    offered = {offer.setting: offer.value for offer in flags.checked.remedies}
     assert {"max_num_seqs", "max_model_len", "tensor_parallel_size"} <= set(offered)
     for setting, value in offered.items():
         if setting == "max_num_seqs":
@@ -49,16 +49,16 @@ def test_every_value_that_is_offered_fits(engine: str) -> None:
 
 
 def test_the_longest_context_offered_is_the_longest() -> None:
-    one = written(("vllm",), **TIGHT)[0]["vllm"]
-    longest = next(o.value for o in one.checked.remedies if o.setting == "max_model_len")
+    vllm = written(("vllm",), **TIGHT)[0]["vllm"]
+    longest = next(o.value for o in vllm.checked.remedies if o.setting == "max_model_len")
     over = {**TIGHT, "max_num_seqs": 32, "context_tokens": longest + 16}
     assert sheetgen.size(**over)["fits"] is False
 
 
 def test_a_larger_share_is_the_smallest_that_fits_and_stays_under_the_ceiling() -> None:
     point = {"model": "8b", "gpu": "h100", "context_tokens": "8k", "concurrent_requests": 57}
-    one = written(("vllm",), **point)[0]["vllm"]
-    share = next(o.value for o in one.checked.remedies if o.setting == "gpu_memory_utilization")
+    vllm = written(("vllm",), **point)[0]["vllm"]
+    share = next(o.value for o in vllm.checked.remedies if o.setting == "gpu_memory_utilization")
     assert 0.92 < share <= 0.95
     for utilization, fits in ((share, True), (share - 0.01, False)):
         again = sheetgen.size(**point, max_num_seqs=57, gpu_memory_utilization=round(utilization, 2))
@@ -68,13 +68,13 @@ def test_a_larger_share_is_the_smallest_that_fits_and_stays_under_the_ceiling() 
 @pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_command_where_the_engine_would_not_start(engine: str) -> None:
-    one = written((engine,), model="405b", gpu="h100", tensor_parallel_size=8)[0][engine]
-    assert one.written is None and one.checked.printed is None
-    assert "the weights alone need" in one.checked.verdict
-    found = flags_record({engine: one})[engine]
-    assert found["command"] is None and found["settings"] == {} and found["checked"]["holds"] is False
-    assert found["checked"]["kv_pool_bytes_per_gpu"] is None
-    offered = {offer.setting for offer in one.checked.remedies}
+    flags = written((engine,), model="405b", gpu="h100", tensor_parallel_size=8)[0][engine]
+    assert flags.written is None and flags.checked.printed is None
+    assert "the weights alone need" in flags.checked.verdict
+    record = flags_record({engine: flags})[engine]
+    assert record["command"] is None and record["settings"] == {} and record["checked"]["holds"] is False
+    assert record["checked"]["kv_pool_bytes_per_gpu"] is None
+    offered = {offer.setting for offer in flags.checked.remedies}
     assert "n_gpus" in offered and "max_num_seqs" not in offered
 
 
@@ -98,19 +98,19 @@ def test_a_limit_that_was_typed_is_kept_or_lowered_with_a_word() -> None:
     ],
 )
 def test_what_an_engine_cannot_be_told(engine: str, point: dict[str, Any], why: str) -> None:
-    one = written((engine,), **{"model": "8b", "gpu": "h100", **point})[0][engine]
-    assert one.checked.verdict.startswith("does not run: ") and why in one.checked.verdict
-    assert one.written is None and not one.checked.fits
+    flags = written((engine,), **{"model": "8b", "gpu": "h100", **point})[0][engine]
+    assert flags.checked.verdict.startswith("does not run: ") and why in flags.checked.verdict
+    assert flags.written is None and not flags.checked.fits
 
 
 def test_a_gpu_that_keeps_no_such_cache() -> None:
-    one = written(("vllm",), model="8b", gpu="v100-sxm2-32gb", weight_dtype="fp16", kv_cache_dtype="fp8")[0]["vllm"]
-    assert "keeps no KV cache in fp8" in one.checked.verdict and one.written is None
+    vllm = written(("vllm",), model="8b", gpu="v100-sxm2-32gb", weight_dtype="fp16", kv_cache_dtype="fp8")[0]["vllm"]
+    assert "keeps no KV cache in fp8" in vllm.checked.verdict and vllm.written is None
 
 
 def test_what_an_engine_does_not_count_is_said() -> None:
-    def noted(one: Flags) -> list[str]:
-        return [note for note in one.notes if note.startswith("beside the pool")]
+    def noted(flags: Flags) -> list[str]:
+        return [note for note in flags.notes if note.startswith("beside the pool")]
 
     small = written(("vllm",), model="8b", gpu="rtx-4090", tensor_parallel_size=8)[0]["vllm"]
     large = written(("vllm",), model="8b", gpu="h100")[0]["vllm"]
@@ -119,26 +119,26 @@ def test_what_an_engine_does_not_count_is_said() -> None:
 
 def test_the_record_has_every_key_and_plain_values() -> None:
     flags, _ = written(**TIGHT)
-    for engine, found in flags_record(flags).items():
-        assert set(found) == {"command", "settings", "files", "env", "checked", "notes", "other_commands"}
-        checked = found["checked"]
+    for engine, record in flags_record(flags).items():
+        assert set(record) == {"command", "settings", "files", "env", "checked", "notes", "other_commands"}
+        checked = record["checked"]
         assert checked["engine"] == engine and checked["fits"] is False and checked["holds"] is True
         assert (
             isinstance(checked["kv_pool_bytes_per_gpu"], int)
             and checked["sequences_in_pool"] >= checked["max_num_seqs"]
         )
-        assert all({"setting", "value", "flag", "holds"} == set(one) for one in checked["would_fit"])
+        assert all({"setting", "value", "flag", "holds"} == set(check) for check in checked["would_fit"])
         inputs = {k.removesuffix("_id"): v for k, v in checked["inputs"].items() if v is not None}
         again = sheetgen.size(**inputs)
         assert again["kv_pool_bytes_per_gpu"] == checked["kv_pool_bytes_per_gpu"]
 
 
 def test_room_adds_up() -> None:
-    one = written(("vllm",), **POINTS["8b"])[0]["vllm"].checked.printed
-    assert one is not None
-    known = one.quantities
-    share = known["gpu_memory_bytes"] - known["memory_budget_bytes"]
-    assert one.left_outside_bytes == pytest.approx(share, abs=1)
+    printed = written(("vllm",), **POINTS["8b"])[0]["vllm"].checked.printed
+    assert printed is not None
+    quantities = printed.quantities
+    share = quantities["gpu_memory_bytes"] - quantities["memory_budget_bytes"]
+    assert printed.left_outside_bytes == pytest.approx(share, abs=1)
     assert left_outside_bytes_per_gpu(100, 5, 40, 10, 30) == 15
     assert needed_outside_bytes_per_gpu(7, 3, 0, 0, 2) == 12 and needed_outside_bytes_per_gpu(7, 3, 1, 1, 0) == 0
     assert in_tokens(24000, 2048, 64) == 11 and in_tokens(2047, 2048, 64) == 0

@@ -29,36 +29,36 @@ IDS = {
 @pytest.mark.parametrize(("name", "engine"), CASES)
 def test_a_command_says_what_was_sized_and_holds(name: str, engine: str) -> None:
     flags, _ = written((engine,), **POINTS[name])
-    one = flags[engine]
+    flags_ = flags[engine]
     if (name, engine) in REFUSED:
-        assert one.written is None and REFUSED[name, engine] in one.checked.verdict
-        assert one.checked.verdict.startswith("does not run: ") and not one.checked.fits
+        assert flags_.written is None and REFUSED[name, engine] in flags_.checked.verdict
+        assert flags_.checked.verdict.startswith("does not run: ") and not flags_.checked.fits
         return
-    printed = one.checked.printed
-    assert printed is not None and printed.holds, one.checked.verdict
+    printed = flags_.checked.printed
+    assert printed is not None and printed.holds, flags_.checked.verdict
     assert printed.answer["max_num_seqs"] <= printed.quantities["sequences_in_pool"]
-    said = read_back(engine, one)
+    settings = read_back(engine, flags_)
     ranks = printed.answer["data_parallel_size"]
-    if engine == "sglang" and "--enable-dp-attention" in words(one):
-        assert int(said["tensor_parallel_size"]) == ranks and int(said["max_num_seqs"]) % ranks == 0
-        said["tensor_parallel_size"] = int(said["tensor_parallel_size"]) // ranks
-        said["max_num_seqs"] = int(said["max_num_seqs"]) // ranks
-    if engine == "tensorrt-llm" and said.pop("data_parallel_size", None) is True:
-        assert int(said["tensor_parallel_size"]) == ranks
-        said |= {"tensor_parallel_size": 1, "data_parallel_size": ranks}
+    if engine == "sglang" and "--enable-dp-attention" in words(flags_):
+        assert int(settings["tensor_parallel_size"]) == ranks and int(settings["max_num_seqs"]) % ranks == 0
+        settings["tensor_parallel_size"] = int(settings["tensor_parallel_size"]) // ranks
+        settings["max_num_seqs"] = int(settings["max_num_seqs"]) // ranks
+    if engine == "tensorrt-llm" and settings.pop("data_parallel_size", None) is True:
+        assert int(settings["tensor_parallel_size"]) == ranks
+        settings |= {"tensor_parallel_size": 1, "data_parallel_size": ranks}
     if engine in ("tensorrt-llm", "lmdeploy"):  # so many servers of their own, or ranks that were read above
-        said.setdefault("data_parallel_size", ranks)
-    for key, value in said.items():
+        settings.setdefault("data_parallel_size", ranks)
+    for key, value in settings.items():
         expected = printed.answer[key]
         if key == "kv_cache_dtype":
             assert value == expected or {value, expected} == {"bf16", "fp16"}
         elif key != "engine":
             assert float(value) == pytest.approx(expected, abs=1e-4), key
     asked = {k: v for k, v in POINTS[name].items() if k not in ("block_size",)}
-    again = sheetgen.size(**{**asked, **said, "expert_parallel_size": 1})
+    again = sheetgen.size(**{**asked, **settings, "expert_parallel_size": 1})
     assert again["kv_pool_bytes_per_gpu"] == printed.answer["kv_pool_bytes_per_gpu"]
     assert again["kv_tokens"] == printed.answer["kv_tokens"]
-    if one.checked.fits:
+    if flags_.checked.fits:
         assert again["fits"] is True, again["verdict"]
 
 
@@ -70,9 +70,9 @@ def test_the_checkpoint_of_the_precision_is_named(name: str, engine: str) -> Non
 
 def test_vllm_word_for_word() -> None:
     flags, _ = written(("vllm",), **POINTS["70b"])
-    one = flags["vllm"]
-    assert one.written is not None
-    assert one.text(one.written) == (
+    vllm = flags["vllm"]
+    assert vllm.written is not None
+    assert vllm.text(vllm.written) == (
         "vllm serve meta-llama/Llama-3.1-70B-Instruct \\\n"
         "  --tensor-parallel-size 4 \\\n"
         "  --max-model-len 16384 \\\n"
@@ -87,20 +87,22 @@ def test_vllm_word_for_word() -> None:
 @pytest.mark.parametrize("name", POINTS)
 def test_trtllm_build_has_the_same_limits(name: str) -> None:
     flags, _ = written(("tensorrt-llm",), **POINTS[name])
-    one = flags["tensorrt-llm"]
-    assert one.written is not None and one.checked.printed is not None
-    answer = one.checked.printed.answer
-    build = one.written.other.get("trtllm-build")
+    tensorrt = flags["tensorrt-llm"]
+    assert tensorrt.written is not None and tensorrt.checked.printed is not None
+    answer = tensorrt.checked.printed.answer
+    build = tensorrt.written.other.get("trtllm-build")
     if name in ("gpt-oss", "r1-dp"):
-        assert build is None and any("no trtllm-build" in note for note in one.notes)
+        assert build is None and any("no trtllm-build" in note for note in tensorrt.notes)
         return
     assert build is not None
-    said = build.settings
-    assert said["--max_batch_size"] == answer["max_num_seqs"] and said["--max_seq_len"] == answer["max_model_len"]
-    assert said["--max_num_tokens"] == answer["max_num_batched_tokens"] and said["--kv_cache_type"] == "paged"
-    assert ("--use_fp8_context_fmha" in said) == (name == "70b-fp8")
-    if "--use_fp8_context_fmha" in said:
-        assert said["--use_paged_context_fmha"] == "enable"
+    settings = build.settings
+    assert (
+        settings["--max_batch_size"] == answer["max_num_seqs"] and settings["--max_seq_len"] == answer["max_model_len"]
+    )
+    assert settings["--max_num_tokens"] == answer["max_num_batched_tokens"] and settings["--kv_cache_type"] == "paged"
+    assert ("--use_fp8_context_fmha" in settings) == (name == "70b-fp8")
+    if "--use_fp8_context_fmha" in settings:
+        assert settings["--use_paged_context_fmha"] == "enable"
 
 
 def test_a_cache_in_fp8_without_weights_in_fp8_has_no_fp8_attention_in_a_compiled_engine() -> None:
@@ -115,16 +117,16 @@ def test_a_cache_in_fp8_without_weights_in_fp8_has_no_fp8_attention_in_a_compile
 def test_long_prompts_are_chunked_where_the_engine_would_refuse_them() -> None:
     for context, chunked in (("8k", False), ("16k", True)):
         flags, _ = written(("tensorrt-llm",), model="8b", gpu="h100", context_tokens=context)
-        one = flags["tensorrt-llm"].written
-        assert one is not None and one.settings["enable_chunked_prefill"] is chunked
+        tensorrt = flags["tensorrt-llm"].written
+        assert tensorrt is not None and tensorrt.settings["enable_chunked_prefill"] is chunked
 
 
 def test_prefix_caching_off_in_each_engines_words() -> None:
     flags, _ = written(**{**POINTS["8b"], "enable_prefix_caching": 0})
-    said = {engine: words(one) for engine, one in flags.items()}
-    assert "--no-enable-prefix-caching" in said["vllm"] and "--disable-radix-cache" in said["sglang"]
-    assert "--enable-prefix-caching" not in said["lmdeploy"]
-    assert "--no-enable-prefix-caching" in " ".join(said["nim"])
+    written_ = {engine: words(flags) for engine, flags in flags.items()}
+    assert "--no-enable-prefix-caching" in written_["vllm"] and "--disable-radix-cache" in written_["sglang"]
+    assert "--enable-prefix-caching" not in written_["lmdeploy"]
+    assert "--no-enable-prefix-caching" in " ".join(written_["nim"])
     trt = flags["tensorrt-llm"].written
     assert trt is not None and trt.settings["kv_cache_config.enable_block_reuse"] is False
 
@@ -202,9 +204,9 @@ def test_a_draft_in_each_engines_words() -> None:
     flags, _ = written(**POINTS["8b"], draft_model="eagle3-llama-3.1-8b")
     draft = "RedHatAI/Llama-3.1-8B-Instruct-speculator.eagle3"
     assert speculation(flags["vllm"]) == {"method": "eagle3", "model": draft, "num_speculative_tokens": 3}
-    said = flags_of(words(flags["sglang"]))
-    assert said["--speculative-algorithm"] == "EAGLE3" and said["--speculative-draft-model-path"] == draft
-    assert int(said["--speculative-num-draft-tokens"]) == int(said["--speculative-num-steps"]) + 1
+    settings = flags_of(words(flags["sglang"]))
+    assert settings["--speculative-algorithm"] == "EAGLE3" and settings["--speculative-draft-model-path"] == draft
+    assert int(settings["--speculative-num-draft-tokens"]) == int(settings["--speculative-num-steps"]) + 1
     trt = flags["tensorrt-llm"].written
     assert trt is not None and trt.settings["speculative_config.speculative_model_dir"] == draft
     assert draft in " ".join(words(flags["nim"]))
@@ -278,9 +280,9 @@ def test_data_parallel_ranks() -> None:
 
 def test_nim_mounts_a_folder_and_passes_secrets_by_name(tmp_path: Any) -> None:
     flags, _ = written(("nim",), **POINTS["8b"])
-    said = words(flags["nim"])
-    assert said[:3] == ["docker", "run", "--rm"] and said[-1].endswith(":2.0.3")
-    assert [said[i + 1] for i, w in enumerate(said) if w == "-e" and "=" not in said[i + 1]] == [
+    words_ = words(flags["nim"])
+    assert words_[:3] == ["docker", "run", "--rm"] and words_[-1].endswith(":2.0.3")
+    assert [words_[i + 1] for i, w in enumerate(words_) if w == "-e" and "=" not in words_[i + 1]] == [
         "NGC_API_KEY",
         "HF_TOKEN",
     ]

@@ -80,7 +80,7 @@ def test_commands_name_the_method() -> None:
 
 def test_every_model_with_such_layers_is_sized_or_refused_by_name() -> None:
     catalog = Catalog()
-    own = [one for one in catalog.models() if one.params.mtp_extra]
+    own = [model for model in catalog.models() if model.params.mtp_extra]
     sized = 0
     for model in own:
         try:

@@ -23,8 +23,8 @@ def run(*arguments: str) -> Any:
 
 
 def sized(*arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
-    return found
+    record: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
+    return record
 
 
 def test_they_are_no_room_for_requests_in_flight() -> None:
@@ -74,10 +74,10 @@ def test_a_launch_names_the_engines_flag() -> None:
 def test_host_memory_among_the_settings_of_an_engine() -> None:
     settings = "max_batch_size=8,max_seq_len=4096"
     plain = sized("--model", "8b", "--gpu", "l40s", "--kv-budget", settings)
-    found = sized("--model", "8b", "--gpu", "l40s", "--kv-budget", f"{settings},host_cache_size={8 * GIB}")
-    assert found["parked"]["parked_users"] == 16 and "parked" not in plain
+    sizes = sized("--model", "8b", "--gpu", "l40s", "--kv-budget", f"{settings},host_cache_size={8 * GIB}")
+    assert sizes["parked"]["parked_users"] == 16 and "parked" not in plain
     same = ("holds", "full_sequences_that_fit", "budget_bytes", "verdict", "notes")
-    assert [found["kv_budget"][name] for name in same] == [plain["kv_budget"][name] for name in same]
+    assert [sizes["kv_budget"][name] for name in same] == [plain["kv_budget"][name] for name in same]
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "nan", "1e9"])

@@ -39,9 +39,9 @@ CONFIG = {
 )
 def test_the_model_named(asked: dict[str, str], expected: str) -> None:
     flags, _ = written(("vllm",), **{"gpu": "h200", "tensor_parallel_size": 4, **asked})
-    one = flags["vllm"]
-    assert model_named("vllm", one) == expected
-    assert any("in place of" in note for note in one.notes) == ("CHECKPOINT-OF" in expected)
+    vllm = flags["vllm"]
+    assert model_named("vllm", vllm) == expected
+    assert any("in place of" in note for note in vllm.notes) == ("CHECKPOINT-OF" in expected)
 
 
 def test_sixteen_bits_of_the_other_kind() -> None:
@@ -77,16 +77,16 @@ def test_hostile_folders_are_one_word(name: str, engine: str, tmp_path: Path, mo
     (tmp_path / name).mkdir()
     (tmp_path / name / "config.json").write_text(json.dumps(CONFIG))
     for typed in (str(tmp_path / name), f"./{name}", str(tmp_path / name / "config.json")):
-        one = written((engine,), model=typed, gpu="l40s")[0][engine]
-        assert one.written is not None
-        parts = words(one)
+        flags = written((engine,), model=typed, gpu="l40s")[0][engine]
+        assert flags.written is not None
+        parts = words(flags)
         if engine == "nim":
             mount = parts[parts.index("--mount") + 1]
             assert (tmp_path / name).name.replace('"', '""') in mount and "NIM_MODEL_PATH=/opt/model" in parts
             continue
-        named = model_named(engine, one)
+        named = model_named(engine, flags)
         assert not named.startswith("-") and Path(named).resolve() == (tmp_path / name).resolve()
-        assert one.text(one.written).replace("\n", "").isprintable()
+        assert flags.text(flags.written).replace("\n", "").isprintable()
 
 
 @pytest.mark.some(2)
@@ -110,6 +110,6 @@ def test_a_listed_name_is_no_folder_whatever_lies_here(tmp_path: Path, monkeypat
 def test_an_id_of_a_stranger_is_quoted() -> None:
     flags, _ = written(("vllm", "nim"), model="$(reboot)/Llama-3.1-8B-Instruct", gpu="h100")
     assert model_named("vllm", flags["vllm"]) == "$(reboot)/Llama-3.1-8B-Instruct"
-    one = flags["nim"]
-    assert one.written is not None
-    assert "'NIM_MODEL_PATH=hf://$(reboot)/Llama-3.1-8B-Instruct'" in one.text(one.written)
+    nim = flags["nim"]
+    assert nim.written is not None
+    assert "'NIM_MODEL_PATH=hf://$(reboot)/Llama-3.1-8B-Instruct'" in nim.text(nim.written)

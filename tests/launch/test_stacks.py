@@ -23,16 +23,14 @@ TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 
 
 def test_every_rule_and_launcher_has_its_source_and_names_engines_that_are_sized() -> None:
-    file, known = catalog().file(StackFile), set(catalog().ids("engines"))
+    file, ids = catalog().file(StackFile), set(catalog().ids("engines"))
     assert file.checked_on == "2026-11-21"
     for launcher in file.launchers:
-        assert (
-            launcher.engine in known and launcher.flags_source and launcher.kv_cache_source and launcher.weight_source
-        )
+        assert launcher.engine in ids and launcher.flags_source and launcher.kv_cache_source and launcher.weight_source
     for rule in file.rules:
-        assert rule.sources and len(rule.reason) > 20 and set(rule.suits) <= known
+        assert rule.sources and len(rule.reason) > 20 and set(rule.suits) <= ids
     for setting in file.settings:
-        assert setting.engine in known
+        assert setting.engine in ids
 
 
 def test_facts_are_those_that_rules_may_name() -> None:
@@ -96,8 +94,8 @@ def test_the_line(
         assert flags[advice.engine].checked.printed is not None  # never one that would not start
         held = int(flags[advice.engine].checked.printed.quantities["sequences_in_pool"])  # type: ignore[union-attr]
         assert f"its pool holds {held * point.get('data_parallel_size', 1):,} request" in advice.line
-        found = advice_record(advice)
-        assert found["engine"] == advice.engine and found["sources"] and found["sequences_held"][advice.engine] > 0
+        record = advice_record(advice)
+        assert record["engine"] == advice.engine and record["sources"] and record["sequences_held"][advice.engine] > 0
 
 
 def runs() -> list[Any]:

@@ -142,11 +142,11 @@ def noticed(faults: Faults, folder: Path) -> list[bool]:
     code, asked = source(FEW_MODELS), FEW[:5]
     expected = [in_python(question) for question in asked]
     assert compared(asked, folder, code, expected) == []
-    found = []
+    answers = []
     for right, wrong in faults:
         assert right in code, right
-        found.append(compared(asked, folder, code.replace(right, wrong), expected) != [])
-    return found
+        answers.append(compared(asked, folder, code.replace(right, wrong), expected) != [])
+    return answers
 
 
 def test_another_formula_is_seen(tmp_path: Path) -> None:

@@ -183,10 +183,10 @@ def test_what_is_compared_by_an_address_is_a_model_and_weights_or_a_message(page
 
 def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     name = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'><!--"
-    known = facts(("70b",))
-    [model] = known["models"]
-    providers = {**known["market"]["providers"], "aws": name}
-    hostile = {**known, "models": [{**model, "name": name}], "market": {**known["market"], "providers": providers}}
+    facts_ = facts(("70b",))
+    [model] = facts_["models"]
+    providers = {**facts_["market"]["providers"], "aws": name}
+    hostile = {**facts_, "models": [{**model, "name": name}], "market": {**facts_["market"], "providers": providers}}
     file = tmp_path / "hostile.html"
     file.write_bytes(write_live(hostile, Options()))
     page.open(f"{file.as_uri()}#{address_of(SHOWN[0])}")
@@ -200,7 +200,9 @@ def test_a_usual_workload_says_its_pages(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     a_page = recommended(options_of(SHOWN[0]), catalog()).question.reference.assumption("tokens_per_page")
     told = page.evaluate("[...document.querySelectorAll('#workloads small')].map((one) => parseInt(one.textContent))")
-    expected = [one.input_tokens + one.output_tokens for one in catalog().workloads() if one.is_default]
+    expected = [
+        workload.input_tokens + workload.output_tokens for workload in catalog().workloads() if workload.is_default
+    ]
     assert told == [round(tokens / a_page) for tokens in expected]
 
 
@@ -442,12 +444,12 @@ def test_a_difference_is_that_of_the_sums_beside_it(page: Browser, address: str,
         return int(text.strip("$").replace(",", ""))
 
     own, told = dollars(sums["month"]), []
-    for what, month, difference, *_ in sums["others"]:
+    for name, month, difference, *_ in sums["others"]:
         more = dollars(month) - own if month else 0
         words = f"${abs(more):,} {'more' if more > 0 else 'less'}" if more else "the same"
-        assert not month or difference == words, what
-        told.append(what)
-    areas = [what for what in told if what.startswith("In ")]
+        assert not month or difference == words, name
+        told.append(name)
+    areas = [words for words in told if words.startswith("In ")]
     assert areas == {"": ["In Europe"], "ap": ["In the US", "In Europe"], "eu": ["In the US"]}[region]
     [published] = re.findall(
         r"saves \$([\d,]+) a month: .* \$([\d,]+) a month on", page.evaluate(TEXT.format("quality"))
@@ -572,9 +574,9 @@ def test_a_target_that_nothing_meets_says_what_is_fastest_and_takes_it(page: Bro
         page.open(f"{address}#{address_of(question)}")
         solved = recommended(options_of(question), catalog())
         [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
-        [lever] = [one for one in cell.levers if one.lever == change and not one.further]
-        said = page.evaluate(TEXT.format("fastest"))
-        assert str(money(lever.monthly_usd)) in said and str(rent(lever.n_instances, lever.instance)) in said
+        [lever] = [lever for lever in cell.levers if lever.lever == change and not lever.further]
+        values = page.evaluate(TEXT.format("fastest"))
+        assert str(money(lever.monthly_usd)) in values and str(rent(lever.n_instances, lever.instance)) in values
         page.evaluate("delete document.documentElement.dataset.complete")
         page.evaluate("document.getElementById('take_target').click()")
         page.wait_for("document.documentElement.dataset.complete")
@@ -625,12 +627,12 @@ def test_a_month_a_person_names_the_people_that_it_is_divided_by(page: Browser, 
 def test_the_pool_of_the_log_less_what_is_kept_back_is_what_is_counted_on(page: Browser, address: str) -> None:
     """And the parts of one GPU's memory make all of it."""
     page.open(f"{address}#{address_of(SHOWN[0])}")
-    said = page.evaluate(TEXT.format("log"))
+    values = page.evaluate(TEXT.format("log"))
     pattern = r"([\d.]+) GiB as started .*; ([\d.]+) GiB less, ([\d.]+) GiB, .*; ([\d.]+) GiB of .*: ([\d.]+) GiB are"
-    [parts] = re.findall(pattern, said)
+    [parts] = re.findall(pattern, values)
     printed, flags, derived, doubt, counted = map(float, parts)
     assert printed - flags == pytest.approx(derived, abs=1e-9) and derived - doubt == pytest.approx(counted, abs=1e-9)
-    [(in_all, per_replica)] = re.findall(r"hold ([\d,]+) requests in all, ([\d,]+) a replica", said)
+    [(in_all, per_replica)] = re.findall(r"hold ([\d,]+) requests in all, ([\d,]+) a replica", values)
     n_replicas = int(page.evaluate(TEXT.format("replicas")).split()[0])
     assert int(in_all) == n_replicas * int(per_replica)
     widths = "[...document.querySelectorAll('section > .bar i')].map((one) => parseFloat(one.style.width))"
@@ -783,8 +785,8 @@ def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str, ke
     page.evaluate(key.format("#model"))
     page.wait_for("document.documentElement.dataset.complete")
     assert page.evaluate("document.getElementById('model').value") == (meant or text)
-    said = "[...document.querySelectorAll('.problem')].map((one) => one.textContent).join()"
-    assert ("Choose one model: " in page.evaluate(said)) == (not meant)
+    script = "[...document.querySelectorAll('.problem')].map((one) => one.textContent).join()"
+    assert ("Choose one model: " in page.evaluate(script)) == (not meant)
     if meant:
         assert f"model={meant.replace(' ', '+')}" in page.evaluate("location.hash")
     elif key == ENTER:

@@ -27,7 +27,7 @@ def send(server: Server, *recipients: str, attempts: int = 3, timeout: float = 5
     return deliver(server, "me@acme.com", recipients or (ANN,), MESSAGE, attempts=attempts, timeout=timeout)
 
 
-def refusal(server: Server, *recipients: str, **more: Any) -> str:
+def refusal(server: Server, *recipients: str, **more: object) -> str:
     with pytest.raises(MailError) as caught:
         send(server, *recipients, **more)
     told = "\n".join(caught.value.problems)

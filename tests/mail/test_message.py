@@ -39,7 +39,7 @@ def page() -> Page:
 @pytest.fixture(scope="module")
 def hostile(page: Page) -> Letter:
     cards = tuple(replace(c, model=HOSTILE, rent=HOSTILE, provider=HOSTILE) for c in page.cards)
-    options = tuple(one._replace(name=HOSTILE, reply=HOSTILE, rent=HOSTILE) for one in page.request.options)
+    options = tuple(option._replace(name=HOSTILE, reply=HOSTILE, rent=HOSTILE) for option in page.request.options)
     changes = Changes(HOSTILE, (Money(HOSTILE, "$1", "$2", HOSTILE),), (HOSTILE,), 3)
     asked = replace(page.request, sentence=HOSTILE, options=options, basis=HOSTILE)
     return Letter(replace(page, cards=cards, question=HOSTILE, request=asked, owner=HOSTILE), "sheet", changes)
@@ -54,28 +54,28 @@ def mail_of(letter: Letter, subject: str | None = None, brand: Brand | None = No
 
 
 def read(data: bytes) -> EmailMessage:
-    found = email.message_from_bytes(data, policy=email.policy.default)
-    assert isinstance(found, EmailMessage) and not found.defects
-    assert all(not part.defects for part in found.walk())
-    return found
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    assert isinstance(message, EmailMessage) and not message.defects
+    assert all(not part.defects for part in message.walk())
+    return message
 
 
 def test_a_draft_is_whole(page: Page) -> None:
     mail = mail_of(Letter(page, "sheet"))
-    found = read(mail.draft())
-    assert found["X-Unsent"] == "1" and found["Date"] is None and found["Message-ID"] is None and found["Bcc"] is None
-    assert found["From"] == "Ann Lee <ann@acme.com>" and found["Cc"] == "cfo@acme.com"
-    assert [(a.display_name, a.addr_spec) for a in found["To"].addresses] == [
+    text = read(mail.draft())
+    assert text["X-Unsent"] == "1" and text["Date"] is None and text["Message-ID"] is None and text["Bcc"] is None
+    assert text["From"] == "Ann Lee <ann@acme.com>" and text["Cc"] == "cfo@acme.com"
+    assert [(a.display_name, a.addr_spec) for a in text["To"].addresses] == [
         ("", "vp@acme.com"),
         ("Groß, Jörg", "j@acme.com"),
     ]
-    assert found["Subject"] == mail.subject
-    assert [part.get_content_type() for part in found.walk()] == [
+    assert text["Subject"] == mail.subject
+    assert [part.get_content_type() for part in text.walk()] == [
         *("multipart/mixed", "multipart/alternative", "text/plain", "text/html", "application/pdf"),
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ]
-    assert {a.get_filename(): a.get_content() for a in found.iter_attachments()} == mail.attachments
-    plain, html = (found.get_body((kind,)) for kind in ("plain", "html"))
+    assert {a.get_filename(): a.get_content() for a in text.iter_attachments()} == mail.attachments
+    plain, html = (text.get_body((kind,)) for kind in ("plain", "html"))
     assert plain is not None and plain.get_content().replace("\r\n", "\n") == mail.text
     assert html is not None and html.get_content().replace("\r\n", "\n") == mail.html
     assert mail.draft() == mail_of(Letter(page, "sheet")).draft()
@@ -87,9 +87,9 @@ def test_a_draft_is_whole(page: Page) -> None:
 
 def test_one_that_is_sent_has_date_and_id(page: Page) -> None:
     now = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.UTC)
-    found = read(mail_of(Letter(page, "sheet")).ready(now))
-    assert found["Date"] == "Fri, 20 Nov 2026 12:00:00 +0000" and found["X-Unsent"] is None
-    assert found["Message-ID"].endswith("@acme.com>")
+    text = read(mail_of(Letter(page, "sheet")).ready(now))
+    assert text["Date"] == "Fri, 20 Nov 2026 12:00:00 +0000" and text["X-Unsent"] is None
+    assert text["Message-ID"].endswith("@acme.com>")
     mail = replace(mail_of(Letter(page, "sheet")), envelope=envelope(None, ["a@b.c"]))
     assert "From" not in read(mail.draft())
     with pytest.raises(MailError, match="from is missing"):
@@ -102,8 +102,10 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
     )
     for text in (mail.text, Text.of(mail.html)):
         for card in page.cards:
-            assert [one for one in (card.model, card.monthly, f"{card.row.sure} sure") if str(one) not in text] == []
-        assert all(str(one) in text for one in (page.request.sentence, page.request.basis, page.request.excluded))
+            assert [
+                text_ for text_ in (card.model, card.monthly, f"{card.row.sure} sure") if str(text_) not in text
+            ] == []
+        assert all(str(text_) in text for text_ in (page.request.sentence, page.request.basis, page.request.excluded))
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
             assert told in text
     assert page.cards[0].monthly in mail.subject and mail.text.startswith("Hello,\n")
@@ -145,7 +147,7 @@ def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, st
         told = [part for option in asked.options for part in (option.reply, option.price, option.facts[-1])]
         told += [asked.excluded, asked.reasons[-1], asked.ways[0].monthly, asked.basis]
         told += [way.commits for way in asked.ways if way.binds] + [asked.failure]
-        assert [str(one) for one in told if str(one) not in text] == []
+        assert [str(text_) for text_ in told if str(text_) not in text] == []
 
 
 class Text(HTMLParser):
@@ -196,9 +198,9 @@ def test_what_is_fetched_is_nothing(page: Page) -> None:
 def test_no_name_breaks_a_header(name: str) -> None:
     people = envelope(None, ["a@b.c"])
     subject = "".join(c for c in name if c.isprintable())  # as letter.clean leaves it
-    found = read(Mail(people, subject, "t", "<p>h", {}).draft())
-    assert set(found.keys()) <= {"Subject", "To", "X-Unsent", "MIME-Version", "Content-Type"}
-    assert found["To"] == "a@b.c"
+    text = read(Mail(people, subject, "t", "<p>h", {}).draft())
+    assert set(text.keys()) <= {"Subject", "To", "X-Unsent", "MIME-Version", "Content-Type"}
+    assert text["To"] == "a@b.c"
 
 
 ENCODED = [
@@ -214,13 +216,13 @@ def test_an_encoded_word_is_text(encoded: str) -> None:
     people = envelope(f"{encoded} <me@acme.com>", [f'"{encoded}" <a@b.c>', "d@e.f"], [f"{encoded} <g@h.i>"])
     mail = Mail(people, encoded, "t", "<p>h", {f"{encoded}.pdf".replace("/", ""): b"%PDF-"})
     for data in (mail.draft(), mail.ready(datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC))):
-        found = read(data)
-        assert set(found.keys()) <= {
+        text = read(data)
+        assert set(text.keys()) <= {
             *("Subject", "From", "To", "Cc", "X-Unsent", "MIME-Version", "Content-Type", "Date", "Message-ID"),
         }
-        assert found["Subject"] == encoded.replace("=?", "= ?")
-        assert [a.addr_spec for a in found["To"].addresses] == ["a@b.c", "d@e.f"]
-        (attached,) = found.iter_attachments()
+        assert text["Subject"] == encoded.replace("=?", "= ?")
+        assert [a.addr_spec for a in text["To"].addresses] == ["a@b.c", "d@e.f"]
+        (attached,) = text.iter_attachments()
         assert set(attached.keys()) <= {
             *("Content-Type", "Content-Transfer-Encoding", "Content-Disposition", "MIME-Version"),
         }
@@ -313,9 +315,9 @@ def test_addresses_that_are_refused(case: str, where: str) -> None:
 
 def test_addresses_that_are_taken() -> None:
     texts = ["a@b.c, Ann Lee <ann@acme.com>", '"Lee, Ann" <A.Lee+x@acme.co.uk>', "A@B.C", '"He said \\"hi\\"" <h@i.j>']
-    found = envelope("me@localhost", texts, ["ann@ACME.com", "z@y.x"])
-    assert found.recipients == ("a@b.c", "ann@acme.com", "A.Lee+x@acme.co.uk", "h@i.j", "z@y.x")  # nobody twice
-    assert [a.display_name for a in found.to] == ["", "Ann Lee", "Lee, Ann", 'He said "hi"']
+    recipients = envelope("me@localhost", texts, ["ann@ACME.com", "z@y.x"])
+    assert recipients.recipients == ("a@b.c", "ann@acme.com", "A.Lee+x@acme.co.uk", "h@i.j", "z@y.x")  # nobody twice
+    assert [a.display_name for a in recipients.to] == ["", "Ann Lee", "Lee, Ann", 'He said "hi"']
     with pytest.raises(MailError, match="from names 2 addresses"):
         envelope("a@b.c, d@e.f", ["x@y.z"])
 
@@ -351,7 +353,7 @@ def test_a_subject_of_ones_own(page: Page) -> None:
 
 def test_a_long_subject_leaves_models_out(page: Page) -> None:
     cards = tuple(replace(page.cards[0], model=f"Model {n} of a long name") for n in range(5))
-    one, five = (Letter(replace(page, cards=c), "sheet").subject("Sheet: {models}") for c in (cards[:1], cards))
-    assert one == "Sheet: Model 0 of a long name"
+    single, five = (Letter(replace(page, cards=c), "sheet").subject("Sheet: {models}") for c in (cards[:1], cards))
+    assert single == "Sheet: Model 0 of a long name"
     assert five == "Sheet: Model 0 of a long name, Model 1 of a long name and 3 more" and len(five) <= 78
     assert Letter(replace(page, cards=cards), "sheet").subject("{models} and {models}").count("and 4 more") == 2

@@ -24,8 +24,8 @@ LOGIN = {USER: "ann", PASSWORD: SECRET}
     ],
 )
 def test_hosts(text: str, security: str | None, expected: tuple[str, int, str]) -> None:
-    found = server(text, security, None, {}, [])
-    assert (found.host, found.port, found.security) == expected and found.credentials is None
+    server_ = server(text, security, None, {}, [])
+    assert (server_.host, server_.port, server_.security) == expected and server_.credentials is None
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_password_before_the_host_is_not_repeated(text: str) -> None:
 
 
 def test_a_login_of_the_environment() -> None:
-    found = server("x", None, None, LOGIN, []).credentials
-    assert found == Credentials("ann", SECRET, f"{USER} and {PASSWORD}") and SECRET not in repr(found)
+    credentials = server("x", None, None, LOGIN, []).credentials
+    assert credentials == Credentials("ann", SECRET, f"{USER} and {PASSWORD}") and SECRET not in repr(credentials)
     for name in LOGIN:
         with pytest.raises(MailError, match=r"is set, and \w+ is not") as caught:
             server("x", None, None, {**LOGIN, name: ""}, [])
@@ -57,15 +57,17 @@ def test_a_login_of_a_file_is_for_its_host_alone(tmp_path: Path) -> None:
     path, notes = tmp_path / "login", list[str]()
     path.write_text(f'machine other.org login eve password x\nmachine smtp.acme.com login ann password "{SECRET} 2"\n')
     path.chmod(0o600)
-    found = server("smtp.acme.com:465", None, str(path), LOGIN, notes).credentials
-    assert found is not None and (found.user, found.password) == ("ann", f"{SECRET} 2") and notes == []
+    credentials = server("smtp.acme.com:465", None, str(path), LOGIN, notes).credentials
+    assert (
+        credentials is not None and (credentials.user, credentials.password) == ("ann", f"{SECRET} 2") and notes == []
+    )
     with pytest.raises(MailError, match=r"login: has no entry for mail\.evil\.org"):
         server("mail.evil.org", None, str(path), LOGIN, notes)
     path.write_text(f"{path.read_text()}default login ann password {SECRET}\n")
     with pytest.raises(MailError, match=r"login: has no entry for mail\.evil\.org"):
         server("mail.evil.org", None, str(path), LOGIN, notes)
     path.chmod(0o644)
-    assert server("smtp.acme.com", None, str(path), {}, notes).credentials == found.__class__(
+    assert server("smtp.acme.com", None, str(path), {}, notes).credentials == credentials.__class__(
         "ann", f"{SECRET} 2", str(path)
     )
     assert len(notes) == 1 and "chmod 600" in notes[0] and SECRET not in notes[0]

@@ -18,11 +18,11 @@ class Fault(NamedTuple):
     """One way to damage a workbook, and the rule that has to find it."""
 
     rule: Any
-    what: str
+    description: str
     damage: Damage
 
     def __str__(self) -> str:
-        return f"{self.rule.__name__}: {self.what}"
+        return f"{self.rule.__name__}: {self.description}"
 
 
 def swap(part: str, old: str, new: str) -> Damage:
@@ -63,7 +63,7 @@ def put_shared(first: str, second: str = '<f t="shared" si="9"/>') -> Damage:
     return put(f'<row r="9001"><c r="A9001">{first}<v>1</v></c><c r="B9001">{second}<v>1</v></c></row>', "</sheetData>")
 
 
-def put_part(name: str, data: str, content_type: str = "", of: str = WORKBOOK, kind: str = "") -> Damage:
+def put_part(name: str, data: str, content_type: str = "", owner: str = WORKBOOK, kind: str = "") -> Damage:
     """One more part, with its type and who refers to it."""
 
     def damage(parts: Parts) -> None:
@@ -73,19 +73,19 @@ def put_part(name: str, data: str, content_type: str = "", of: str = WORKBOOK, k
                 parts
             )
         if kind:
-            put_relation(of, kind, f"/{name}")(parts)
+            put_relation(owner, kind, f"/{name}")(parts)
 
     return damage
 
 
-def put_relation(of: str, kind: str, target: str, mode: str = "", of_sheet: str = "", id: str = "rId901") -> Damage:
+def put_relation(owner: str, kind: str, target: str, mode: str = "", of_sheet: str = "", id: str = "rId901") -> Damage:
     def damage(parts: Parts) -> None:
-        folder, _, base = (sheet_part(parts, of_sheet) if of_sheet else of).rpartition("/")
+        folder, _, base = (sheet_part(parts, of_sheet) if of_sheet else owner).rpartition("/")
         rels = f"{folder}/_rels/{base}.rels"
-        one = f'<Relationship Id="{id}" Type="{OFFICE_TYPE}{kind}" Target="{target}"{mode}/>'
+        relation = f'<Relationship Id="{id}" Type="{OFFICE_TYPE}{kind}" Target="{target}"{mode}/>'
         empty = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"></Relationships>'
         parts.setdefault(rels, empty.encode())
-        swap(rels, "</Relationships>", f"{one}</Relationships>")(parts)
+        swap(rels, "</Relationships>", f"{relation}</Relationships>")(parts)
 
     return damage
 
@@ -99,8 +99,8 @@ def drop(name: str) -> Damage:
 
 def both(*damages: Damage) -> Damage:
     def damage(parts: Parts) -> None:
-        for one in damages:
-            one(parts)
+        for damage in damages:
+            damage(parts)
 
     return damage
 
@@ -145,13 +145,13 @@ def put_date(day: int) -> Damage:
     return damage
 
 
-def validation(at: str, formula: str, more: str = "", kind: str = "list", count: int = 1) -> str:
+def validation(place: str, formula: str, more: str = "", kind: str = "list", count: int = 1) -> str:
     """The XML of a data validation."""
-    one = f'<dataValidation type="{kind}" sqref="{at}"{more}><formula1>{formula}</formula1></dataValidation>'
-    return f'<dataValidations count="{count}">{one}</dataValidations>'
+    rule = f'<dataValidation type="{kind}" sqref="{place}"{more}><formula1>{formula}</formula1></dataValidation>'
+    return f'<dataValidations count="{count}">{rule}</dataValidations>'
 
 
-def conditional(at: str, formula: str, priority: int = 901, style: int = 0) -> str:
+def conditional(place: str, formula: str, priority: int = 901, style: int = 0) -> str:
     """The XML of a conditional format."""
     rule = f'<cfRule type="expression" dxfId="{style}" priority="{priority}"><formula>{formula}</formula></cfRule>'
-    return f'<conditionalFormatting sqref="{at}">{rule}</conditionalFormatting>'
+    return f'<conditionalFormatting sqref="{place}">{rule}</conditionalFormatting>'

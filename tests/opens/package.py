@@ -135,14 +135,14 @@ class Package:
         rels = posixpath.join(folder, "_rels", f"{base}.rels")
         if rels not in self.parts:
             return []
-        found = []
-        for one in self.xml(rels):
-            external, target = one.get("TargetMode") == "External", one.get("Target", "")
+        problems = []
+        for relation in self.xml(rels):
+            external, target = relation.get("TargetMode") == "External", relation.get("Target", "")
             if not external:
                 target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-            kind = one.get("Type", "").rpartition("/")[2]
-            found.append(Relation(one.get("Id", ""), kind, target, external))
-        return found
+            kind = relation.get("Type", "").rpartition("/")[2]
+            problems.append(Relation(relation.get("Id", ""), kind, target, external))
+        return problems
 
     def related(self, name: str, kind: str) -> list[str]:
         """The parts of one kind that a part refers to, as far as they exist."""

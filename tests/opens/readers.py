@@ -23,9 +23,9 @@ OFFICE_VERSIONS = ("Office2007", "Microsoft365")  # of those that the SDK knows:
 QUICK = {"DOTNET_TieredPGO": "0"}  # a third less time for a program that runs for seconds
 
 
-def _needs(found: Any, what: str, test: Any) -> Any:
+def _needs(program: Any, name: str, test: Any) -> Any:
     required = os.environ.get("SHEETGEN_REQUIRE_READERS") == "1"
-    absent = pytest.mark.skipif(not found and not required, reason=f"{what} is not installed: ./run test installs it")
+    absent = pytest.mark.skipif(not program and not required, reason=f"{name} is not installed: ./run test installs it")
     return absent(test)
 
 

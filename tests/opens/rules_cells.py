@@ -158,21 +158,21 @@ def _shared_faults(sheet: Sheet) -> Iterator[str]:
         formula = cell.find(f"{MAIN}f")
         if formula is None or formula.get("t") != "shared":
             continue
-        at, number, text = box(cell.get("r", "")), formula.get("si", ""), formula.text
-        if at is None or not number.isdigit():
+        place, number, text = box(cell.get("r", "")), formula.get("si", ""), formula.text
+        if place is None or not number.isdigit():
             yield f"{cell.get('r')} shares formula {number!r}"
             continue
         if text is not None:
             area = box(formula.get("ref", ""))
-            if number in areas or area is None or (area.left, area.top) != (at.left, at.top):
+            if number in areas or area is None or (area.left, area.top) != (place.left, place.top):
                 yield f"{cell.get('r')} starts shared formula {number} over {formula.get('ref')}"
             elif any(area.overlaps(other) for other in areas.values()):
                 yield f"shared formula {number} lies over another one"
-            areas[number] = area or at
+            areas[number] = area or place
             bare = _STRING.sub('""', text)
             if re.search(r"[!\[\]{}#]|\)\s*:|:\s*[A-Z]+\(|[\w)]\s+[\w(]", bare):
                 yield f"{cell.get('r')} shares what Excel cannot share: ={text[:120]}"
-        elif number not in areas or not areas[number].holds(at.left, at.top):
+        elif number not in areas or not areas[number].holds(place.left, place.top):
             yield f"{cell.get('r')} follows shared formula {number}, which does not reach it"
 
 

@@ -17,12 +17,12 @@ VML_SHAPE = "{urn:schemas-microsoft-com:vml}shape"
 def merged_cells(package: Package) -> Iterator[str]:
     for sheet in package.sheets:
         areas: list[Box] = []
-        for one in sheet.root.iter(f"{MAIN}mergeCell"):
-            area = box(one.get("ref", ""))
+        for element in sheet.root.iter(f"{MAIN}mergeCell"):
+            area = box(element.get("ref", ""))
             if area is None or area.is_cell:
-                yield f"{sheet.name}: merges {one.get('ref')}"
+                yield f"{sheet.name}: merges {element.get('ref')}"
             else:
-                yield from (f"{sheet.name}: two merges share {one.get('ref')}" for a in areas if a.overlaps(area))
+                yield from (f"{sheet.name}: two merges share {element.get('ref')}" for a in areas if a.overlaps(area))
                 areas.append(area)
 
 
@@ -35,20 +35,20 @@ def data_validations(package: Package) -> Iterator[str]:
     sheets, names = _known(package)
     for sheet in package.sheets:
         taken: list[Box] = []
-        for one in sheet.root.iter(f"{MAIN}dataValidation"):
-            at = f"{sheet.name}!{one.get('sqref')}"
-            areas = _areas(one.get("sqref"))
+        for element in sheet.root.iter(f"{MAIN}dataValidation"):
+            place = f"{sheet.name}!{element.get('sqref')}"
+            areas = _areas(element.get("sqref"))
             if areas is None:
-                yield f"{at}: a validation of no place"
+                yield f"{place}: a validation of no place"
                 continue
             if any(a.overlaps(b) for a in areas for b in taken):
-                yield f"{at}: two validations of one cell"
+                yield f"{place}: two validations of one cell"
             taken += areas
             for key, most in (("prompt", MOST_OF_A_MESSAGE), ("error", MOST_OF_A_MESSAGE)):
-                if len(one.get(key, "")) > most or len(one.get(f"{key}Title", "")) > MOST_OF_A_TITLE:
-                    yield f"{at}: a message longer than Excel's"
-            for formula in one:
-                yield from (f"{at}: {fault}" for fault in _validation_faults(formula.text or "", sheets, names))
+                if len(element.get(key, "")) > most or len(element.get(f"{key}Title", "")) > MOST_OF_A_TITLE:
+                    yield f"{place}: a message longer than Excel's"
+            for formula in element:
+                yield from (f"{place}: {fault}" for fault in _validation_faults(formula.text or "", sheets, names))
         counted = sheet.root.find(f"{MAIN}dataValidations")
         if counted is not None and counted.get("count") not in (None, str(len(counted))):
             yield f"{sheet.name}: {counted.get('count')} validations are counted, of {len(counted)}"
@@ -76,15 +76,15 @@ def conditional_formats(package: Package) -> Iterator[str]:
         priorities = [r.get("priority", "") for r in sheet.root.iter(f"{MAIN}cfRule")]
         if len(set(priorities)) != len(priorities) or any(not p.isdigit() or p == "0" for p in priorities):
             yield f"{sheet.name}: the priorities of its conditional formats"
-        for one in sheet.root.iter(f"{MAIN}conditionalFormatting"):
-            at = f"{sheet.name}!{one.get('sqref')}"
-            if _areas(one.get("sqref")) is None:
-                yield f"{at}: a conditional format of no place"
-            for formula in one.iter(f"{MAIN}formula"):
+        for element in sheet.root.iter(f"{MAIN}conditionalFormatting"):
+            place = f"{sheet.name}!{element.get('sqref')}"
+            if _areas(element.get("sqref")) is None:
+                yield f"{place}: a conditional format of no place"
+            for formula in element.iter(f"{MAIN}formula"):
                 text = formula.text or ""
                 fault = formula_fault(text, sheets, names) or ("another sheet" if "!" in text else "")
                 if fault:
-                    yield f"{at}: {fault} in ={text[:60]}"
+                    yield f"{place}: {fault} in ={text[:60]}"
 
 
 def notes(package: Package) -> Iterator[str]:
@@ -124,9 +124,9 @@ def _letters(column: int) -> str:
 
 def heads_and_feet(package: Package) -> Iterator[str]:
     for sheet in package.sheets:
-        for one in sheet.root.iter():
-            if re.search(r"\}(odd|even|first)(Header|Footer)$", one.tag):
-                text = one.text or ""
+        for element in sheet.root.iter():
+            if re.search(r"\}(odd|even|first)(Header|Footer)$", element.tag):
+                text = element.text or ""
                 if len(text) > MOST_OF_A_FOOTER:
                     yield f"{sheet.name}: a footer or header of {len(text)} characters"
                 if re.search(r"&(?![&LCRPNDTFAZGBIUSEXYHO+\-\"0-9K])", text.replace("&&", "")):
@@ -171,8 +171,8 @@ def charts(package: Package) -> Iterator[str]:
     for name in package.parts:
         if not re.fullmatch(r"xl/charts/chart\d+\.xml", name):
             continue
-        for one in package.xml(name).iter():
-            formula = one.find(f"{CHART}f")
+        for element in package.xml(name).iter():
+            formula = element.find(f"{CHART}f")
             if formula is None:
                 continue
             for area in split_areas(formula.text or ""):
@@ -180,8 +180,8 @@ def charts(package: Package) -> Iterator[str]:
                 at = box(place)
                 if sheet not in sheets or at is None:
                     yield f"{name}: a series of {formula.text}"
-                elif not _cached(one) <= (at.right - at.left + 1) * (at.bottom - at.top + 1):
-                    yield f"{name}: {_cached(one)} cached values of {formula.text}"
+                elif not _cached(element) <= (at.right - at.left + 1) * (at.bottom - at.top + 1):
+                    yield f"{name}: {_cached(element)} cached values of {formula.text}"
 
 
 def _cached(series: Element) -> int:

@@ -38,8 +38,8 @@ def sheet_names(package: Package) -> Iterator[str]:
 def defined_names(package: Package) -> Iterator[str]:
     sheets = {s.name for s in package.sheets}
     seen = set()
-    for one in package.xml(WORKBOOK).iter(f"{MAIN}definedName"):
-        name, scope = one.get("name", ""), one.get("localSheetId")
+    for element in package.xml(WORKBOOK).iter(f"{MAIN}definedName"):
+        name, scope = element.get("name", ""), element.get("localSheetId")
         if (name.lower(), scope) in seen:
             yield f"the name {name} is defined twice"
         seen.add((name.lower(), scope))
@@ -48,7 +48,7 @@ def defined_names(package: Package) -> Iterator[str]:
             yield f"{name!r} is no name in Excel"
         if scope is not None and not (scope.isdigit() and int(scope) < len(package.sheets)):
             yield f"the name {name} belongs to sheet {scope}, which is not there"
-        for part in split_areas(one.text or ""):
+        for part in split_areas(element.text or ""):
             sheet, place = sheet_of(part)
             if sheet not in sheets or box(place) is None:
                 yield f"the name {name} stands for {part!r}"
@@ -60,15 +60,15 @@ def split_areas(text: str) -> list[str]:
 
 
 def print_areas_and_titles(package: Package) -> Iterator[str]:
-    for one in package.xml(WORKBOOK).iter(f"{MAIN}definedName"):
-        name, scope = one.get("name", ""), one.get("localSheetId")
+    for element in package.xml(WORKBOOK).iter(f"{MAIN}definedName"):
+        name, scope = element.get("name", ""), element.get("localSheetId")
         if name not in (PRINT_AREA, PRINT_TITLES):
             continue
         if scope is None or not scope.isdigit() or int(scope) >= len(package.sheets):
             yield f"{name}: belongs to no sheet"
             continue
         own = package.sheets[int(scope)]
-        for part in split_areas(one.text or ""):
+        for part in split_areas(element.text or ""):
             sheet, place = sheet_of(part)
             if sheet != own.name:
                 yield f"{own.name}: {name} is {part}, on another sheet"
@@ -81,13 +81,13 @@ def styles(package: Package) -> Iterator[str]:
     counts = {kind: len(root.findall(f"{MAIN}{kind}/*")) for kind in ("fonts", "fills", "borders", "cellXfs", "dxfs")}
     if counts["cellXfs"] > MOST_CELL_FORMATS or counts["fonts"] > MOST_FONTS:
         yield f"{counts['cellXfs']} cell formats and {counts['fonts']} fonts"
-    known = {f.get("numFmtId") for f in root.iter(f"{MAIN}numFmt")}
+    formats = {f.get("numFmtId") for f in root.iter(f"{MAIN}numFmt")}
     for form in root.findall(f"{MAIN}cellXfs/*"):
         for key, kind in (("fontId", "fonts"), ("fillId", "fills"), ("borderId", "borders")):
             if int(form.get(key, "0")) >= counts[kind]:
                 yield f"a cell format uses {key} {form.get(key)}, of {counts[kind]}"
         number = form.get("numFmtId", "0")
-        if int(number) >= BUILT_IN_FORMATS and number not in known:
+        if int(number) >= BUILT_IN_FORMATS and number not in formats:
             yield f"a cell format uses number format {number}, which is not there"
     yield from (
         f"a number format of {len(f.get('formatCode', ''))} characters"
@@ -115,8 +115,8 @@ def shared_strings(package: Package) -> Iterator[str]:
     if texts:
         table = package.xml("xl/sharedStrings.xml")
         if table.get("uniqueCount") != str(len(texts)) or table.get("count") != str(uses):
-            said = f"{table.get('count')} uses of {table.get('uniqueCount')}"
-            yield f"the shared strings say {said}, and are {uses} uses of {len(texts)}"
+            counts = f"{table.get('count')} uses of {table.get('uniqueCount')}"
+            yield f"the shared strings say {counts}, and are {uses} uses of {len(texts)}"
 
 
 def sizes(package: Package) -> Iterator[str]:
@@ -135,9 +135,9 @@ def sizes(package: Package) -> Iterator[str]:
             if not 0 <= float(row.get("ht", "0")) <= 409.5:
                 yield f"{sheet.name}: row {row.get('r')} is {row.get('ht')} points high"
         for breaks in ("rowBreaks", "colBreaks"):
-            at = [int(b.get("id", "0")) for b in sheet.root.findall(f"{MAIN}{breaks}/*")]
-            if len(at) > 1_026 or at != sorted(set(at)) or any(not 0 < i < ROWS for i in at):
-                yield f"{sheet.name}: {breaks} at {at[:5]}"
+            breaks_ = [int(b.get("id", "0")) for b in sheet.root.findall(f"{MAIN}{breaks}/*")]
+            if len(breaks_) > 1_026 or breaks_ != sorted(set(breaks_)) or any(not 0 < i < ROWS for i in breaks_):
+                yield f"{sheet.name}: {breaks} at {breaks_[:5]}"
 
 
 RULES = (sheet_names, defined_names, print_areas_and_titles, styles, shared_strings, sizes)

@@ -31,7 +31,7 @@ def read_book(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
     return build(built, request.param)
 
 
-def _same(expected: Any, got: Any) -> bool:
+def _same(expected: object, got: object) -> bool:
     if isinstance(got, datetime.date):
         got = (datetime.datetime.combine(got, datetime.time()) - DAY_ZERO).days
     if isinstance(expected, float) and isinstance(got, (int, float)):
@@ -61,28 +61,30 @@ def test_sheetjs_and_openpyxl_read_what_is_written(read_book: Path) -> None:
     package, book, read = Package.read(read_book), openpyxl.load_workbook(read_book), read_with_sheetjs(read_book)
     assert read["sheets"] == book.sheetnames == [s.name for s in package.sheets]
     content = {(sheet, place): cell for sheet, held in read["cells"].items() for place, cell in held.items()}
-    assert not _unlike(read_book, {at: cell[0] for at, cell in content.items()})[:5]
+    assert not _unlike(read_book, {place: cell[0] for place, cell in content.items()})[:5]
     # Each works out for itself what a cell of a shared formula says.
     opened = {
         (s.title, c.coordinate): c.value for s in book for row in s.iter_rows() for c in row if c.data_type == "f"
     }
-    texts = {at: getattr(value, "text", value).removeprefix("=") for at, value in opened.items()}  # of an array formula
-    assert texts == {at: cell[1] for at, cell in content.items() if cell[1]}
+    texts = {
+        place: getattr(value, "text", value).removeprefix("=") for place, value in opened.items()
+    }  # of an array formula
+    assert texts == {place: cell[1] for place, cell in content.items() if cell[1]}
     assert len(texts) == sum(cell.find(f"{MAIN}f") is not None for _, cell in package.cells()) > 1_000
     written = [n.get("name") for n in package.xml(WORKBOOK).iter(f"{MAIN}definedName")]
     assert sorted(name for name, _, _ in read["names"]) == sorted(written)
     assert set(book.defined_names) == {name for name in written if not name.startswith("_xlnm.")}
     over: Counter[str] = Counter()
     for sheet, raw in zip(book, package.sheets, strict=True):
-        found = {
+        read_books = {
             "dataValidation": len(sheet.data_validations.dataValidation),
             "conditionalFormatting": len(list(sheet.conditional_formatting)),
             "pane": int(sheet.sheet_view.pane is not None),
         }
-        assert found == {kind: len(list(raw.root.iter(f"{MAIN}{kind}"))) for kind in found}, sheet.title
+        assert read_books == {kind: len(list(raw.root.iter(f"{MAIN}{kind}"))) for kind in read_books}, sheet.title
         notes = [c for p in package.related(raw.part, "comments") for c in package.xml(p).iter(f"{MAIN}comment")]
         assert len(notes) == read["n_comments"][sheet.title], sheet.title
-        over.update({**found, "note": len(notes), "chart": len(sheet._charts)})
+        over.update({**read_books, "note": len(notes), "chart": len(sheet._charts)})
     assert all(over.values()), over
 
 
@@ -106,9 +108,13 @@ def test_pandas_reads_every_value(engine: str, least: Path) -> None:
 # Gnumeric ------------------------------------------------------------------------------------------------
 
 
-def _is_bit_above(one: Mismatch) -> bool:
+def _is_bit_above(mismatch: Mismatch) -> bool:
     """Gnumeric 1.12.57 takes 100 * 1.1 up to 111; 1.12.55, LibreOffice and Python see a whole number in it."""
-    return one.formula.startswith("ROUNDUP(") and isinstance(one.got, float) and one.got == one.expected + 1
+    return (
+        mismatch.formula.startswith("ROUNDUP(")
+        and isinstance(mismatch.got, float)
+        and mismatch.got == mismatch.expected + 1
+    )
 
 
 def _left_over(mismatches: list[Mismatch], path: Path) -> list[Mismatch]:
@@ -120,22 +126,22 @@ def _left_over(mismatches: list[Mismatch], path: Path) -> list[Mismatch]:
 def _first_of_shared(package: Package) -> dict[tuple[str, str], tuple[str, str]]:
     """The first cell of each cell's shared formula, and its text."""
     firsts: dict[tuple[str, str], tuple[str, str]] = {}
-    found = {}
+    texts = {}
     for sheet, cell in package.cells():
         formula = cell.find(f"{MAIN}f")
         if formula is not None and formula.get("t") == "shared":
             number, place = formula.get("si", ""), cell.get("r", "")
             if formula.text:
                 firsts[sheet.name, number] = place, formula.text
-            found[sheet.name, place] = firsts[sheet.name, number]
-    return found
+            texts[sheet.name, place] = firsts[sheet.name, number]
+    return texts
 
 
-def _with_text(one: Mismatch, shared: Mapping[tuple[str, str], tuple[str, str]]) -> Mismatch:
-    if one.formula != "(shared)":
-        return one
-    first, text = shared[one.sheet, one.cell]
-    return one._replace(formula=Translator(f"={text}", first).translate_formula(one.cell)[1:])
+def _with_text(mismatch: Mismatch, shared: Mapping[tuple[str, str], tuple[str, str]]) -> Mismatch:
+    if mismatch.formula != "(shared)":
+        return mismatch
+    first, text = shared[mismatch.sheet, mismatch.cell]
+    return mismatch._replace(formula=Translator(f"={text}", first).translate_formula(mismatch.cell)[1:])
 
 
 @needs_gnumeric

@@ -25,8 +25,8 @@ RULES = (*rules_package.RULES, *rules_workbook.RULES, *rules_cells.RULES, *rules
 @pytest.mark.some(1)
 def test_excel_has_nothing_to_repair(book: Path) -> None:
     package = Package.read(book)
-    found = {rule.__name__: list(rule(package)) for rule in RULES}
-    wrong = {name: (len(faults), faults[:3]) for name, faults in found.items() if faults}
+    problems = {rule.__name__: list(rule(package)) for rule in RULES}
+    wrong = {name: (len(faults), faults[:3]) for name, faults in problems.items() if faults}
     assert not wrong, wrong
 
 

@@ -33,8 +33,8 @@ def said(least_parts: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
     folder, told = tmp_path_factory.mktemp("damaged"), {}
     for last in (False, True):
         parts = dict(least_parts)
-        for what, (damage, _) in FAULTS.items():
-            if (what == LAST) == last:
+        for name, (damage, _) in FAULTS.items():
+            if (name == LAST) == last:
                 damage(parts)
         faults = validated(Package(parts).write(folder / f"{last}.xlsx"))
         told[last] = [f"{fault.part} {fault.place} {fault.description}" for fault in faults]

@@ -41,9 +41,9 @@ def test_the_workbook_inside_is_the_one_beside(build: Any) -> None:
     assert done.exit_code == 0, done.stderr
     reader = pypdf.PdfReader("output/fleet.pdf")
     assert reader.attachments == {"fleet.xlsx": [Path("output/fleet.xlsx").read_bytes()]}
-    (one,) = reader.trailer["/Root"]["/AF"]
-    assert one.get_object()["/AFRelationship"] == "/Source"
-    assert one.get_object()["/EF"]["/F"]["/Subtype"].endswith("spreadsheetml.sheet")
+    (attachment,) = reader.trailer["/Root"]["/AF"]
+    assert attachment.get_object()["/AFRelationship"] == "/Source"
+    assert attachment.get_object()["/EF"]["/F"]["/Subtype"].endswith("spreadsheetml.sheet")
 
 
 def test_a_scenario_may_say_it(build: Any) -> None:
@@ -64,10 +64,10 @@ def test_attach_without_a_pdf_is_refused(build: Any) -> None:
 
 @pytest.fixture
 def process() -> Iterator[PdfProcess]:
-    one = PdfProcess()
-    yield one
-    one.end()
-    assert one._process.returncode is not None
+    process = PdfProcess()
+    yield process
+    process.end()
+    assert process._process.returncode is not None
 
 
 @pytest.mark.long

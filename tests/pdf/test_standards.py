@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pydyf
 import pypdf
 import pytest
 from amounts import IN_LONG, amount
@@ -24,74 +25,76 @@ WORKBOOK = b"PK, as a workbook begins"
 Damage = Callable[[Any], None]
 
 
-def _elements(pdf: Any, *kinds: str) -> list[Any]:
-    return [one for one in pdf.objects if isinstance(one, dict) and one.get("S") in kinds]
+def _elements(pdf: pydyf.PDF, *kinds: str) -> list[Any]:
+    return [element for element in pdf.objects if isinstance(element, dict) and element.get("S") in kinds]
 
 
-def _no_alternative(pdf: Any) -> None:
+def _no_alternative(pdf: pydyf.PDF) -> None:
     del _elements(pdf, "/Figure")[0]["Alt"]
 
 
-def _no_scope(pdf: Any) -> None:
-    for one in _elements(pdf, "/TH"):
-        del one["A"]["Scope"]
-    for one in _elements(pdf, "/TD"):
-        one["A"].pop("Headers", None)
+def _no_scope(pdf: pydyf.PDF) -> None:
+    for element in _elements(pdf, "/TH"):
+        del element["A"]["Scope"]
+    for element in _elements(pdf, "/TD"):
+        element["A"].pop("Headers", None)
 
 
-def _no_language(pdf: Any) -> None:
+def _no_language(pdf: pydyf.PDF) -> None:
     del pdf.catalog["Lang"]
 
 
-def _file_name_shown(pdf: Any) -> None:
+def _file_name_shown(pdf: pydyf.PDF) -> None:
     del pdf.catalog["ViewerPreferences"]
 
 
-def _heading_left_out(pdf: Any) -> None:
+def _heading_left_out(pdf: pydyf.PDF) -> None:
     _elements(pdf, "/H2")[0]["S"] = "/H4"
 
 
-def _cell_outside_a_row(pdf: Any) -> None:
+def _cell_outside_a_row(pdf: pydyf.PDF) -> None:
     _elements(pdf, "/TR")[1]["S"] = "/Div"
 
 
-def _not_marked(pdf: Any) -> None:
+def _not_marked(pdf: pydyf.PDF) -> None:
     pdf.catalog["MarkInfo"]["Marked"] = "false"
 
 
-def _link_without_words(pdf: Any) -> None:
-    link = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Subtype") == "/Link")
+def _link_without_words(pdf: pydyf.PDF) -> None:
+    link = next(element for element in pdf.objects if isinstance(element, dict) and element.get("Subtype") == "/Link")
     link.pop("Contents", None)
     del link["StructParent"]
 
 
-def _untagged(pdf: Any) -> None:
+def _untagged(pdf: pydyf.PDF) -> None:
     del pdf.catalog["StructTreeRoot"]
 
 
-def _metadata_lost(pdf: Any) -> None:
+def _metadata_lost(pdf: pydyf.PDF) -> None:
     del pdf.catalog["Metadata"]
 
 
-def _font_left_out(pdf: Any) -> None:
-    font = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/FontDescriptor")
+def _font_left_out(pdf: pydyf.PDF) -> None:
+    font = next(
+        element for element in pdf.objects if isinstance(element, dict) and element.get("Type") == "/FontDescriptor"
+    )
     del font["FontFile3"]
 
 
-def _glyphs_without_characters(pdf: Any) -> None:
-    font = next(one for one in pdf.objects if isinstance(one, dict) and "ToUnicode" in one)
+def _glyphs_without_characters(pdf: pydyf.PDF) -> None:
+    font = next(element for element in pdf.objects if isinstance(element, dict) and "ToUnicode" in element)
     del font["ToUnicode"]
 
 
-def _no_profile_of_colours(pdf: Any) -> None:
+def _no_profile_of_colours(pdf: pydyf.PDF) -> None:
     del pdf.catalog["OutputIntents"]
 
 
-def _unrelated_file(pdf: Any) -> None:
+def _unrelated_file(pdf: pydyf.PDF) -> None:
     del pdf.catalog["AF"]
 
 
-def _opened_by_script(pdf: Any) -> None:
+def _opened_by_script(pdf: pydyf.PDF) -> None:
     import pydyf
 
     action = {"Type": "/Action", "S": "/JavaScript", "JS": pydyf.String("app.alert(1)")}
@@ -153,7 +156,7 @@ def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive) -> Itera
     layout = _laid()
     for damage, _ in damages:
 
-        def finish(document: Any, pdf: Any, damage: Damage = damage) -> None:
+        def finish(document: Any, pdf: pydyf.PDF, damage: Damage = damage) -> None:
             whole(document, pdf)
             damage(pdf)
 
@@ -183,8 +186,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...]
         judged |= {(profile, name): pdf for name, pdf in _damaged(damages, archive)}
     built = _built(tmp_path_factory.mktemp("built"))
     judged |= {(profile, AS_BUILT): built for profile in PROFILES}
-    found = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
-    return dict(zip(judged, found, strict=True))
+    reports = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
+    return dict(zip(judged, reports, strict=True))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -211,6 +214,6 @@ def test_it_is_what_it_says_and_holds_what_it_carries(name: str, reports: dict[t
 def test_each_fault_is_found(
     profile: str, damages: tuple[tuple[Damage, str], ...], archive: Archive, reports: dict[tuple[object, ...], Report]
 ) -> None:
-    found = {damage.__name__: reports[profile, damage.__name__].failed_rules() for damage, _ in damages}
-    missed = {damage.__name__: rule for damage, rule in damages if rule not in found[damage.__name__]}
-    assert missed == {}, found
+    failed = {damage.__name__: reports[profile, damage.__name__].failed_rules() for damage, _ in damages}
+    missed = {damage.__name__: rule for damage, rule in damages if rule not in failed[damage.__name__]}
+    assert missed == {}, failed

@@ -41,15 +41,17 @@ def _heads_of_cells(pdf: bytes) -> list[tuple[list[str], int]]:
     root = reader.trailer["/Root"]["/StructTreeRoot"]
     names = root["/IDTree"]["/Names"]
     by_name = {str(names[i]): names[i + 1].get_object() for i in range(0, len(names), 2)}
-    found = []
+    elements = []
     for element in _walk(root["/K"][0]):
         if element["/S"] == "/TD":
-            heads = [str(one) for one in element["/A"].get("/Headers", [])]
-            found.append(([by_name[head]["/A"]["/Scope"] for head in heads], len(heads)))
-    return found
+            heads = [str(head) for head in element["/A"].get("/Headers", [])]
+            elements.append(([by_name[head]["/A"]["/Scope"] for head in heads], len(heads)))
+    return elements
 
 
-@pytest.mark.parametrize("models", [TWO, *(pytest.param(one, marks=pytest.mark.long) for one in (DEFAULT, EIGHT))])
+@pytest.mark.parametrize(
+    "models", [TWO, *(pytest.param(models, marks=pytest.mark.long) for models in (DEFAULT, EIGHT))]
+)
 def test_every_load_has_the_heads_of_its_row_and_its_columns(models: str) -> None:
     heads = _heads_of_cells(pdf_of(models))
     page = page_of(models)
@@ -75,7 +77,7 @@ def test_every_head_has_a_scope_and_every_picture_words() -> None:
 def test_bookmarks_name_the_sections() -> None:
     top, first, engineers, behind = _reader(pdf_of()).outline
     assert (top["/Title"], engineers["/Title"]) == (str(page_of().finding), "For engineers")
-    names = [one["/Title"] for one in (*first, *behind)]
+    names = [mark["/Title"] for mark in (*first, *behind)]
     of_sheet = {"Cost by workload and load", "If it runs out of memory"}
     of_engineers = {"Check these against the log", "Start", "Speed", "Where it breaks", "How well this is known"}
     assert of_sheet | of_engineers <= {*names}

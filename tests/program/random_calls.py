@@ -71,8 +71,8 @@ def arguments(formula: Formula, draw: random.Random) -> list[Any]:
     values = {name: row(name) if name in formula.rows else value(name) for name in formula.inputs}
     single = [name for name in formula.inputs if name not in formula.rows]
     if formula.rows and single and draw.random() < 0.7:  # what is looked for in a row stands in it
-        found = draw.choice(values[draw.choice(formula.rows)])
-        values[draw.choice(single)] = 0.0 if found != found else found
+        choice = draw.choice(values[draw.choice(formula.rows)])
+        values[draw.choice(single)] = 0.0 if choice != choice else choice
     return list(values.values())
 
 

@@ -157,16 +157,17 @@ def test_planted_faults_are_noticed(tmp_path):
     operations = re.sub(r"//.*|-Infinity", lambda left: " " * len(left[0]), runtime().partition(OF_COLUMNS)[0])
     start = runtime().index(OF_COLUMNS)
     code = operations + " " * (len(runtime()) - start) + printed
-    places = [(found.start(), found[0]) for found in itertools.chain(SIGN.finditer(code), WORD.finditer(code))]
+    places = [(match.start(), match[0]) for match in itertools.chain(SIGN.finditer(code), WORD.finditer(code))]
     drawn = random.Random(1)
     chosen = drawn.sample([place for place in places if place[0] < start], N_FAULTS // 4)
     chosen += drawn.sample(places, N_FAULTS - len(chosen))
-    faults = [(at, old, FAULTS[old]) for at, old in chosen]
+    faults = [(position, old, FAULTS[old]) for position, old in chosen]
     noticed = run(CALLER, tmp_path, printed, {"calls": calls, "faults": faults})
     print(f"{sum(noticed)} of {N_FAULTS} planted faults noticed, of {len(places):,} places; these were not:")
-    for (at, old, other), seen in zip(faults, noticed, strict=True):
+    for (position, old, other), seen in zip(faults, noticed, strict=True):
         if not seen:
-            print(f"  {code[max(0, at - 60) : at]}[{old} -> {other}]{code[at + len(old) : at + 40]}".replace("\n", " "))
+            before, after = code[max(0, position - 60) : position], code[position + len(old) : position + 40]
+            print(f"  {before}[{old} -> {other}]{after}".replace("\n", " "))
     assert sum(noticed) >= 80
 
 

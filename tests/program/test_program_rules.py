@@ -45,30 +45,33 @@ def unreadable(program: Program, facts: Mapping[str, Iterable[Axes]]) -> list[st
 
     facts: by name the axes of what is given.
     """
-    known = {name: set(axes) for name, axes in facts.items()}
+    axes_of = {name: set(axes) for name, axes in facts.items()}
     problems: list[str] = []
 
     def reach(axis: str) -> set[str]:
-        on = next((one.on for one in program.axes if one.name == axis), ())
+        on = next((axis_.on for axis_ in program.axes if axis_.name == axis), ())
         return {axis}.union(*map(reach, on))
 
     def read(name: str, table: Table | Repeat, under: Mapping[str, Iterable[Axes]] = MappingProxyType({})) -> None:
         within = {end for axis in (*table.axes, *((table.rows,) if table.rows else ())) for end in reach(axis)}
         for quantity, formula in quantities_of(table):
-            for one in formula.inputs:
-                if not any(within.issuperset(own) for own in (*known.get(one, ()), *under.get(one, ()))):
-                    problems.append(f"{name}: {formula.name} reads {one}, which is nowhere on {', '.join(table.axes)}")
-            known.setdefault(quantity, set()).add(table.axes)
+            for input_ in formula.inputs:
+                if not any(within.issuperset(own) for own in (*axes_of.get(input_, ()), *under.get(input_, ()))):
+                    problems.append(
+                        f"{name}: {formula.name} reads {input_}, which is nowhere on {', '.join(table.axes)}"
+                    )
+            axes_of.setdefault(quantity, set()).add(table.axes)
 
     for table in program.tables:
         if isinstance(table, Again):
             under = {
-                name: known.get(value, set()) if isinstance(value, str) else {()} for name, value in table.under.items()
+                name: axes_of.get(value, set()) if isinstance(value, str) else {()}
+                for name, value in table.under.items()
             }
             for again in table.tables_of(program):
                 read(f"{table.name} ({again.name})", again, under)
             for name, quantity in table.keeps.items():
-                known.setdefault(name, set()).update(known.get(quantity, ()))
+                axes_of.setdefault(name, set()).update(axes_of.get(quantity, ()))
         else:
             read(table.name, table)
     return problems
@@ -121,7 +124,10 @@ def test_what_stands_in_place_of_a_quantity_is_a_quantity_that_is_read() -> None
         for again in program.tables:
             if isinstance(again, Again):
                 read = {
-                    name for table in again.tables_of(program) for one in table.named().values() for name in one.inputs
+                    name
+                    for table in again.tables_of(program)
+                    for formula in table.named().values()
+                    for name in formula.inputs
                 }
                 assert again.under.keys() <= read, again.name
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import books
 import pytest
-from click.testing import Result
-from command_lines import run_command
+from command_lines import Ran, RunOfSome, run_command
 from packages import TINY
 
 from sheetgen.cli import Commands
@@ -20,13 +19,6 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("book"), "tiny", TINY)[0]
 
 
-class Ran:
-    """The result of a command: exit code, stdout, stderr."""
-
-    def __init__(self, result: Result) -> None:
-        self.code, self.out, self.err = result.exit_code, result.stdout, result.stderr
-
-
 @pytest.fixture
-def sheetgen():  # type: ignore[no-untyped-def]
+def sheetgen() -> RunOfSome:
     return lambda *arguments: Ran(run_command(*arguments, command=COMMANDS))

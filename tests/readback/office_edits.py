@@ -62,7 +62,7 @@ def edit_in_libreoffice(jobs: Sequence[Job], folder: Path, timeout: float = 300)
     todo = folder / "jobs.json"
     todo.write_text(json.dumps([vars(job) for job in jobs], default=str))
     command = [uno_python(), str(Path(__file__).parent / "drive_libreoffice.py"), soffice()]
-    said = ""
+    text = ""
     for attempt in (0, 1):
         process = subprocess.Popen(
             [*command, str(folder / f"profile-{attempt}"), str(todo)],
@@ -72,11 +72,11 @@ def edit_in_libreoffice(jobs: Sequence[Job], folder: Path, timeout: float = 300)
             start_new_session=True,
         )
         try:
-            said, _ = process.communicate(timeout=timeout)
+            text, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # soffice is its child
-            said, _ = process.communicate()
+            text, _ = process.communicate()
         if process.returncode == 0 and all(job.target.exists() for job in jobs):
             return [job.target for job in jobs]
     names = ", ".join(job.target.name for job in jobs)
-    raise AssertionError(f"LibreOffice did not save {names}: {said.strip() or 'it said nothing'}")
+    raise AssertionError(f"LibreOffice did not save {names}: {text.strip() or 'it said nothing'}")

@@ -14,6 +14,7 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from answers import document, recommend_json
+from command_lines import RunOfSome
 from markdown_it import MarkdownIt
 from packages import TINY, area_of, cell_of, with_cell
 from recalculation import edit, edit_and_recalculate
@@ -31,7 +32,7 @@ HERE = "aws/p5.48xlarge"
 
 @functools.cache
 def facts_of(path: Path) -> SheetFacts:
-    """Of the workbook that all tests here edit."""
+    """The facts of a workbook, kept: most tests here edit the same one."""
     return read_sheet(path, books.catalog())
 
 
@@ -48,10 +49,10 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def json_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """`build --format json`, with some options otherwise."""
+    """Writes the JSON of a sheet with some options changed."""
     folder = tmp_path_factory.mktemp("json")
 
-    def make(**options: Any) -> Path:
+    def make(**options: object) -> Path:
         path = folder / f"{len(list(folder.iterdir()))}.json"
         path.write_text(json_text(document(solve(ask(books.catalog(), {**TINY, **options})))))
         return path
@@ -61,12 +62,12 @@ def json_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def edited(book: Path, tmp_path: Path) -> Edited:
-    """The workbook with cells typed into it. What it asks now is worked out anew; it is recalculated only where yellow
-    cells follow one that is typed: targets a context."""
+    """Copies the workbook with cells typed into it. Its answers are worked out anew when it is read; it is recalculated
+    only where yellow cells follow a typed one, as the targets of a context do."""
 
-    def make(changes: Mapping[Any, Any], of: Path = book) -> Path:
+    def make(changes: Mapping[Any, Any], path: Path = book) -> Path:
         write = edit_and_recalculate if any("context" in name for name in changes) else edit
-        return write(of, tmp_path / f"{len(list(tmp_path.iterdir()))}.xlsx", changes)
+        return write(path, tmp_path / f"{len(list(tmp_path.iterdir()))}.xlsx", changes)
 
     return make
 
@@ -77,7 +78,7 @@ def at(book: Path, table: str, column: str, key: str) -> tuple[str, str]:
     return area_of(book, f"cat_{table}_{column}")[rows.index(key)]
 
 
-def diff(sheetgen: Any, a: Path, b: Path) -> dict[str, Any]:
+def diff(sheetgen: RunOfSome, a: Path, b: Path) -> dict[str, Any]:
     ran = sheetgen("diff", a, b, "--json")
     assert ran.code == 0, ran.err
     data = json.loads(ran.out)
@@ -85,14 +86,14 @@ def diff(sheetgen: Any, a: Path, b: Path) -> dict[str, Any]:
     return data
 
 
-def names(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {s: [c["name"] for c in found[s]] for s in SECTIONS if found[s]}
+def names(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {s: [c["name"] for c in record[s]] for s in SECTIONS if record[s]}
 
 
 # What changed, and nothing else -----------------------------------------------------------------------------
 
 
-def test_the_same_sheet_twice(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
+def test_the_same_sheet_twice(sheetgen: RunOfSome, book: Path, json_of: Callable[..., Path]) -> None:
     for path in (book, json_of()):
         compared = diff(sheetgen, path, path)
         assert (
@@ -104,7 +105,7 @@ def test_the_same_sheet_twice(sheetgen: Any, book: Path, json_of: Callable[..., 
         assert sheetgen("diff", path, path, "--block", "md").out.rstrip().endswith("Nothing changed.")
 
 
-def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_a_price_a_tier_and_a_setting(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     price = at(book, "instances", "price_usd_per_hour", HERE)
     b = edited({"in_tier_2": 64, "in_headline_tier": 64, "in_gpu_memory_utilization": 0.95, price: 49.0})
     compared = diff(sheetgen, book, b)
@@ -192,9 +193,9 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("what", ONE_CHANGE)
-def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
-    *typed, section, name, words = ONE_CHANGE[what]
+@pytest.mark.parametrize("kind", ONE_CHANGE)
+def test_one_change_is_the_one_that_is_named(kind: str, sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
+    *typed, section, name, words = ONE_CHANGE[kind]
     if isinstance(typed[0], tuple):
         table, column, key, value = typed[0]
         changes: dict[Any, Any] = {at(book, table, column, key): value}
@@ -202,20 +203,20 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
         changes = {typed[0]: typed[1]}
     compared = diff(sheetgen, book, edited(changes))
     others = {s: n for s, n in names(compared).items() if s not in ("recommendation", "results", "decision")}
-    want = {section: [name, HERE] if what == "a name" else [name]}
+    want = {section: [name, HERE] if kind == "a name" else [name]}
     assert others == want
     assert compared[section][0]["words"].startswith(words), compared[section][0]["words"]
 
 
 @pytest.mark.long
-def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     nearly = edited({"in_gpu_memory_utilization": 0.92 * (1 + 1e-12)})
     assert diff(sheetgen, book, nearly)["equal"]
     assert not diff(sheetgen, book, edited({"in_gpu_memory_utilization": 0.92 * (1 + 1e-6)}))["equal"]
 
 
 @pytest.mark.long
-def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     n = len(facts_of(book).offers)
     typed = {
         "type": "box.1",
@@ -235,7 +236,9 @@ def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: P
 # Builds against each other ----------------------------------------------------------------------------------
 
 
-def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, json_of: Callable[..., Path]) -> None:
+def test_models_workloads_and_tiers_are_matched_by_what_they_are(
+    sheetgen: RunOfSome, json_of: Callable[..., Path]
+) -> None:
     a = json_of(models="8b,70b", workloads="chat,rag", tiers="1,32,128", headline="chat:32")
     b = json_of(models="70b,405b", workloads="rag,long-doc", tiers="32,200", headline="rag:32")
     compared = diff(sheetgen, a, b)
@@ -257,14 +260,16 @@ def test_models_workloads_and_tiers_are_matched_by_what_they_are(sheetgen: Any, 
 
 @pytest.mark.parametrize("kinds", ("book json", "json book"))
 def test_a_workbook_and_the_json_of_the_same_sheet_say_the_same(
-    kinds: str, sheetgen: Any, book: Path, json_of: Callable[..., Path]
+    kinds: str, sheetgen: RunOfSome, book: Path, json_of: Callable[..., Path]
 ) -> None:
     compared = diff(sheetgen, *({"book": book, "json": json_of()}[k] for k in kinds.split()))
     assert compared["equal"] and names(compared) == {}
     assert any(line.startswith("facts of models") for line in compared["not_compared"])
 
 
-def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
+def test_a_workbook_and_the_json_of_another_sheet(
+    sheetgen: RunOfSome, book: Path, json_of: Callable[..., Path]
+) -> None:
     other = json_of(
         tiers="1,128",
         headline="chat:128",
@@ -298,7 +303,7 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
     assert all(b["how"] == "solved again" for b in compared["bridge"])
 
 
-def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_path: Path) -> None:
+def test_recommend_against_the_load_of_a_sheet(sheetgen: RunOfSome, book: Path, tmp_path: Path) -> None:
     """The one load of `recommend` is the sheet's load of the same lengths."""
     options = {
         "model": "70b",
@@ -317,16 +322,16 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
 # The bridge -------------------------------------------------------------------------------------------------
 
 
-def bridge_of(found: Mapping[str, Any], model: str) -> dict[str, float]:
-    one = next(b for b in found["bridge"] if b["model"] == model)
-    assert one["how"] == "solved again", one
-    steps = {s["cause"]: s["usd"] for s in one["steps"]}
-    assert abs(one["before_usd"] + sum(steps.values()) - one["after_usd"]) < 1e-6
+def bridge_of(record: Mapping[str, Any], model: str) -> dict[str, float]:
+    bridge = next(b for b in record["bridge"] if b["model"] == model)
+    assert bridge["how"] == "solved again", bridge
+    steps = {s["cause"]: s["usd"] for s in bridge["steps"]}
+    assert abs(bridge["before_usd"] + sum(steps.values()) - bridge["after_usd"]) < 1e-6
     return steps
 
 
 def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
-    sheetgen: Any, book: Path, edited: Edited
+    sheetgen: RunOfSome, book: Path, edited: Edited
 ) -> None:
     """Prices, then load, then facts: each step against the workbook itself with those cells typed in."""
     rented = facts_of(book).answers["llama-3.1-70b", "chat", 2].instance
@@ -353,20 +358,22 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
 
 
 @pytest.mark.long
-def test_a_single_cause_has_all_of_it(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_a_single_cause_has_all_of_it(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     compared = diff(sheetgen, book, edited({"in_tier_2": 64, "in_headline_tier": 64}))
     for step in compared["bridge"]:
         assert step["how"] == "one cause"
         assert step["steps"] == [{"cause": "load", "usd": pytest.approx(step["after_usd"] - step["before_usd"])}]
 
 
-def test_a_result_that_was_overwritten_is_not_read(sheetgen: Any, book: Path, tmp_path: Path) -> None:
-    """Only yellow cells are read: an answer typed over its formula is `pull`'s to tell, and nobody's fact."""
+def test_a_result_that_was_overwritten_is_not_read(sheetgen: RunOfSome, book: Path, tmp_path: Path) -> None:
+    """Only yellow cells are read: an answer typed over its formula is reported by `pull`, and is no input."""
     path = with_cell(book, tmp_path / "over.xlsx", "rec_llama_3_1_70b_chat_2_monthly_usd", '<c r="{r}"><v>1234</v></c>')
     assert diff(sheetgen, book, path)["equal"]
 
 
-def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, book: Path, tmp_path: Path) -> None:
+def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(
+    sheetgen: RunOfSome, book: Path, tmp_path: Path
+) -> None:
     """Not recalculated, and saved by a program that drops what formulas gave: its answers are worked out anew."""
     import openpyxl
 
@@ -384,21 +391,21 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
     fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_decision=IN_LONG)[0]
     for before, after in ((book, path), (path, book), (path, fresh))[: amount(1, 3)]:
         compared = diff(sheetgen, before, after)
-        want = diff(sheetgen, *(fresh if one == path else one for one in (before, after)))
+        want = diff(sheetgen, *(fresh if path_ == path else path_ for path_ in (before, after)))
         assert {k: v for k, v in compared.items() if k not in ("a", "b")} == {
             k: v for k, v in want.items() if k not in ("a", "b")
         }
     assert diff(sheetgen, path, fresh)["equal"]
 
 
-def test_an_edit_that_nobody_can_answer_is_told_with_its_cell(sheetgen: Any, book: Path, tmp_path: Path) -> None:
+def test_an_edit_that_nobody_can_answer_is_told_with_its_cell(sheetgen: RunOfSome, book: Path, tmp_path: Path) -> None:
     ran = sheetgen("diff", book, edit(book, tmp_path / "wrong.xlsx", {"in_gpu_memory_utilization": 1.5}))
     assert ran.code == 1 and ran.out == ""
     (line,) = ran.err.splitlines()
     assert "wrong.xlsx: Inputs!B" in line and "gpu_memory_utilization is '1.5'" in line
 
 
-# What finance reads, and what a message has room for ---------------------------------------------------------
+# What finance reads, and how much a message holds - ---------------------------------------------------------
 
 
 def budgeted(book: Path) -> dict[Any, Any]:
@@ -419,7 +426,7 @@ def budgeted(book: Path) -> dict[Any, Any]:
 
 
 @pytest.mark.long
-def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, edited: Edited) -> None:
+def test_what_is_budgeted_is_told_in_its_currency(sheetgen: RunOfSome, whole: Path, edited: Edited) -> None:
     b = edited(budgeted(whole), whole)
     ran, block = sheetgen("diff", whole, b).out, sheetgen("diff", whole, b, "--block", "md").out
     for step in diff(sheetgen, whole, b)["bridge"]:
@@ -433,21 +440,23 @@ def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, ed
 
 
 @pytest.mark.long
-def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_contingency_alone_moves_no_dollars(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     compared = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
     assert {step["how"] for step in compared["bridge"]} == {"unchanged"}
 
 
-def is_the_discount_alone(found: Mapping[str, Any]) -> None:
-    (change,) = found["inputs"]
+def is_the_discount_alone(record: Mapping[str, Any]) -> None:
+    (change,) = record["inputs"]
     assert (change["name"], change["before"], change["after"]) == ("discount_fraction", 0, 0.2)
-    assert change["words"].endswith("prices: 0 % -> 20 %") and not found["prices"]
-    for step in found["bridge"]:
+    assert change["words"].endswith("prices: 0 % -> 20 %") and not record["prices"]
+    for step in record["bridge"]:
         assert step["after_usd"] == pytest.approx(0.8 * step["before_usd"]) and step["how"] == "one cause"
 
 
 @pytest.mark.long
-def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_a_discount_is_one_setting_and_no_change_of_every_price(
+    sheetgen: RunOfSome, book: Path, edited: Edited
+) -> None:
     b = edited({"in_discount_fraction": 0.2})
     is_the_discount_alone(diff(sheetgen, book, b))
     ran = sheetgen("diff", book, b).out
@@ -458,7 +467,7 @@ def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, b
 
 @pytest.mark.long
 def test_a_discount_in_json_is_no_change_of_prices(
-    sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
+    sheetgen: RunOfSome, book: Path, edited: Edited, json_of: Callable[..., Path]
 ) -> None:
     """JSON has prices as paid; beside them the discount, so that the list prices are known."""
     less = json_of(discount_fraction="0.2")
@@ -474,30 +483,30 @@ def test_a_discount_in_json_is_no_change_of_prices(
 
 @pytest.mark.long
 def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
-    sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
+    sheetgen: RunOfSome, book: Path, edited: Edited, json_of: Callable[..., Path]
 ) -> None:
     b = edited({"in_discount_of_aws": 0.2, "in_discount_of_aws_spot": 0.4})
     less = json_of(discount_fraction="aws=0.2,aws:spot=0.4")
-    for found in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
-        assert names(found)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not found["prices"]
-        assert {step["how"] for step in found["bridge"]} == {"one cause"}
+    for record in (diff(sheetgen, book, b), diff(sheetgen, book, less), diff(sheetgen, json_of(), less)):
+        assert names(record)["inputs"] == ["discount_of_aws", "discount_of_aws_spot"] and not record["prices"]
+        assert {step["how"] for step in record["bridge"]} == {"one cause"}
     assert "of aws spot: added, 40 %" in sheetgen("diff", book, b).out
     assert diff(sheetgen, b, b)["equal"] and not diff(sheetgen, b, less)["inputs"]
 
 
 @pytest.mark.long
-def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_a_discount_and_a_load_are_told_apart(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     """Solved again: prices, the discount among them, make their own step."""
     b = edited({"in_discount_fraction": 0.2, "in_tier_2": 64, "in_headline_tier": 64})
-    for one in diff(sheetgen, book, b)["bridge"]:
-        assert one["how"] == "solved again", one
-        steps = {step["cause"]: step["usd"] for step in one["steps"]}
-        assert steps["prices"] == pytest.approx(-0.2 * one["before_usd"])
-        assert one["before_usd"] + sum(steps.values()) == pytest.approx(one["after_usd"])
+    for bridge in diff(sheetgen, book, b)["bridge"]:
+        assert bridge["how"] == "solved again", bridge
+        steps = {step["cause"]: step["usd"] for step in bridge["steps"]}
+        assert steps["prices"] == pytest.approx(-0.2 * bridge["before_usd"])
+        assert bridge["before_usd"] + sum(steps.values()) == pytest.approx(bridge["after_usd"])
 
 
 @pytest.mark.long
-def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited) -> None:
+def test_no_name_of_a_program_is_told(sheetgen: RunOfSome, whole: Path, edited: Edited) -> None:
     """Decision's figures have names that stand nowhere on its page, and a sheet of workings behind it."""
     b = edited(budgeted(whole), whole)
     told = sheetgen("diff", whole, b, "--all").out
@@ -533,7 +542,7 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 
     offers = list(facts_of(book).offers)
-    prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
+    prices = {at(book, "instances", "price_usd_per_hour", offer): 30.0 + i for i, offer in enumerate(offers)}
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     changes = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
     n = SHOWN_IN_MAIL
@@ -545,7 +554,7 @@ def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
 # The block, and hostile text --------------------------------------------------------------------------------
 
 
-def test_the_block_is_short_markdown_with_a_bridge(sheetgen: Any, book: Path, edited: Edited) -> None:
+def test_the_block_is_short_markdown_with_a_bridge(sheetgen: RunOfSome, book: Path, edited: Edited) -> None:
     b = edited(
         {
             "in_tier_2": 64,
@@ -587,7 +596,7 @@ HOSTILE = (
 @pytest.mark.some(1)
 @pytest.mark.parametrize("evil", HOSTILE)
 def test_hostile_names_are_text_wherever_they_are_told(
-    evil: str, sheetgen: Any, book: Path, edited: Edited, tmp_path: Path
+    evil: str, sheetgen: RunOfSome, book: Path, edited: Edited, tmp_path: Path
 ) -> None:
     if not evil.isprintable():  # `pull` refuses such a name, and so what it asks is not answered
         changes = {at(book, "instances", "type", HERE): evil.replace("\x1b", "_x001B_")}
@@ -611,7 +620,7 @@ def test_hostile_names_are_text_wherever_they_are_told(
 # What cannot be compared ------------------------------------------------------------------------------------
 
 
-def test_both_files_are_told_in_one_run(sheetgen: Any, tmp_path: Path) -> None:
+def test_both_files_are_told_in_one_run(sheetgen: RunOfSome, tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_text("text")
     ran = sheetgen("diff", tmp_path / "a.xlsx", tmp_path / "none.json")
     assert ran.code == 1 and ran.out == "" and len(ran.err.splitlines()) == 2
@@ -632,17 +641,17 @@ NO_JSON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", NO_JSON)
-def test_json_that_is_no_sheet_is_one_line(what: str, sheetgen: Any, book: Path, tmp_path: Path) -> None:
-    data, said = NO_JSON[what]
+@pytest.mark.parametrize("kind", NO_JSON)
+def test_json_that_is_no_sheet_is_one_line(kind: str, sheetgen: RunOfSome, book: Path, tmp_path: Path) -> None:
+    data, message = NO_JSON[kind]
     path = tmp_path / "sheet.json"
     path.write_text(data)
     ran = sheetgen("diff", path, book)
     assert ran.code == 1 and ran.out == ""
     (line,) = ran.err.splitlines()
-    assert line.startswith(str(path)) and said in line and len(line) < 600
+    assert line.startswith(str(path)) and message in line and len(line) < 600
 
 
 def test_less_than_a_dollar_is_not_made_one() -> None:
     amounts = 40_178.6, 1.0, 0.6, -0.6, 0.004
-    assert [signed_usd(one) for one in amounts] == ["+$40,179", "+$1", "+$0.60", "-$0.60", "+$0.0040"]
+    assert [signed_usd(amount) for amount in amounts] == ["+$40,179", "+$1", "+$0.60", "-$0.60", "+$0.0040"]

@@ -61,7 +61,7 @@ def cells_of(snapshot: Snapshot) -> Iterator[Cell]:
                 yield "prices", f"{key}.{purchase}", instances.place(key, column), "number", row[column]
 
 
-def another(rng: random.Random, holds: str, name: str, old: Any) -> Any:
+def another(rng: random.Random, holds: str, name: str, old: object) -> Any:
     if holds == "date":
         return (datetime.date(2027, 1, 1) - DAY_ZERO).days + rng.randrange(1000)
     if holds == "text":

@@ -36,9 +36,9 @@ def lines(path: Path) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def one_line(path: Path, *said: str) -> None:
+def one_line(path: Path, *words: str) -> None:
     (line,) = lines(path)
-    for text in said:
+    for text in words:
         assert text in line, line
 
 
@@ -64,7 +64,7 @@ XLSB = zipped(**{"[Content_Types].xml": b"<Types/>", "xl__workbook.bin": b"x"})
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "is empty"),
         (b"model,gpu\n8b,h100\n", "is no ZIP archive, as an .xlsx is. Give the one that sheetgen built."),
@@ -82,10 +82,10 @@ XLSB = zipped(**{"[Content_Types].xml": b"<Types/>", "xl__workbook.bin": b"x"})
         (b"PK\x03\x04 and then nothing", "damaged or cut short"),
     ],
 )
-def test_a_file_that_is_no_workbook(data: bytes, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_workbook(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "sheet.xlsx"
     path.write_bytes(data)
-    one_line(path, said)
+    one_line(path, message)
 
 
 def test_a_folder_a_missing_file_and_a_device(tmp_path: Path) -> None:
@@ -125,11 +125,11 @@ def lying(path: Path, out: Path) -> Path:
     bomb = rewritten(path, out, {"xl/styles.xml": lambda _: bytes(300_000_000)})
     data = bytearray(bomb.read_bytes())
     for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        at = data.find(signature)
-        while at >= 0:
-            if struct.unpack_from("<I", data, at + offset)[0] == 300_000_000:
-                struct.pack_into("<I", data, at + offset, 10)
-            at = data.find(signature, at + 4)
+        position = data.find(signature)
+        while position >= 0:
+            if struct.unpack_from("<I", data, position + offset)[0] == 300_000_000:
+                struct.pack_into("<I", data, position + offset, 10)
+            position = data.find(signature, position + 4)
     out.write_bytes(bytes(data))
     return out
 
@@ -156,8 +156,8 @@ def entity_bomb(path: Path, out: Path) -> Path:
 
     def change(data: bytes) -> bytes:
         text = data.decode()
-        at = text.index("<sst")
-        return (text[:at] + doctype + re.sub("<t>[^<]*</t>", "<t>&l9;</t>", text[at:], count=1)).encode()
+        index = text.index("<sst")
+        return (text[:index] + doctype + re.sub("<t>[^<]*</t>", "<t>&l9;</t>", text[index:], count=1)).encode()
 
     return rewritten(path, out, {"xl/sharedStrings.xml": change})
 
@@ -165,8 +165,8 @@ def entity_bomb(path: Path, out: Path) -> Path:
 def external_entity(path: Path, out: Path) -> Path:
     def change(data: bytes) -> bytes:
         text = data.decode()
-        at = text.index("<workbook")
-        return (text[:at] + '<!DOCTYPE workbook [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + text[at:]).encode()
+        index = text.index("<workbook")
+        return (text[:index] + '<!DOCTYPE workbook [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + text[index:]).encode()
 
     return rewritten(path, out, {"xl/workbook.xml": change})
 
@@ -277,13 +277,13 @@ print(json.dumps([said, used.ru_utime + used.ru_stime, peak / 1024, time.monoton
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("what", HEAVY)
-def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_path: Path) -> None:
-    make, text = HEAVY[what]
+@pytest.mark.parametrize("kind", HEAVY)
+def test_a_heavy_file_takes_little_time_and_memory(kind: str, book: Path, tmp_path: Path) -> None:
+    make, text = HEAVY[kind]
     path = make(book, tmp_path / "heavy.xlsx")
     done = subprocess.run([sys.executable, "-c", _MEASURE, str(path)], capture_output=True, text=True, check=True)
     said, seconds, megabytes, wall = json.loads(done.stdout)
-    print(f"{what}: {seconds:.1f} s of processor, {wall:.1f} s, {megabytes:.0f} MB: {said}")
+    print(f"{kind}: {seconds:.1f} s of processor, {wall:.1f} s, {megabytes:.0f} MB: {said}")
     assert seconds < MOST_SECONDS and megabytes < MOST_MB
     assert len(said) <= 1 and (not text or text in said[0])
     assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in said)
@@ -360,10 +360,10 @@ BROKEN: dict[str, tuple[Make, tuple[str, ...]]] = {
 
 
 @pytest.mark.some(8)
-@pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_name_or_sheet_is_told_by_name(what: str, book: Path, tmp_path: Path) -> None:
-    make, said = BROKEN[what]
-    one_line(make(book, tmp_path / "broken.xlsx"), *said)
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_name_or_sheet_is_told_by_name(kind: str, book: Path, tmp_path: Path) -> None:
+    make, message = BROKEN[kind]
+    one_line(make(book, tmp_path / "broken.xlsx"), *message)
 
 
 def test_a_name_that_is_local_to_a_copied_sheet_does_no_harm(book: Path, tmp_path: Path) -> None:
@@ -383,19 +383,19 @@ def test_names_of_others_do_no_harm(book: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [("99", "newer sheetgen"), ("1", "older sheetgen"), ("x", "its layout is 'x'"), ("1e999", "newer")],
 )
-def test_another_layout_is_told_before_names_are_missed(value: str, said: str, book: Path, tmp_path: Path) -> None:
+def test_another_layout_is_told_before_names_are_missed(value: str, message: str, book: Path, tmp_path: Path) -> None:
     properties = lambda data: re.sub(  # noqa: E731
         rb'(name="sheetgen.schema"[^>]*><vt:\w+>)[^<]*', rb"\g<1>" + value.encode(), data
     )
     path = rewritten(book, tmp_path / "schema.xlsx", {"docProps/custom.xml": properties})
-    one_line(path, said)
+    one_line(path, message)
     cell = f'<c r="{{r}}"><v>{value}</v></c>' if value.isdigit() else '<c r="{r}" t="str"><v>x</v></c>'
     no_properties = rewritten(book, tmp_path / "bare.xlsx", {"docProps/custom.xml": lambda _: None})
     if value != "1e999":
-        one_line(with_cell(no_properties, tmp_path / "cell.xlsx", "meta_schema", cell), said)
+        one_line(with_cell(no_properties, tmp_path / "cell.xlsx", "meta_schema", cell), message)
 
 
 def test_a_workbook_of_another_program(tmp_path: Path) -> None:
@@ -428,12 +428,12 @@ BAD_CELLS = [
 
 
 @pytest.mark.some(7)
-@pytest.mark.parametrize(("name", "xml", "said"), BAD_CELLS)
+@pytest.mark.parametrize(("name", "xml", "messages"), BAD_CELLS)
 def test_a_cell_that_no_input_can_hold_is_told_with_its_place(
-    name: str, xml: str, said: tuple[str, ...], book: Path, tmp_path: Path
+    name: str, xml: str, messages: tuple[str, ...], book: Path, tmp_path: Path
 ) -> None:
     sheet, cell = cell_of(book, name)
-    one_line(with_cell(book, tmp_path / "cell.xlsx", name, xml), f"{name} ({sheet}!{cell})", *said)
+    one_line(with_cell(book, tmp_path / "cell.xlsx", name, xml), f"{name} ({sheet}!{cell})", *messages)
 
 
 def test_a_control_character_that_no_xml_holds(book: Path, tmp_path: Path) -> None:
@@ -482,9 +482,9 @@ BAD_RECORDS: dict[str, str | Callable[[], str]] = {
 
 
 @pytest.mark.some(4)
-@pytest.mark.parametrize("what", BAD_RECORDS)
-def test_a_record_that_was_tampered_with_is_told(what: str, book: Path, tmp_path: Path) -> None:
-    cell = BAD_RECORDS[what]
+@pytest.mark.parametrize("kind", BAD_RECORDS)
+def test_a_record_that_was_tampered_with_is_told(kind: str, book: Path, tmp_path: Path) -> None:
+    cell = BAD_RECORDS[kind]
     path = with_cell(book, tmp_path / "record.xlsx", "meta_record_1", cell() if callable(cell) else cell)
     one_line(path, "the record that it carries is damaged (", "Start from a fresh build.")
 
@@ -492,8 +492,8 @@ def test_a_record_that_was_tampered_with_is_told(what: str, book: Path, tmp_path
 @pytest.mark.long
 def test_a_letter_of_the_record_cannot_be_changed_unseen(book: Path, tmp_path: Path) -> None:
     (text,) = re.findall(r"<t>(/Td6WFo[^<]*)</t>", zipfile.ZipFile(book).read("xl/sharedStrings.xml").decode())
-    for at in range(20, len(text), len(text) // 7):
-        other = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+    for position in range(20, len(text), len(text) // 7):
+        other = text[:position] + ("A" if text[position] != "A" else "B") + text[position + 1 :]
         path = rewritten(book, tmp_path / "letter.xlsx", {"xl/sharedStrings.xml": replaced(text, other)})
         one_line(path, "the record that it carries is damaged (")
 
@@ -523,8 +523,10 @@ def test_random_damage_is_told_or_does_no_harm(book: Path, tmp_path: Path) -> No
         else:
 
             def damage(data: bytes) -> bytes:
-                at, n = rng.randrange(len(data)), rng.choice((0, 1, 5, 60))
-                return data[:at] + rng.choice((b"", b"<", b"&", b'"', b"9", b"<c/>", b"\xff")) + data[at + n :]
+                position, n = rng.randrange(len(data)), rng.choice((0, 1, 5, 60))
+                return (
+                    data[:position] + rng.choice((b"", b"<", b"&", b'"', b"9", b"<c/>", b"\xff")) + data[position + n :]
+                )
 
             rewritten(book, path, {rng.choice(parts): damage})
         try:

@@ -54,18 +54,20 @@ def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp
 
 def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -> None:
     result = run_command("pull", edited, "--out", tmp_path, "--name", "x", "--json", "--quiet")
-    found: dict[str, Any] = json.loads(result.stdout)
-    assert {c["name"]: (c["before"], c["after"], c["place"].split("!")[0]) for c in found["changes"]} == {
+    record: dict[str, Any] = json.loads(result.stdout)
+    assert {c["name"]: (c["before"], c["after"], c["place"].split("!")[0]) for c in record["changes"]} == {
         "context_chat": (4096, 8192, "Inputs"),
         "output_long_doc": (2048, 500, "Inputs"),
         "cuda_graph_base_bytes": (53_687_091, 3_000_000_000, "Inputs"),
     }
-    assert found["changes"][0]["change_fraction"] == 1
-    assert found["recalculation"] == "agrees" and found["overwritten"] == [] and found["other_results"] == []
-    assert found["options"]["contexts"] == "chat=8192,long-doc=131072"
-    assert without_picks(found["typed"]) == {"inputs": {"cuda_graph_base_bytes": 3_000_000_000, "output_long_doc": 500}}
-    assert found["sheet"]["cells"][0]["context_tokens"] == 8192
-    assert found["files"] == [str(tmp_path / f"x.{ending}") for ending in ("pdf", "scenario.yaml")]
+    assert record["changes"][0]["change_fraction"] == 1
+    assert record["recalculation"] == "agrees" and record["overwritten"] == [] and record["other_results"] == []
+    assert record["options"]["contexts"] == "chat=8192,long-doc=131072"
+    assert without_picks(record["typed"]) == {
+        "inputs": {"cuda_graph_base_bytes": 3_000_000_000, "output_long_doc": 500}
+    }
+    assert record["sheet"]["cells"][0]["context_tokens"] == 8192
+    assert record["files"] == [str(tmp_path / f"x.{ending}") for ending in ("pdf", "scenario.yaml")]
 
 
 @pytest.mark.long

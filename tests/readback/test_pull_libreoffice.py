@@ -65,16 +65,16 @@ def price_of(places: Places) -> tuple[str, str]:
 
 def overwritten(book: Path) -> tuple[dict[str, str], dict[str, str]]:
     """By sheet a cell that holds a formula, as built, and where it stands once rows were inserted."""
-    at = {sheet: next(c.cell for c in formulas(book) if c.sheet == sheet and c.cell > "C") for sheet in TYPED}
+    cells = {sheet: next(c.cell for c in formulas(book) if c.sheet == sheet and c.cell > "C") for sheet in TYPED}
     moved = {"Workings": 1, "Candidates": 2, "Money": 0}
-    return at, {sheet: down((sheet, cell), moved[sheet])[1] for sheet, cell in at.items()}
+    return cells, {sheet: down((sheet, cell), moved[sheet])[1] for sheet, cell in cells.items()}
 
 
 @pytest.fixture(scope="module")
 def saved(book: Path, places: Places, tmp_path_factory: pytest.TempPathFactory) -> list[Pulled]:
     """Read back: one with rows moved and formulas overwritten, and in --long one with cells typed into."""
     folder, now = tmp_path_factory.mktemp("saved"), overwritten(book)[1]
-    faults: list[Step] = [(what, sheet, now[sheet], text) for sheet, (what, text) in TYPED.items()]
+    faults: list[Step] = [(kind, sheet, now[sheet], text) for sheet, (kind, text) in TYPED.items()]
     steps = [MOVED + faults, *([typing(places) + MOVED] if IN_LONG else [])]
     jobs = [Job(book, folder / f"saved-{i}.xlsx", these) for i, these in enumerate(steps)]
     return [pull(path, books.catalog()) for path in edit_in_libreoffice(jobs, folder)]
@@ -91,7 +91,7 @@ def down(place: tuple[str, str], rows: int) -> tuple[str, str]:
 def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Places, saved: list[Pulled]) -> None:
     pulled, price = saved[1], price_of(places)
     sheet, cell = down(price, 3)
-    assert [(one.part, one.row, one.name, one.new, str(one.place)) for one in pulled.changed[:2]] == [
+    assert [(change.part, change.row, change.name, change.new, str(change.place)) for change in pulled.changed[:2]] == [
         ("inputs", None, "context_chat", 8192, "Inputs!B7"),
         ("instances", "aws/p5.48xlarge", "price_usd_per_hour", 12.5, f"'{sheet}'!{cell}"),
     ]
@@ -116,12 +116,12 @@ def test_what_gnumeric_spells_otherwise_is_no_edit(book: Path, tmp_path: Path) -
 
 @needs_uno
 def test_overwritten_formulas_are_named_where_they_stand_now(book: Path, saved: list[Pulled]) -> None:
-    pulled, (at, places) = saved[0], overwritten(book)
+    pulled, (overwritten_, places) = saved[0], overwritten(book)
     assert pulled.audit is not None
-    found = {str(one.place): one.now for one in pulled.audit.overwritten}
+    values = {str(cell.place): cell.now for cell in pulled.audit.overwritten}
     now = {"Workings": 5, "Candidates": "=1+1", "Money": None}
-    assert found == {f"{sheet}!{places[sheet]}": now[sheet] for sheet in TYPED}
+    assert values == {f"{sheet}!{places[sheet]}": now[sheet] for sheet in TYPED}
     assert not pulled.changed
-    was = next(c.formula for c in formulas(book) if (c.sheet, c.cell) == ("Workings", at["Workings"]))
-    said = "\n".join(lines(pulled))
-    assert f"Workings!{places['Workings']}" in said and f"was overwritten by 5; it was ={was}"[:60] in said
+    was = next(c.formula for c in formulas(book) if (c.sheet, c.cell) == ("Workings", overwritten_["Workings"]))
+    text = "\n".join(lines(pulled))
+    assert f"Workings!{places['Workings']}" in text and f"was overwritten by 5; it was ={was}"[:60] in text

@@ -48,8 +48,8 @@ def pulled_after(book: Path, folder: Path, **cells: int) -> Pulled:
 
 
 def test_its_answer_is_that_of_the_load_that_recommend_is_asked_for() -> None:
-    one = {name: value for name, value in OPTIONS.items() if name != "tiers"} | {"concurrent_requests": "100"}
-    (choice,) = solve(ask(books.catalog(), one)).choices
+    options = {name: value for name, value in OPTIONS.items() if name != "tiers"} | {"concurrent_requests": "100"}
+    (choice,) = solve(ask(books.catalog(), options)).choices
     assert (choice.monthly_usd, choice.ttft_seconds) == answer()
 
 

@@ -84,14 +84,14 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
     users, requests = plan.services[0].demand.users, plan.services[1].demand.at_once
     assert users is not None and users.dau is not None and requests is not None
     assert (users.dau.p50, users.dau.p90, requests.p10, requests.p50) == (100_000, 150_000, 50, 160)
-    assert [one.floor_replicas for one in plan.services] == [3, 3, None, None]  # agents is like support-chat
+    assert [service.floor_replicas for service in plan.services] == [3, 3, None, None]  # agents is like support-chat
     assert plan.quarters[0] not in plan.budget and len(plan.budget) == 5
     assert (plan.supply.lead_time_days["owned"].p50, plan.supply.lead_time_days["owned"].p90) == (100, 100)
     assert (plan.supply.committed[0].usd_per_hour, plan.supply.quota[0].limit) == (12.5, 9)
     assert plan.prices.expected_change_per_year.p10 == -0.5
-    said = "\n".join(lines(pulled, {"p50": 1.0, "p90": 2.0}))
-    assert " (Inputs!D39): 130,000 -> 150,000" in said
-    assert "it was not recalculated" in said
+    text = "\n".join(lines(pulled, {"p50": 1.0, "p90": 2.0}))
+    assert " (Inputs!D39): 130,000 -> 150,000" in text
+    assert "it was not recalculated" in text
 
 
 def test_pull_gives_what_plan_gives(path: Path, tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ def test_pull_gives_what_plan_gives(path: Path, tmp_path: Path) -> None:
     data["supply"]["committed"][0]["count"] = 9
     data["services"][0]["demand"]["users"]["dau"] = {"p10": 160_000, "p50": 200_000, "p90": 260_000}
     wanted = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
-    found = json.loads((tmp_path / "q1.json").read_text())
+    record = json.loads((tmp_path / "q1.json").read_text())
     for name in ("services", "supply", "decisions", "money", "totals", "prices"):
         if name == "totals":
-            found[name].pop("inputs_sha256"), wanted[name].pop("inputs_sha256")
-        assert found[name] == json.loads(json.dumps(wanted[name])), name
-    assert found["prices"][machine]["on-demand"] == price != listed
+            record[name].pop("inputs_sha256"), wanted[name].pop("inputs_sha256")
+        assert record[name] == json.loads(json.dumps(wanted[name])), name
+    assert record["prices"][machine]["on-demand"] == price != listed
 
 
 def test_a_workbook_of_the_older_layout_says_how_to_build_it_anew(path: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
     )
     with pytest.raises(WorkbookError) as refused:
         pull_plan(str(edited), CATALOG)
-    said = "\n".join(refused.value.problems)
+    text = "\n".join(refused.value.problems)
     assert len(refused.value.problems) == 7
     for words in (
         "Inputs!B6: Policy: Capacity is bought for: is 'p95'. Allowed: p10, p50, p90.",
@@ -157,7 +157,7 @@ def test_what_no_cell_can_hold_is_refused_with_its_cell(path: Path, tmp_path: Pa
         "'soon', where a date belongs",
         "is 'everything'. Allowed: none,",
     ):
-        assert words in said
+        assert words in text
 
 
 @needs_gnumeric
@@ -171,7 +171,7 @@ def test_what_gnumeric_spells_otherwise_is_no_edit(path: Path, tmp_path: Path) -
 def test_an_overwritten_formula_is_named(path: Path, tmp_path: Path) -> None:
     sheet, cell, right, _ = tamper(path, tmp_path / "twin.xlsx")
     pulled = pull_plan(str(tmp_path / "twin.xlsx"), CATALOG)
-    assert [(str(one.place), one.was) for one in pulled.overwritten] == [(f"{sheet}!{cell}", right)]
+    assert [(str(cell.place), cell.was) for cell in pulled.overwritten] == [(f"{sheet}!{cell}", right)]
     assert "the formula was overwritten by =" in "\n".join(lines(pulled, {}))
 
 
@@ -179,7 +179,7 @@ def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert is_plan_book(path)
     book = read_plan_book(path)
     last = last_of(book.record, "plan.xlsx", CATALOG)
-    assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
+    assert last.said_usd == pytest.approx(sum(row["p50_usd"] for row in example_record()["money"]))
 
 
 @pytest.mark.long
@@ -207,7 +207,7 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
         ),
     ],
 )
-def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: Any, words: str) -> None:
+def test_a_damaged_record_is_refused(path: Path, tmp_path: Path, name: str, value: object, words: str) -> None:
     edited = edit(path, tmp_path / "damaged.xlsx", {name: value})
     with pytest.raises(WorkbookError, match=words):
         read_plan_book(edited)
@@ -225,9 +225,9 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
         "fx_rate": 0.5,
     }
     assert rows["budget_2027_q1"].display.prefix == "€"
-    found = with_typed([*rows.values()], data, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
-    assert (found["budget"], found["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
-    assert plan_of(Document("plan.yaml", found, {}), CATALOG).budget[plan.quarters[0]] == 375
+    written = with_typed([*rows.values()], data, {"budget_2027_q1": 150, "owned_1_cost": 37.5, "fx_rate": 0.4})
+    assert (written["budget"], written["supply"]["owned"][0]["cost_per_quarter"]) == ({"2027-Q1": 150}, 37.5)
+    assert plan_of(Document("plan.yaml", written, {}), CATALOG).budget[plan.quarters[0]] == 375
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_is_stated_in_the_currency_of_the_plan_is_typed_in_it() -> None:
         ),
     ],
 )
-def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: Any, written: Any) -> None:
+def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, value: object, written: object) -> None:
     data = {
         "plan": {"start": "2027-Q1", "quarters": 2},
         "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}],
@@ -285,7 +285,7 @@ def test_the_commands(path: Path, tmp_path: Path) -> None:
     pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "md", "--out", str(tmp_path), "--name", "q1"])
     assert pulled.exit_code == 0, pulled.output
     assert " (Inputs!B7): 0.1 -> 0.3" in pulled.output
-    assert {"q1.md", "q1.plan.yaml"} < {one.name for one in tmp_path.iterdir()}
+    assert {"q1.md", "q1.plan.yaml"} < {file.name for file in tmp_path.iterdir()}
     since = CliRunner().invoke(
         main,
         [
@@ -301,7 +301,7 @@ def test_the_commands(path: Path, tmp_path: Path) -> None:
         ],
     )
     assert since.exit_code == 0, since.output
-    assert [one["factor"] for one in json.loads(since.stdout)["bridge"]] == ["headroom and survival"]
+    assert [part["factor"] for part in json.loads(since.stdout)["bridge"]] == ["headroom and survival"]
     bad = edit(path, tmp_path / "bad.xlsx", {"in_approval_days": "x"})
     refused = CliRunner().invoke(main, ["pull", str(bad), "--out", str(tmp_path), "--name", "no"])
     assert refused.exit_code == 1 and not [*tmp_path.glob("no*")]
@@ -316,7 +316,7 @@ def test_without_pango_pull_writes_what_there_is(path: Path, tmp_path: Path, mon
     asked = ("--format", "pdf,md", "--out", str(tmp_path), "--name", "q1", "-q")
     made = CliRunner().invoke(main, ["pull", str(path), *asked])
     assert (made.exit_code, made.stderr) == (1, "Pango is missing.\n")
-    assert {one.name for one in tmp_path.iterdir()} == {"q1.md", "q1.plan.yaml"}
+    assert {file.name for file in tmp_path.iterdir()} == {"q1.md", "q1.plan.yaml"}
 
 
 def test_a_workbook_that_is_no_plan_or_damaged_is_said_so(path: Path, tmp_path: Path) -> None:

@@ -82,13 +82,13 @@ def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, plac
             if answer > context:
                 cells[f"in_output_{work}"] = context
         pulled = pull(edited(book, tmp_path, cells), books.catalog())
-        what = f"seed {seed}: {cells}"
-        assert not pulled.other_results, f"{what}\n{pulled.other_results[:5]}"
-        assert pulled.audit is not None and not pulled.audit.overwritten, f"{what}\n{pulled.audit}"
-        assert pulled.audit.verdict == "agrees", f"{what}\n{[str(p) for p in pulled.audit.wrong[:10]]}"
+        case = f"seed {seed}: {cells}"
+        assert not pulled.other_results, f"{case}\n{pulled.other_results[:5]}"
+        assert pulled.audit is not None and not pulled.audit.overwritten, f"{case}\n{pulled.audit}"
+        assert pulled.audit.verdict == "agrees", f"{case}\n{[str(p) for p in pulled.audit.wrong[:10]]}"
         answer = document(pulled.solved)
-        assert again(pulled) == answer, what
-        told = {str(one.place) for one in pulled.changed}
+        assert again(pulled) == answer, case
+        told = {str(change.place) for change in pulled.changed}
         assert len(told) == len(pulled.changed)
         n_changes += len(pulled.changed)
         n_results += len(pulled.snapshot.results)
@@ -143,7 +143,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
     ],
 )
 def test_what_no_dropdown_offers_is_refused_with_what_is_allowed(
-    book: Path, tmp_path: Path, name: str, typed: Any, problem: str
+    book: Path, tmp_path: Path, name: str, typed: object, problem: str
 ) -> None:
     with pytest.raises(SheetgenError) as raised:
         pull(edit(book, tmp_path / "edited.xlsx", {f"in_{name}": typed}), books.catalog())
@@ -152,7 +152,7 @@ def test_what_no_dropdown_offers_is_refused_with_what_is_allowed(
 
 
 @pytest.mark.parametrize("typed", [0, 2.5])
-def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: Any) -> None:
+def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: object) -> None:
     with pytest.raises(SheetgenError, match=r"'Sizing sheet'!D4: headline tier is "):
         pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
 
@@ -171,10 +171,10 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
         fresh = pull(edited(book, tmp_path, typed), books.catalog())
         assert document(fresh.solved) == document(pulled.solved)
         assert all(agree(now, fresh.snapshot.results[name]) for name, now in pulled.after.results.items())
-    said = "\n".join(lines(pulled))
-    assert "(Inputs!B5): 4,096 -> 8,192 tokens" in said
-    assert f"('{price[0]}'!{price[1]}): 55.04 -> 10 (-82 %)" in said
-    assert "was not recalculated" in said
+    text = "\n".join(lines(pulled))
+    assert "(Inputs!B5): 4,096 -> 8,192 tokens" in text
+    assert f"('{price[0]}'!{price[1]}): 55.04 -> 10 (-82 %)" in text
+    assert "was not recalculated" in text
 
 
 TYPED_OVER: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -199,7 +199,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 @pytest.mark.some(1)
-@pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda one: ",".join(one))
+@pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda cells: ",".join(cells))
 def test_a_cell_typed_over_is_the_option(
     cells: dict[str, Any], options: dict[str, str], quick: Path, tmp_path: Path
 ) -> None:
@@ -273,7 +273,7 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, as_built: 
 def test_a_discount_stands_beside_a_price_that_was_typed(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     both = pull(edited(book, tmp_path, {"in_discount_fraction": 0.35, price: 10.0}), books.catalog())
-    assert {one.name for one in both.changed} == {"discount_fraction", "price_usd_per_hour"}
+    assert {change.name for change in both.changed} == {"discount_fraction", "price_usd_per_hour"}
     assert both.audit is not None and both.audit.verdict == "agrees" and not both.other_results
     assert both.overrides["instances"] == {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}
     assert again(both) == document(both.solved)
@@ -343,9 +343,9 @@ def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: 
     assert again(pulled) == document(pulled.solved)
     settings = pulled.solved.question.settings
     assert (settings.near_tie_fraction, settings.least_network_gbps, settings.span_machines) == (0.3, 800, 0)
-    said = "\n".join(lines(pulled))
+    text = "\n".join(lines(pulled))
     for words in ("Near tie", "Network to span machines", "Span machines", "time to first token", "Weights fp8"):
-        assert words in said, words
+        assert words in text, words
 
 
 @pytest.mark.long
@@ -354,7 +354,7 @@ def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None
     pulled = pull(path, books.catalog())
     assert not pulled.changed and pulled.audit is not None and pulled.audit.verdict == "agrees"
     back = pull(edited(path, tmp_path, {"in_discount_fraction": 0}), books.catalog())
-    assert [(one.name, one.old, one.new) for one in back.changed] == [("discount_fraction", 0.2, 0)]
+    assert [(change.name, change.old, change.new) for change in back.changed] == [("discount_fraction", 0.2, 0)]
     assert back.audit is not None and back.audit.verdict == "agrees"
     assert document(back.solved)["cells"] == document(solve(ask(books.catalog(), TINY)))["cells"]
 
@@ -418,7 +418,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
         ({"in_graphs_in_budget": 2}, "graphs_in_budget is '2'. It must be a whole number from 0 to 1."),
         ({"in_output_chat": -5}, "output_chat is '-5'. It must be a whole number from 0 to 100,000,000."),
     ],
-    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+    ids=lambda cells: next(iter(cells)) if isinstance(cells, dict) else "",
 )
 def test_a_value_out_of_range_is_told_with_its_cell(
     cells: dict[str, Any], problem: str, book: Path, tmp_path: Path
@@ -487,8 +487,8 @@ def test_links_raised_for_ranks_are_remarked_and_followed_by_what_is_built_anew(
 @pytest.mark.long
 def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tmp_path: Path) -> None:
     pulled = pull(edited(book, tmp_path, {"in_hours_in_a_month": 700}), books.catalog())
-    (one,) = pulled.fixed
-    assert one.name == "hours_in_a_month" and not pulled.changed
+    (change,) = pulled.fixed
+    assert change.name == "hours_in_a_month" and not pulled.changed
     assert ": Hours in a month" in "\n".join(lines(pulled))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG
+from command_lines import RunOfSome
 from office_edits import Job, Step, edit_in_libreoffice, needs_uno
 from packages import TINY, area_of, cell_of
 from recalculation import convert_all, edit, needs_libreoffice
@@ -109,15 +110,15 @@ def saved(book: Path, snapshot: Snapshot, tmp_path_factory: pytest.TempPathFacto
         "inside": inside_a_table(book),
         "copied": [("copy", "Inputs", "Inputs before"), ("formula", *cell_of(book, "in_tier_1"), "=2*8")],
     }
-    for what in IN_GATE:
-        value, _ = BROKEN[what]
-        where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(what, (sheet, cell))
-        steps[what] = [(what, *where, value)]
+    for fault in IN_GATE:
+        value, _ = BROKEN[fault]
+        where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(fault, (sheet, cell))
+        steps[fault] = [(fault, *where, value)]
     jobs = [Job(book, folder / f"{name}.xlsx", these) for name, these in steps.items()]
     return dict(zip(steps, edit_in_libreoffice(jobs, folder), strict=True))
 
 
-def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, path: Path) -> None:
+def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: RunOfSome, book: Path, path: Path) -> None:
     """All is as it was but for the three edits, and they are what `diff` says."""
     assert kept(got.inputs) == kept({**was.inputs, "tier_2": 64, "headline_tier": 64})
     for name in ("models", "gpus", "precisions"):
@@ -145,7 +146,9 @@ def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, pa
 
 @pytest.mark.long  # in the gate test_pull_libreoffice reads a workbook that LibreOffice saved
 @needs_libreoffice
-def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot, sheetgen: Any, tmp_path: Path) -> None:
+def test_a_workbook_that_libreoffice_saved_again(
+    book: Path, snapshot: Snapshot, sheetgen: RunOfSome, tmp_path: Path
+) -> None:
     plain, edited = (
         edit(book, tmp_path / f"{name}.xlsx", typed)
         for name, typed in (("plain", {}), ("typed", places(book, snapshot)))
@@ -156,7 +159,7 @@ def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot,
         assert_is_as_built(read_workbook(path), snapshot, sheetgen, book, path)
 
 
-def assert_is_as_built(got: Snapshot, snapshot: Snapshot, sheetgen: Any, book: Path, path: Path) -> None:
+def assert_is_as_built(got: Snapshot, snapshot: Snapshot, sheetgen: RunOfSome, book: Path, path: Path) -> None:
     assert kept(got.inputs) == kept(snapshot.inputs)
     assert got.results == pytest.approx(snapshot.results)
     assert got.record == snapshot.record and not got.is_edited
@@ -183,7 +186,7 @@ def test_a_record_of_many_cells_survives_libreoffice(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_uno
 def test_rows_inserted_above_a_row_filled_and_a_price_changed(
-    book: Path, snapshot: Snapshot, sheetgen: Any, saved: dict[str, Path]
+    book: Path, snapshot: Snapshot, sheetgen: RunOfSome, saved: dict[str, Path]
 ) -> None:
     got = read_workbook(saved["moved"])
     was, now = snapshot.cells["in_block_size"].place, got.cells["in_block_size"].place
@@ -206,12 +209,12 @@ def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, s
 
 @pytest.mark.long
 @needs_uno
-@pytest.mark.parametrize("what", IN_GATE)
-def test_what_libreoffice_broke_is_told(what: str, book: Path, saved: dict[str, Path]) -> None:
+@pytest.mark.parametrize("fault", IN_GATE)
+def test_what_libreoffice_broke_is_told(fault: str, book: Path, saved: dict[str, Path]) -> None:
     with pytest.raises(WorkbookError) as caught:
-        read_workbook(saved[what])
+        read_workbook(saved[fault])
     (line,) = caught.value.problems
-    assert BROKEN[what][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
+    assert BROKEN[fault][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
 
 
 @pytest.mark.long

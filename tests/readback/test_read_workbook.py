@@ -35,18 +35,18 @@ def snapshot(book: Path) -> Snapshot:
 
 def test_every_name_is_read_with_the_value_that_stands_there(book: Path, snapshot: Snapshot) -> None:
     """Against the plain reader of the tests, cell by cell: inputs, columns, results."""
-    found, n = values(book), 0
+    values_, n = values(book), 0
     for name, cell in snapshot.cells.items():
-        want = found[name]
+        want = values_[name]
         got = (cell.value - datetime.date(1899, 12, 30)).days if isinstance(cell.value, datetime.date) else cell.value
         assert got == want, name
-        assert found.get((cell.place.sheet, str(cell.place).rpartition("!")[2])) == want
+        assert values_.get((cell.place.sheet, str(cell.place).rpartition("!")[2])) == want
         n += 1
     for table in snapshot.tables.values():
         for key, row in table.items():
             for column, value in row.items():
                 place = table.place(key, column)
-                want = found.get((place.sheet, str(place).rpartition("!")[2]))
+                want = values_.get((place.sheet, str(place).rpartition("!")[2]))
                 got = (value - datetime.date(1899, 12, 30)).days if isinstance(value, datetime.date) else value
                 assert got == want, (table.name, key, column)
                 n += 1
@@ -78,8 +78,8 @@ def test_rows_stand_under_their_keys_and_blank_ones_are_left_out(snapshot: Snaps
     assert list(snapshot.tables["models"]) == [m.model.id for m in question.models]
     assert list(snapshot.tables["gpus"]) == [g.id for g in question.gpus]
     assert list(snapshot.tables["instances"]) == [c.instance for c in question.candidates]
-    for one in question.candidates:
-        assert snapshot.tables["instances"][one.instance]["price_usd_per_hour"] == one.usd_per_hour
+    for candidate in question.candidates:
+        assert snapshot.tables["instances"][candidate.instance]["price_usd_per_hour"] == candidate.usd_per_hour
     model = question.models[1].model.shape()
     row = snapshot.tables["models"][question.models[1].model.id]
     assert {c: row[c] for c in model if c in row} == {c: v for c, v in model.items() if c in row}
@@ -99,11 +99,11 @@ def test_the_words_beside_a_cell_are_its_label(snapshot: Snapshot) -> None:
 # Rows that moved --------------------------------------------------------------------------------------------
 
 
-def moved(path: Path, out: Path, sheet: str, at: int, by: int) -> Path:
+def moved(path: Path, out: Path, sheet: str, row: int, by: int) -> Path:
     """Rows inserted into a sheet before row `at`: its cells and all names move as a spreadsheet moves them."""
 
     def lower(text: str, pattern: str) -> str:
-        return re.sub(pattern, lambda m: m[1] + str(int(m[2]) + (by if int(m[2]) >= at else 0)) + m[3], text)
+        return re.sub(pattern, lambda m: m[1] + str(int(m[2]) + (by if int(m[2]) >= row else 0)) + m[3], text)
 
     def rows(data: bytes) -> bytes:
         return lower(lower(data.decode(), r'(<row r=")(\d+)(")'), r'(<c r="[A-Z]+)(\d+)(")').encode()
@@ -119,12 +119,12 @@ def moved(path: Path, out: Path, sheet: str, at: int, by: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("sheet", "at"), [("Inputs", 1), ("Inputs", 11), (PRICES_SHEET, 1), (PRICES_SHEET, 9), ("Models", 5), ("GPUs", 6)]
+    ("sheet", "row"), [("Inputs", 1), ("Inputs", 11), (PRICES_SHEET, 1), (PRICES_SHEET, 9), ("Models", 5), ("GPUs", 6)]
 )
 def test_rows_inserted_above_or_inside_change_nothing(
-    sheet: str, at: int, book: Path, snapshot: Snapshot, tmp_path: Path
+    sheet: str, row: int, book: Path, snapshot: Snapshot, tmp_path: Path
 ) -> None:
-    got = read_workbook(moved(book, tmp_path / "moved.xlsx", sheet, at, 3))
+    got = read_workbook(moved(book, tmp_path / "moved.xlsx", sheet, row, 3))
     assert got.inputs == snapshot.inputs and got.record == snapshot.record and not got.is_edited
     assert {n: dict(t) for n, t in got.tables.items()} == {n: dict(t) for n, t in snapshot.tables.items()}
     assert {n: (dict(t.heads), dict(t.names)) for n, t in got.tables.items()} == {
@@ -204,7 +204,7 @@ def test_shared_and_array_formulas_are_seen_as_formulas(book: Path, tmp_path: Pa
         ("in_currency", '<c r="{r}" t="str"><v>=1+1</v></c>', "=1+1"),
     ],
 )
-def test_a_cell_as_other_programs_write_it(name: str, xml: str, want: Any, book: Path, tmp_path: Path) -> None:
+def test_a_cell_as_other_programs_write_it(name: str, xml: str, want: object, book: Path, tmp_path: Path) -> None:
     got = read_workbook(with_cell(book, tmp_path / "cell.xlsx", name, xml))
     assert got.inputs[name.removeprefix("in_")] == want
 
@@ -249,7 +249,7 @@ def test_a_sheet_may_be_larger_than_what_is_read_at_once(
 ) -> None:
     """LibreOffice writes out every formula that its neighbours share: a part has no size that is too large."""
     with zipfile.ZipFile(book) as archive:
-        sizes = {one.filename: one.file_size for one in archive.infolist()}
+        sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
     others = max(size for name, size in sizes.items() if not name.startswith("xl/worksheets/sheet"))
     assert max(sizes.values()) > others
     monkeypatch.setattr(package, "MOST_PART_BYTES", others)

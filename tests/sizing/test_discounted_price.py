@@ -55,22 +55,22 @@ def test_every_figure_of_a_choice_is_less_and_the_hardware_the_same() -> None:
 def test_contingency_and_currency_are_of_what_is_paid() -> None:
     more = {"discount_fraction": "0.2", "contingency_fraction": "0.1", "currency": "EUR", "fx_rate": "0.92"}
     solved = solve(ask(Catalog(), {**TWO, **more}))
-    found = ways_to_pay.budget(solved, 0)
-    assert found is not None
-    usd, extra, total = found.monthly
+    budget = ways_to_pay.budget(solved, 0)
+    assert budget is not None
+    usd, extra, total = budget.monthly
     assert usd == solved.choices[0].monthly_usd
     assert extra == pytest.approx(0.1 * usd) and total == pytest.approx(1.1 * usd * 0.92)
 
 
 def test_a_typed_price_and_a_commitment_are_less_too() -> None:
     typed = {"instances": {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}}
-    one = {"models": "70b", "instances": "aws/p5.48xlarge", "discount_fraction": 0.2}
-    assert solve(ask(Catalog(), {**one, "typed": typed})).choices[0].hourly_usd == 8
-    solved = solve(ask(Catalog(), {**one, "purchase": "reserved-3yr", "hours_per_month": 200}))
+    options = {"models": "70b", "instances": "aws/p5.48xlarge", "discount_fraction": 0.2}
+    assert solve(ask(Catalog(), {**options, "typed": typed})).choices[0].hourly_usd == 8
+    solved = solve(ask(Catalog(), {**options, "purchase": "reserved-3yr", "hours_per_month": 200}))
     listed = solved.question.candidates[0].usd_per_hour
     assert solved.choices[0].monthly_usd == pytest.approx(0.8 * listed * 730)
-    found = {c.purchase: c for c in ways_to_pay.purchase_classes(solved, 0)}
-    assert found["reserved-3yr"].commitment_waste_usd == pytest.approx(0.8 * listed * 530)
+    by_purchase = {c.purchase: c for c in ways_to_pay.purchase_classes(solved, 0)}
+    assert by_purchase["reserved-3yr"].commitment_waste_usd == pytest.approx(0.8 * listed * 530)
 
 
 @pytest.mark.parametrize("value", ["20", "1", "-0.1", "nan", "", "20%", "0.995"])
@@ -83,5 +83,5 @@ def test_prices_that_tie_at_the_list_tie_when_paid() -> None:
     """One instance of two GPUs for twice the price of one of one GPU: which is chosen must not move with rounding."""
     for discount in numpy.linspace(0.001, 0.98, 40):
         for price in (0.1, 0.7, 1 / 3, 4.1, 12.2895):
-            one, two = (cost.discounted_usd_per_hour(n * price, discount) for n in (1, 2))
-            assert cost.hourly_usd(2, one) == pytest.approx(cost.hourly_usd(1, two), rel=1e-15)
+            first, two = (cost.discounted_usd_per_hour(n * price, discount) for n in (1, 2))
+            assert cost.hourly_usd(2, first) == pytest.approx(cost.hourly_usd(1, two), rel=1e-15)

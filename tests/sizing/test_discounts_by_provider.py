@@ -72,17 +72,17 @@ def test_every_price_is_less_by_the_discount_of_its_provider_and_class() -> None
     )
     choice = less.choices[0]
     assert choice.offer is not None
-    one = less.candidate(choice.offer)
-    taken_off = {"aws": 0.3}.get(one.provider, 0)
-    assert choice.hourly_usd == pytest.approx(choice.n_instances * one.usd_per_hour * (1 - taken_off))
+    candidate = less.candidate(choice.offer)
+    taken_off = {"aws": 0.3}.get(candidate.provider, 0)
+    assert choice.hourly_usd == pytest.approx(choice.n_instances * candidate.usd_per_hour * (1 - taken_off))
     for before, after in zip(ways_to_pay.providers(listed)[0], ways_to_pay.providers(less)[0], strict=True):
         factor = 0.7 if after.provider == "aws" else 1
         assert after.monthly_usd == pytest.approx(factor * before.monthly_usd)
     for of_class in ways_to_pay.purchase_classes(less, 0):
-        known = one.class_price(of_class.purchase)
-        taken_off = {"aws": 0.5 if of_class.purchase == "reserved-3yr" else 0.3}.get(one.provider, 0)
-        if known:
-            hourly = choice.n_instances * known.usd_per_hour * (1 - taken_off)
+        price = candidate.class_price(of_class.purchase)
+        taken_off = {"aws": 0.5 if of_class.purchase == "reserved-3yr" else 0.3}.get(candidate.provider, 0)
+        if price:
+            hourly = choice.n_instances * price.usd_per_hour * (1 - taken_off)
             assert of_class.hourly_usd == pytest.approx(hourly)
     assert less.by_purchase["reserved-3yr"][0] is not None
 

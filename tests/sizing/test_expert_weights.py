@@ -16,9 +16,9 @@ RANKS = (1, 2, 4, 8)
 
 def all_but_experts(model: Model, dtype: str) -> float:
     """Bytes of everything that is no routed expert, counted from the catalog's parameters."""
-    part, one = model.params, DTYPES[dtype]
+    part, weights = model.params, DTYPES[dtype]
     quantized = part.body - part.unquantized
-    return quantized * one.linear_bytes + (part.total - part.routed_experts - quantized) * one.other_bytes
+    return quantized * weights.linear_bytes + (part.total - part.routed_experts - quantized) * weights.other_bytes
 
 
 @pytest.mark.parametrize("tensor_parallel_size", [1, 2])
@@ -44,14 +44,14 @@ def test_a_rank_keeps_attention_and_its_share_of_the_experts(tensor_parallel_siz
             "loaded_weights_bytes",
         )
     )
-    for model, each, (checkpoint, *_) in zip(mixtures, kept, loaded, strict=True):
+    for model, bytes_, (checkpoint, *_) in zip(mixtures, kept, loaded, strict=True):
         rest = all_but_experts(model, model.weight_dtype)
         experts = model.params.routed_experts * DTYPES[model.weight_dtype].linear_bytes
         experts = min(experts, checkpoint - rest)  # what the checkpoint has left for them, where that is less
-        copied = each[0] - experts / tensor_parallel_size
-        for ranks, one in zip(RANKS, each, strict=True):
-            assert one * ranks == pytest.approx(each[0] + (ranks - 1) * copied, abs=2 * ranks), (model.id, ranks)
-            assert one >= rest / tensor_parallel_size, (model.id, ranks)
+        copied = bytes_[0] - experts / tensor_parallel_size
+        for ranks, share in zip(RANKS, bytes_, strict=True):
+            assert share * ranks == pytest.approx(bytes_[0] + (ranks - 1) * copied, abs=2 * ranks), (model.id, ranks)
+            assert share >= rest / tensor_parallel_size, (model.id, ranks)
 
 
 @pytest.mark.parametrize(("gpu", "ranks", "expected"), [("h200", 8, 27_870_179_405), ("b200", 2, 84_406_410_025)])

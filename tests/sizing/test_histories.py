@@ -22,11 +22,11 @@ def test_a_history_saves_the_prefill_and_no_memory() -> None:
     assert history["ttft_seconds"] < plain["ttft_seconds"] / 4
     # The prompts that are computed are as many, whoever shares the rest; a step reads the same.
     alone = {"concurrent_requests": 1}
-    one, other = (
+    first, other = (
         sheetgen.size(**{**AGENTS, **alone}, **{name: 0.9})
         for name in ("history_hit_fraction", "prefix_cache_hit_fraction")
     )
-    assert one["ttft_seconds"] == other["ttft_seconds"] and one["tpot_seconds"] == other["tpot_seconds"]
+    assert first["ttft_seconds"] == other["ttft_seconds"] and first["tpot_seconds"] == other["tpot_seconds"]
 
 
 def test_both_together_are_no_more_than_the_prompt() -> None:

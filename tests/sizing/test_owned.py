@@ -63,9 +63,9 @@ def test_power_by_hand() -> None:
 )
 def test_the_catalogs_figures_land_by_semianalysis(gpu: str, low: float, high: float) -> None:
     """Its cost of owning for a hyperscaler and a neocloud; ours lies between them, or within 6 % of the dearer."""
-    one = next(g for g in FILE.gpus if g.gpu == gpu)
-    assert one.capex_usd and one.power
-    assert low < per_gpu_hour(one.capex_usd.base, one.power.kw) < 1.06 * high
+    gpus = next(g for g in FILE.gpus if g.gpu == gpu)
+    assert gpus.capex_usd and gpus.power
+    assert low < per_gpu_hour(gpus.capex_usd.base, gpus.power.kw) < 1.06 * high
 
 
 @given(YEARS, SHARES, RATES)

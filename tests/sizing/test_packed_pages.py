@@ -27,10 +27,10 @@ def test_windows_may_be_the_largest_group() -> None:
     """One layer in ten with an index: 30 pages of windows, 64 x 584 bytes on 576, beside ten layers with entries."""
     sizes = {"indexed_entry_tokens": 4, "pooled_entry_tokens": 128, "packed_entry_bytes": 584, "index_entry_bytes": 132}
     packing = {"packed_block_tokens": 256, "packed_window_tokens": 64, "packed_alignment_bytes": 576}
-    known = dict.fromkeys(packed_block_bytes.inputs, 0) | sizes | packing
-    known |= {"n_indexed_layers": 10, "windowed_kv_width": 512, "kv_dtype_bytes": 1, "group_layers": 30}
-    assert packed_block_bytes.of(known) == 30 * 37_440
-    assert packed_block_bytes.of(known | {"n_indexed_layers": 30}) == 30 * (37_440 + 8_640)
+    values = dict.fromkeys(packed_block_bytes.inputs, 0) | sizes | packing
+    values |= {"n_indexed_layers": 10, "windowed_kv_width": 512, "kv_dtype_bytes": 1, "group_layers": 30}
+    assert packed_block_bytes.of(values) == 30 * 37_440
+    assert packed_block_bytes.of(values | {"n_indexed_layers": 30}) == 30 * (37_440 + 8_640)
 
 
 def test_a_refused_start_says_what_a_request_takes() -> None:

@@ -26,7 +26,7 @@ INFO 10-03 10:00:10 [kv_cache_utils.py:1] GPU KV cache size: 49,152 tokens
 """
 
 
-def size(**asked: Any) -> dict[str, Any]:
+def size(**asked: object) -> dict[str, Any]:
     return sheetgen.size(**{"model": "8b", "gpu": "h100", "context": 8192, **asked})
 
 
@@ -123,8 +123,8 @@ def test_ratios_that_sglang_sets_for_one_model() -> None:
         assert sized["kv_tokens"] == int(sized["kv_pool_bytes_per_gpu"] / (token * states))
     old = sheetgen.size(**asked, model="inkling", context=16_384, engine_version="0.4.0")
     assert old["kv_tokens"] > sized["kv_tokens"]  # no pools by ratio: the longest context is one pool's
-    one, both = (ask(Catalog(), {"models": m, "engine": "sglang"}) for m in ("inkling", "inkling,8b"))
-    assert (one.engine.window_pool_ratio, both.engine.window_pool_ratio) == (0.1, 0.8)
+    alone, both = (ask(Catalog(), {"models": m, "engine": "sglang"}) for m in ("inkling", "inkling,8b"))
+    assert (alone.engine.window_pool_ratio, both.engine.window_pool_ratio) == (0.1, 0.8)
 
 
 def test_tensorrt_llm_takes_it_as_a_limit() -> None:

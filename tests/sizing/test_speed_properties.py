@@ -69,8 +69,8 @@ def deployments(draw: Callable[..., Any], ranks: tuple[int, ...] = (1, 2, 8), st
 
 def of(*rows: Row) -> list[dict[str, Any]]:
     """All quantities of each row; a combination that cannot be sized is drawn again."""
-    known = deployment(completed(rows))
-    columns = {name: numpy.broadcast_to(numpy.asarray(c), len(rows)) for name, c in known.items()}
+    values = deployment(completed(rows))
+    columns = {name: numpy.broadcast_to(numpy.asarray(c), len(rows)) for name, c in values.items()}
     return [{name: column[i] for name, column in columns.items()} for i in range(len(rows))]
 
 
@@ -94,8 +94,8 @@ def never_slower(slow: Row, fast: Row, *names: str) -> None:
         assert sign * fast[name] <= sign * slow[name] + SLACK * abs(slow[name]), (name, slow[name], fast[name])
 
 
-def queues(known: Row) -> bool:
-    return bool(known["running_requests"] < known["concurrent_requests"])
+def queues(row: Row) -> bool:
+    return bool(row["running_requests"] < row["concurrent_requests"])
 
 
 # Hardware
@@ -122,33 +122,33 @@ def test_better_hardware_is_never_slower(name: str, row: Row, more: float) -> No
 def test_a_bridge_speeds_up_the_pair_that_it_joins_and_no_larger_group() -> None:
     """Two H100 NVL exchange at 300 GB/s each way, four at the 64 GB/s of their slots (NVIDIA's data sheet)."""
     for gpus, rate in ((2, 300e9), (4, 64e9)):
-        (known,) = of({"model": "llama-3.1-70b", "gpu": "h100-nvl", "tensor_parallel_size": gpus})
+        (values,) = of({"model": "llama-3.1-70b", "gpu": "h100-nvl", "tensor_parallel_size": gpus})
         moved = 80 * 2 * 2 * 8192 * (gpus - 1) / gpus  # one all-reduce a layer of 16-bit activations, there and back
-        assert known["token_link_seconds"] * rate * known["link_efficiency"] == pytest.approx(moved)
+        assert values["token_link_seconds"] * rate * values["link_efficiency"] == pytest.approx(moved)
 
 
 @given(row=deployments())
 @examples
 def test_no_token_comes_before_its_bytes_are_read_and_its_arithmetic_is_done(row: Row) -> None:
-    known = of(row)[0]
-    batch, size = known["batch_requests"], known["tensor_parallel_size"]
-    group = size * known["data_parallel_size"]
+    values = of(row)[0]
+    batch, size = values["batch_requests"], values["tensor_parallel_size"]
+    group = size * values["data_parallel_size"]
     # At least one expert of each that a token needs is read: the expected number, on the GPU's share of them.
-    experts = known["routed_bytes"] * (1 - known["expert_miss_fraction"] ** (batch * known["data_parallel_size"]))
-    read = known["dense_read_bytes"] / size + experts / group + known["context_read_bytes"] * batch
-    assert known["tpot_seconds"] >= read / known["memory_bandwidth_bytes_per_second"]
-    assert known["tpot_seconds"] >= 2 * known["n_params_active"] * batch / (size * known["peak_flops"])
+    experts = values["routed_bytes"] * (1 - values["expert_miss_fraction"] ** (batch * values["data_parallel_size"]))
+    read = values["dense_read_bytes"] / size + experts / group + values["context_read_bytes"] * batch
+    assert values["tpot_seconds"] >= read / values["memory_bandwidth_bytes_per_second"]
+    assert values["tpot_seconds"] >= 2 * values["n_params_active"] * batch / (size * values["peak_flops"])
 
 
 @given(row=deployments())
 @examples
 def test_no_first_token_comes_before_its_prompt_is_computed(row: Row) -> None:
-    known = of(row)[0]
-    new = known["input_tokens"] * (1 - known["prefix_cache_hit_fraction"])
-    body = known["n_params_active"] - known["n_params_embedding"] - known["n_params_lm_head"]
-    gpus = known["tensor_parallel_size"] * known["data_parallel_size"]
-    assert known["ttft_seconds"] >= 2 * body * new / (gpus * known["peak_flops"])
-    assert known["ttft_seconds"] >= known["prefill_seconds"]
+    values = of(row)[0]
+    new = values["input_tokens"] * (1 - values["prefix_cache_hit_fraction"])
+    body = values["n_params_active"] - values["n_params_embedding"] - values["n_params_lm_head"]
+    gpus = values["tensor_parallel_size"] * values["data_parallel_size"]
+    assert values["ttft_seconds"] >= 2 * body * new / (gpus * values["peak_flops"])
+    assert values["ttft_seconds"] >= values["prefill_seconds"]
 
 
 # Load
@@ -185,16 +185,16 @@ def test_more_users_never_lower_the_total_of_several_batches(row: Row, more: int
 @examples
 def test_as_many_users_a_rank_more_ranks_give_more_in_all(row: Row, ranks: int, batch: int) -> None:
     """Every rank as busy as before, the total grows, however much the ranks wait for each other."""
-    one = {**row, "data_parallel_size": 1, "concurrent_requests": batch}
-    few, many = of(one, {**one, "data_parallel_size": ranks, "concurrent_requests": batch * ranks})
+    row_ = {**row, "data_parallel_size": 1, "concurrent_requests": batch}
+    few, many = of(row_, {**row_, "data_parallel_size": ranks, "concurrent_requests": batch * ranks})
     assume(not queues(few) and not queues(many))
     never_slower(few, many, "output_tokens_per_second")
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "gemma-3-27b", "falcon-h1-7b"])
 def test_ranks_of_a_dense_model_are_as_fast_as_one(model: str) -> None:
-    one = {"model": model, "gpu": "h200", "context_tokens": 4096, "concurrent_requests": 8}
-    alone, ranks = of({**one, "data_parallel_size": 1}, {**one, "data_parallel_size": 8, "concurrent_requests": 64})
+    row = {"model": model, "gpu": "h200", "context_tokens": 4096, "concurrent_requests": 8}
+    alone, ranks = of({**row, "data_parallel_size": 1}, {**row, "data_parallel_size": 8, "concurrent_requests": 64})
     for name in TIMES:
         assert ranks[name] == pytest.approx(alone[name], rel=SLACK)
 
@@ -207,12 +207,12 @@ def test_ranks_of_a_dense_model_are_as_fast_as_one(model: str) -> None:
 def test_a_full_pool_gives_what_littles_law_says(row: Row, more: int) -> None:
     first = of(row)[0]
     assume(first["running_capacity"] >= 1)
-    known = of({**row, "concurrent_requests": int(first["running_capacity"]) + more})[0]
-    assert queues(known)
-    service = known["service_ttft_seconds"] + (known["output_tokens"] - 1) * known["tpot_seconds"]
-    rate = known["running_requests"] / service
-    assert known["output_tokens_per_second"] == pytest.approx(rate * known["output_tokens"], rel=SLACK)
-    assert known["max_requests_per_second"] == pytest.approx(rate, rel=SLACK)
+    values = of({**row, "concurrent_requests": int(first["running_capacity"]) + more})[0]
+    assert queues(values)
+    service = values["service_ttft_seconds"] + (values["output_tokens"] - 1) * values["tpot_seconds"]
+    rate = values["running_requests"] / service
+    assert values["output_tokens_per_second"] == pytest.approx(rate * values["output_tokens"], rel=SLACK)
+    assert values["max_requests_per_second"] == pytest.approx(rate, rel=SLACK)
 
 
 @given(row=deployments(), more=st.integers(1, 10_000))
@@ -221,13 +221,13 @@ def test_who_waits_changes_nothing_for_those_who_run(row: Row, more: int) -> Non
     first = of(row)[0]
     assume(first["running_capacity"] >= 1)
     full = {**row, "concurrent_requests": int(first["running_capacity"])}
-    known, waiting = of(full, {**full, "concurrent_requests": full["concurrent_requests"] + more})
+    values, waiting = of(full, {**full, "concurrent_requests": full["concurrent_requests"] + more})
     for name in ("running_requests", "tpot_seconds", "service_ttft_seconds", "max_requests_per_second"):
-        assert waiting[name] == known[name]
-    assert known["queue_seconds"] == 0 < waiting["queue_seconds"]
+        assert waiting[name] == values[name]
+    assert values["queue_seconds"] == 0 < waiting["queue_seconds"]
     # Requests that wait take nothing from the total, but for the last token of a turn.
-    last = known["tpot_seconds"] / (known["service_ttft_seconds"] + known["output_tokens"] * known["tpot_seconds"])
-    total = known["output_tokens_per_second"]
+    last = values["tpot_seconds"] / (values["service_ttft_seconds"] + values["output_tokens"] * values["tpot_seconds"])
+    total = values["output_tokens_per_second"]
     assert total * (1 - last) * (1 - SLACK) <= waiting["output_tokens_per_second"] <= total * (1 + SLACK)
 
 
@@ -282,7 +282,7 @@ def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: 
     """A whole prompt in the prefix cache leaves decoding alone: what a token's time loses by it is the prompts' share.
     Of 64 requests a token waits for the prompts of 63, but for those before its own first (the wait factor, 6 %), and a
     hit still computes the prompt's last tokens: 0.09."""
-    one: Row = {
+    row: Row = {
         "model": model,
         "gpu": gpu,
         "engine": "vllm",
@@ -296,6 +296,6 @@ def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: 
         "context_tokens": LONGEST,
         "concurrent_requests": 64,
     }
-    read, kept = of(*({**one, "prefix_cache_hit_fraction": hits} for hits in (0, 1)))
+    read, kept = of(*({**row, "prefix_cache_hit_fraction": hits} for hits in (0, 1)))
     assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.09)
     assert read["prefill_fraction"] > 0.3 > 0.09 > kept["prefill_fraction"]

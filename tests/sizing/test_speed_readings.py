@@ -30,13 +30,13 @@ def test_every_model_has_a_speed_on_every_gpu() -> None:
         rows = {"model": [m for m, _ in some], "gpu": [g for _, g in some], "context_tokens": [512] * len(some)}
         points = complete({**rows, "concurrent_requests": [users] * len(some)}, len(some), CATALOG)
         assert not any(points.errors)
-        known = deployment(points.values)
+        values = deployment(points.values)
         for name in (*(f.name for f in SPEED), "max_requests_per_second", "tpot_seconds_low", "ttft_seconds_high"):
-            column = numpy.asarray(known[name])
+            column = numpy.asarray(values[name])
             assert column.dtype.kind in "US" or numpy.isfinite(column).all(), name
         for name in (*TIMES, "output_tokens_per_second", "max_requests_per_second"):
-            assert (known[name] > 0).all(), name
-        assert ((known["prefill_fraction"] >= 0) & (known["prefill_fraction"] <= 1)).all()
+            assert (values[name] > 0).all(), name
+        assert ((values["prefill_fraction"] >= 0) & (values["prefill_fraction"] <= 1)).all()
 
 
 # Both readings
@@ -68,14 +68,14 @@ def sample() -> Row:
 
 def test_columns_are_the_numbers() -> None:
     values = sample()
-    known = deployment(values)
-    assert {"queue", "bandwidth", "compute"} <= set(known["bound_by"].tolist())
+    values_ = deployment(values)
+    assert {"queue", "bandwidth", "compute"} <= set(values_["bound_by"].tolist())
     inputs = {name for f in SPEED for name in f.inputs}
     for i in range(N_ROWS):
-        start = {name: float(numpy.broadcast_to(known[name], N_ROWS)[i]) for name in inputs if name not in OUTPUTS}
+        start = {name: float(numpy.broadcast_to(values_[name], N_ROWS)[i]) for name in inputs if name not in OUTPUTS}
         numbers = evaluate(SPEED, start)
         for name in OUTPUTS:
-            column, own = known[name][i], numbers[name]
+            column, own = values_[name][i], numbers[name]
             assert own == column if isinstance(own, str) else own == pytest.approx(column, rel=1e-12), name
         assert not isinstance(numbers["tpot_seconds"], numpy.ndarray)
 
@@ -83,12 +83,12 @@ def test_columns_are_the_numbers() -> None:
 def test_excel_says_the_same(tmp_path: Path) -> None:
     """The text of every formula of speed, on cells that hold its inputs."""
     values = sample()
-    known = deployment(values)
-    known |= {"requests_per_second": known["max_requests_per_second"] * numpy.resize([0.5, 1, 2], N_ROWS)}
-    known |= {"predicted": known["tpot_seconds"], "band_factor": known["tpot_band_high"]}
+    values_ = deployment(values)
+    values_ |= {"requests_per_second": values_["max_requests_per_second"] * numpy.resize([0.5, 1, 2], N_ROWS)}
+    values_ |= {"predicted": values_["tpot_seconds"], "band_factor": values_["tpot_band_high"]}
     formulas = [f for f in SPEED if f.name not in {a.name for a in ALONE}] + list(ALONE)
     inputs = sorted({name for f in formulas for name in f.inputs})
-    columns = {name: numpy.broadcast_to(known[name], N_ROWS) for name in inputs}
+    columns = {name: numpy.broadcast_to(values_[name], N_ROWS) for name in inputs}
     path = tmp_path / "speed.xlsx"
     with xlsxwriter.Workbook(path) as book:
         sheet, answers = book.add_worksheet("Inputs"), book.add_worksheet("Speed")
@@ -96,9 +96,9 @@ def test_excel_says_the_same(tmp_path: Path) -> None:
             for j, name in enumerate(inputs):
                 sheet.write_number(i, j, float(columns[name][i]))
             cells = {name: Expr(f"Inputs!{xl_rowcol_to_cell(i, j)}") for j, name in enumerate(inputs)}
-            for j, one in enumerate(formulas):
-                value = one.of({name: columns[name][i].item() for name in one.inputs})
-                answers.write_formula(i, j, f"={one.written(cells).text}", None, value)
+            for j, formula in enumerate(formulas):
+                value = formula.of({name: columns[name][i].item() for name in formula.inputs})
+                answers.write_formula(i, j, f"={formula.written(cells).text}", None, value)
     assert poison(path, tmp_path / "poisoned.xlsx") == N_ROWS * len(formulas)
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)

@@ -39,35 +39,35 @@ def test_the_heaviest_half_is_as_its_blocks_add_up(model_id: str) -> None:
     model = Catalog().model(model_id)
     heaviest = max(first, sum(blocks) - first)
     assert sum(run.n * run.params for run in model.layers_in_order) == sum(blocks)
-    found = size(model=model_id, gpu="b300", pipeline_parallel_size=2, context=4096)["weights_bytes_per_gpu"]
+    weights = size(model=model_id, gpu="b300", pipeline_parallel_size=2, context=4096)["weights_bytes_per_gpu"]
     ends = 2 * model.vocab_size * model.hidden_size
-    of_no_layer = found - 2 * heaviest - ends - 2 * model.rope_table_elements  # the last norm
+    of_no_layer = weights - 2 * heaviest - ends - 2 * model.rope_table_elements  # the last norm
     assert 0 <= of_no_layer < 2**20
 
 
 def test_nemotron_super_at_two_stages_is_62_gib() -> None:
     """Halves of the layers would be 46: 37 of the 49 layers with attention, and the wide FFNs, are in the first."""
-    at = {pp: size(model="49b", gpu="h200", pipeline_parallel_size=pp, context=8192) for pp in (1, 2)}
-    assert round(at[2]["weights_bytes_per_gpu"] / GIB, 1) == 62.4
-    assert at[2]["kv_bytes_per_token_per_gpu"] * 49 == at[1]["kv_bytes_per_token_per_gpu"] * 37
+    answers = {pp: size(model="49b", gpu="h200", pipeline_parallel_size=pp, context=8192) for pp in (1, 2)}
+    assert round(answers[2]["weights_bytes_per_gpu"] / GIB, 1) == 62.4
+    assert answers[2]["kv_bytes_per_token_per_gpu"] * 49 == answers[1]["kv_bytes_per_token_per_gpu"] * 37
 
 
 def test_equal_layers_are_divided_as_before() -> None:
-    at = {pp: size(model="70b", gpu="h200", pipeline_parallel_size=pp, context=8192) for pp in (2, 4)}
-    assert at[2]["kv_bytes_per_token_per_gpu"] == 2 * at[4]["kv_bytes_per_token_per_gpu"]
+    answers = {pp: size(model="70b", gpu="h200", pipeline_parallel_size=pp, context=8192) for pp in (2, 4)}
+    assert answers[2]["kv_bytes_per_token_per_gpu"] == 2 * answers[4]["kv_bytes_per_token_per_gpu"]
 
 
 def test_a_draft_stands_whole_on_each_stage_divided_over_its_ranks() -> None:
-    at = {"model": "405b", "gpu": "h100", "tensor_parallel_size": 8, "pipeline_parallel_size": 2, "context": 16384}
-    alone, drafted = size(**at), size(**at, draft_model="llama-3.2-3b")
+    inputs = {"model": "405b", "gpu": "h100", "tensor_parallel_size": 8, "pipeline_parallel_size": 2, "context": 16384}
+    alone, drafted = size(**inputs), size(**inputs, draft_model="llama-3.2-3b")
     weights = size(model="llama-3.2-3b", gpu="h100")["weights_bytes"]
     assert alone["kv_pool_bytes_per_gpu"] - drafted["kv_pool_bytes_per_gpu"] == weights / 8
     load = {"model": "405b", "context": "16k", "concurrent_requests": 2, "instances": "aws/p5.48xlarge"}
     asked = {**load, "weight_dtype": "published", "confidence": 0.5}
-    for known, more in ((alone, {}), (drafted, {"draft_model": "llama-3.2-3b"})):
+    for values, more in ((alone, {}), (drafted, {"draft_model": "llama-3.2-3b"})):
         answer = recommend(**asked, **more)["cells"][0]
         assert answer["pipeline_parallel_size"] == 2
-        assert answer["memory_holds"] == int(known["max_concurrency"])
+        assert answer["memory_holds"] == int(values["max_concurrency"])
 
 
 MIB = 2**20
@@ -90,7 +90,7 @@ def test_windows_are_charged_the_batches_that_stages_have_under_way(
     # A batch of 8,192 tokens in blocks of 16; a block is 10 layers of 16 heads, or 18 of 8, of keys and values of 128,
     # or 64: 1.25 MiB in 6 groups, 0.5625 in one.
     batch = 512 * (6 * 1.25 if model == "gemma-3-27b" else 0.5625) * MIB
-    assert [round((one - charged[0]) / batch + batches[0], 6) for one in charged] == list(batches)
+    assert [round((charge - charged[0]) / batch + batches[0], 6) for charge in charged] == list(batches)
     kept = [size(**asked, pipeline_parallel_size=pp)["kv_bytes_per_sequence_steady"] for pp in (1, 2)]
     assert kept[0] == kept[1]  # a request decodes once for each turn through the stages
 
@@ -103,7 +103,7 @@ def test_what_is_rented_on_stages_holds_what_size_says(gpu: str, context: int) -
     stages, held = cell["pipeline_parallel_size"], cell["sequences_per_replica"]
     assert stages > 1
     sizes = {name: cell[name] for name in ("gpu", "tensor_parallel_size", "data_parallel_size")}
-    at = {"model": "trinity-large", "context": context, **sizes}
-    alike = [size(**at, pipeline_parallel_size=stages, concurrent_requests=n)["fits"] for n in (held, held + 1)]
+    inputs = {"model": "trinity-large", "context": context, **sizes}
+    alike = [size(**inputs, pipeline_parallel_size=stages, concurrent_requests=n)["fits"] for n in (held, held + 1)]
     assert alike == [True, False]
-    assert not size(**at, pipeline_parallel_size=stages - 1, concurrent_requests=1)["fits"]
+    assert not size(**inputs, pipeline_parallel_size=stages - 1, concurrent_requests=1)["fits"]

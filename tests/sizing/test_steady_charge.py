@@ -29,9 +29,9 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def sized(catalog: Catalog, **inputs: Any) -> dict[str, float]:
-    known = sized_point(inputs, catalog).known
-    return {name: float(column[0]) for name, column in known.items() if numpy.asarray(column).dtype.kind == "f"}
+def sized(catalog: Catalog, **inputs: object) -> dict[str, float]:
+    values = sized_point(inputs, catalog).known
+    return {name: float(column[0]) for name, column in values.items() if numpy.asarray(column).dtype.kind == "f"}
 
 
 @pytest.mark.parametrize(("model", "users", "context", "admitted", "kept"), FIGURES)
@@ -48,21 +48,21 @@ def test_windows_stay_and_the_tokens_in_flight_do_not(
 
 @pytest.mark.parametrize("version", ["0.19.0", "0.33.0"])
 def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version: str) -> None:
-    models = {one.id: one for one in catalog.models() if one.kind == "model"}
+    models = {model.id: model for model in catalog.models() if model.kind == "model"}
     rows = [
         {"model": model, "gpu": "b200", "context": context, "engine_version": version, "block_size": 32}
         for model, one in models.items()
         for context in {1, 100, 2000, 4096, one.max_context_tokens or 4096}
         if context <= (one.max_context_tokens or 4096)
     ]
-    found = sheetgen.size_frame(pandas.DataFrame(rows))
-    admitted, kept = found["kv_bytes_per_sequence"], found["kv_bytes_per_sequence_steady"]
+    frame = sheetgen.size_frame(pandas.DataFrame(rows))
+    admitted, kept = frame["kv_bytes_per_sequence"], frame["kv_bytes_per_sequence_steady"]
     windowed, leaving = (
-        found["model"].map(lambda model, name=name: bool(models[model].shape()[name]))
+        frame["model"].map(lambda model, name=name: bool(models[model].shape()[name]))
         for name in ("n_windowed_layers", "state_checkpoint_tokens")
     )
     checkpoints = leaving & (version == "0.33.0")  # a prompt's, given back once it is read
-    assert found["error"].isna().all() and ((kept > 0) & (kept <= admitted)).all()
+    assert frame["error"].isna().all() and ((kept > 0) & (kept <= admitted)).all()
     assert (kept == admitted)[~windowed & ~checkpoints].all() and (kept < admitted)[windowed].sum() > 50
     assert (kept < admitted)[checkpoints].all() and checkpoints.any() == (version == "0.33.0")
 
@@ -87,28 +87,28 @@ def test_a_rank_holds_one_as_admitted_and_the_others_as_they_stay(
     catalog: Catalog, model: str, inputs: dict[str, Any]
 ) -> None:
     point = {"model": model, "gpu": "b200", "tensor_parallel_size": 2, "context": 16384, **inputs}
-    one = sized(catalog, **point)
+    sized_ = sized(catalog, **point)
     pool, charge, steady = (
-        one[n]
+        sized_[n]
         for n in ("kv_pool_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_bytes_per_sequence_steady_per_gpu")
     )
-    count = min(1 + math.floor((pool - charge) / steady), one["max_num_seqs"])
-    assert one["sequences_per_replica"] == count * one["data_parallel_size"] > 0
-    fits = [sheetgen.size(**point, concurrent_requests=int(one["sequences_per_replica"]) + more) for more in (0, 1)]
+    count = min(1 + math.floor((pool - charge) / steady), sized_["max_num_seqs"])
+    assert sized_["sequences_per_replica"] == count * sized_["data_parallel_size"] > 0
+    fits = [sheetgen.size(**point, concurrent_requests=int(sized_["sequences_per_replica"]) + more) for more in (0, 1)]
     assert [answer["fits"] for answer in fits] == [True, False]
 
 
 def test_a_pool_without_room_for_one_admission_holds_nothing(catalog: Catalog) -> None:
     """The steady charge of several is free, but no request comes in."""
     point = {"model": "gemma-3-27b", "gpu": "h100", "context": "128k", "gpu_memory_utilization": 0.86}
-    one = sized(catalog, **point)
+    sized_ = sized(catalog, **point)
     pool, charge, steady = (
-        one[n]
+        sized_[n]
         for n in ("kv_budget_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu", "kv_bytes_per_sequence_steady_per_gpu")
     )
     assert steady < pool < charge, "an example of it"
     answer = sheetgen.size(**point)
-    assert one["sequences_in_pool"] == 0 and not answer["fits"]
+    assert sized_["sequences_in_pool"] == 0 and not answer["fits"]
     assert answer["short_by_bytes"] == math.ceil(charge - pool)
 
 
@@ -165,7 +165,7 @@ def test_blocks_of_a_hybrid_with_an_index(kv_bytes: int, ranks: int, block: int,
         growing_block_tokens((full + index) / layers, 0, state, 16, full + index, index, layers, 0, 64, 0, 0, 0)
         == block
     )
-    known = dict.fromkeys(kv_blocks_per_sequence.inputs, 0.0) | {
+    values = dict.fromkeys(kv_blocks_per_sequence.inputs, 0.0) | {
         "admitted_tokens": context,
         "growing_block_tokens": block,
         "n_growing_groups": 1,
@@ -176,7 +176,7 @@ def test_blocks_of_a_hybrid_with_an_index(kv_bytes: int, ranks: int, block: int,
         "windowed_block_tokens": 16,
         "block_size": 16,
     }
-    assert kv_blocks_per_sequence.of(known) == blocks
+    assert kv_blocks_per_sequence.of(values) == blocks
     assert tokens in {int(n / blocks * context) for n in range(2000)}
     assert tokens not in {int(n / (blocks - 1) * context) for n in range(2000)} or tokens == 314_572  # 1.2 of a request
 
@@ -185,7 +185,7 @@ def test_index_keys_are_beside_the_pages_that_states_set() -> None:
     """By hand, vLLM 0.33 at TP 2: 1,603,584 bytes of state are 1,566 tokens of 1,024, in chunks of 64 1,600; a block
     has 12 layers of these and of 64 bytes of index keys. A request has 11, three of each group of states, and 3 beside.
     """
-    found = sheetgen.size(model="qwen3.8-flash-next", gpu="b300", tensor_parallel_size=2, context=16_384)
-    block, pool = 12 * 1600 * (1024 + 64), found["kv_pool_bytes_per_gpu"]
-    assert found["max_concurrency"] == pytest.approx(pool // block / (11 + 3 * 3 + 3), rel=1e-9)
-    assert found["kv_tokens"] == int(found["max_concurrency"] * 16_384)
+    answer = sheetgen.size(model="qwen3.8-flash-next", gpu="b300", tensor_parallel_size=2, context=16_384)
+    block, pool = 12 * 1600 * (1024 + 64), answer["kv_pool_bytes_per_gpu"]
+    assert answer["max_concurrency"] == pytest.approx(pool // block / (11 + 3 * 3 + 3), rel=1e-9)
+    assert answer["kv_tokens"] == int(answer["max_concurrency"] * 16_384)

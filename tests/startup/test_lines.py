@@ -41,14 +41,14 @@ WRAPPED = {
 @pytest.mark.parametrize("data", WRAPPED.values(), ids=WRAPPED.keys())
 @pytest.mark.parametrize("words", [(), ("KV cache memory:",)])
 def test_every_wrapping_gives_the_same_line(data: bytes, words: tuple[str, ...]) -> None:
-    found = [line for line in lines(data, *words) if "Available" in line.text]
+    lines_ = [line for line in lines(data, *words) if "Available" in line.text]
     if data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         wrapped = b"first line\n" + data + b"\nlast line"
-        found += [line for line in lines(wrapped, *words) if "Available" in line.text]
-        assert found[-1].number == 2
-    for line in found:
+        lines_ += [line for line in lines(wrapped, *words) if "Available" in line.text]
+        assert lines_[-1].number == 2
+    for line in lines_:
         assert line.text.endswith("Available KV cache memory: 44.59 GiB") and line.rank == "TP1"
-    assert found
+    assert lines_
 
 
 def test_pieces_of_a_cut_line_come_together() -> None:
@@ -81,8 +81,8 @@ def test_no_control_characters_reach_the_reader() -> None:
 
 def test_an_endless_line_is_cut_and_the_next_is_read() -> None:
     data = b"KV" + b"x" * (5 * LONGEST) + b"\nKV cache\nlast"
-    found = lines(data)
-    assert [len(found[0].text) <= LONGEST, found[1].text, found[1].number] == [True, "KV cache", 2]
+    lines_ = lines(data)
+    assert [len(lines_[0].text) <= LONGEST, lines_[1].text, lines_[1].number] == [True, "KV cache", 2]
 
 
 def test_memory_stays_bounded() -> None:

@@ -26,8 +26,8 @@ def read(folder: Path, model: str, arguments: str) -> dict[str, Any]:
     log.write_text(LOG % (model, arguments), encoding="utf-8")
     ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "b200", "--json"])
     assert ran.exit_code == 0, ran.output
-    found: dict[str, Any] = json.loads(ran.output)
-    return found
+    record: dict[str, Any] = json.loads(ran.output)
+    return record
 
 
 @pytest.mark.parametrize("dtype", KV_NOT_SIZED)
@@ -52,11 +52,11 @@ def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
 def test_the_engines_words_are_read(word: str, dtype: str, tmp_path: Path) -> None:
     prediction = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{word}'")
     assert prediction["inputs"]["kv_cache_dtype"] == dtype
-    said = f"1}}\nINFO 11-03 10:00:03 [cache.py:478] Using {word} data type to store kv cache. It\n# {{"
-    by_line = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'data_parallel_size': {said}")
+    text = f"1}}\nINFO 11-03 10:00:03 [cache.py:478] Using {word} data type to store kv cache. It\n# {{"
+    by_line = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'data_parallel_size': {text}")
     assert by_line["inputs"]["kv_cache_dtype"] == dtype
     asked = {"model": "8b", "gpu": "b200"}
-    by_word, by_name = (sheetgen.size(**asked, kv_cache_dtype=one)["kv_tokens"] for one in (word, dtype))
+    by_word, by_name = (sheetgen.size(**asked, kv_cache_dtype=dtype)["kv_tokens"] for dtype in (word, dtype))
     assert by_word == by_name
 
 
@@ -96,8 +96,8 @@ def test_auto_of_a_log_is_what_its_checkpoint_states(tmp_path: Path) -> None:
 )
 def test_a_log_says_where_the_engine_took_fp8(model: str, line: str, tmp_path: Path) -> None:
     """Lines of the wheels of 0.32 and 0.33, model_executor/models/config.py."""
-    said, silent = (
+    spoken, silent = (
         read(tmp_path, model, f"'tensor_parallel_size': 8}}{more}\n# {{")["inputs"]["kv_cache_dtype"]
         for more in (f"\nINFO 11-03 10:00:01 [config.py:1] {line}", "")
     )
-    assert (said, silent) == ("fp8", "bf16")
+    assert (spoken, silent) == ("fp8", "bf16")

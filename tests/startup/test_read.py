@@ -187,10 +187,10 @@ def test_the_smallest_rank_sets_the_tokens() -> None:
         "(EngineCore pid=3) INFO GPU KV cache size: 1,000 tokens\n"
         "(EngineCore pid=4) INFO GPU KV cache size: 900 tokens\n"
     )
-    found = measure(log)
-    assert found.figures["kv_pool_bytes_per_gpu"].rank == found.figures["weights_bytes_per_gpu"].rank == "TP1"
-    assert found.figures["weights_bytes_per_gpu"].value == 15.5 * GIB
-    assert [note.split()[0] for note in found.notes] == ["TP1"]
+    measured = measure(log)
+    assert measured.figures["kv_pool_bytes_per_gpu"].rank == measured.figures["weights_bytes_per_gpu"].rank == "TP1"
+    assert measured.figures["weights_bytes_per_gpu"].value == 15.5 * GIB
+    assert [note.split()[0] for note in measured.notes] == ["TP1"]
 
 
 def test_the_last_start_is_taken() -> None:
@@ -263,8 +263,8 @@ def test_every_device_is_in_the_catalog() -> None:
     named = [(name, gpu) for gpu in catalog.gpus() for name in gpu.device_names]
     assert len(named) > 40
     for name, gpu in named:
-        found = DEVICES.find(f"GPU 0: {name}")
-        assert found is not None and found[1] == name and catalog.gpu(found[0]).id == gpu.id
+        device = DEVICES.find(f"GPU 0: {name}")
+        assert device is not None and device[1] == name and catalog.gpu(device[0]).id == gpu.id
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_every_device_is_in_the_catalog() -> None:
     ],
 )
 def test_devices(text: str, gpu: str | None) -> None:
-    found = DEVICES.find(text)
-    assert (found and found[0]) == gpu
+    device = DEVICES.find(text)
+    assert (device and device[0]) == gpu
 
 
 def test_what_no_engine_says() -> None:

@@ -90,11 +90,11 @@ def value_for(rng: random.Random, kind: Kind, old: Any) -> Any:
     if kind.what == "whole" and kind.high <= 2:
         return rng.randint(0, int(kind.high))
     base = old if isinstance(old, (int, float)) and old else rng.choice((1, 100, 1e9))
-    found = base * rng.choice((0.5, 0.9, 1.3, 2, 3))
-    found = min(max(found, kind.low), kind.high)
+    number = base * rng.choice((0.5, 0.9, 1.3, 2, 3))
+    number = min(max(number, kind.low), kind.high)
     if kind.what == "whole":
-        return int(found)
-    return rng.choice((0, found, None)) if kind.blank else found
+        return int(number)
+    return rng.choice((0, number, None)) if kind.blank else number
 
 
 def typed_columns(places: Places, table: str) -> Iterator[str]:

@@ -52,11 +52,11 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 SMALL: dict[str, Any] = {**TINY, "models": "8b,gemma-3-27b"}
 
 
-def asked(**typed: Any) -> Question:
+def asked(**typed: object) -> Question:
     return ask(books.catalog(), {**SMALL, "typed": typed})
 
 
-def solved(**typed: Any) -> Solution:
+def solved(**typed: object) -> Solution:
     return solve(asked(**typed))
 
 
@@ -158,7 +158,7 @@ def test_a_longer_limit_lets_a_context_in() -> None:
 def test_batch_limits_do_not_follow_a_typed_memory() -> None:
     before = solved()
     after = solved(gpus={"nvidia-l4-24gb": {"gpu_memory_bytes": 90e9}})
-    at = [g.id for g in after.question.gpus].index("nvidia-l4-24gb")
-    assert after.gpus["gpu_memory_bytes"][at] == 90e9 == after.question.gpus[at].memory.engine_bytes
+    position = [g.id for g in after.question.gpus].index("nvidia-l4-24gb")
+    assert after.gpus["gpu_memory_bytes"][position] == 90e9 == after.question.gpus[position].memory.engine_bytes
     for name in ("max_num_seqs", "max_num_batched_tokens"):
         assert (after.gpus[name] == before.gpus[name]).all()

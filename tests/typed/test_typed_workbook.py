@@ -39,11 +39,11 @@ def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path
         solved = solve(ask(books.catalog(), {**LEAN, "typed": edits.overrides}))
         if any(is_fallback(solved, row) for row in range(len(solved.question.loads))):
             continue  # none is as built, and whether a load is answered at an even chance is no live cell
-        found, n_compared = values_after(path, edits.cells), n_compared + 1
-        errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+        values, n_compared = values_after(path, edits.cells), n_compared + 1
+        errors = [key for key, value in values.items() if isinstance(value, ErrorValue)]
         assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.overrides}"
         for compare in (books.differences, money_cells.differences):
-            n, wrong = compare(found, sheets, solved)
+            n, wrong = compare(values, sheets, solved)
             assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.overrides}\n" + "\n".join(
                 wrong[:10]
             )

@@ -83,10 +83,10 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     anywhere += [text for i in shown.instances for text in (i.hourly, i.name)]
     first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))
 
-    def is_in(text: Any, found: str) -> bool:
+    def is_in(text: Any, words: str) -> bool:
         """Word by word: of sentences side by side the lines are mixed when they are read. An instance may be broken
         after its dot, a word after its hyphen."""
-        return all(word in found for word in re.split(r"\s+|(?<=-)|(?<=\.)(?=\d*x?large)", str(text)))
+        return all(word in words for word in re.split(r"\s+|(?<=-)|(?<=\.)(?=\d*x?large)", str(text)))
 
     lacking = [text for text in wanted if text not in ("", "–") and not is_in(text, first)]
     return lacking + [text for text in anywhere if text not in ("", "–") and not is_in(text, all_of_it)]
@@ -127,7 +127,7 @@ def links_of(pdf: bytes) -> list[str]:
 
 def alternatives_of(pdf: bytes) -> list[str]:
     """The alternative texts of the file's pictures."""
-    found: list[str] = []
+    problems: list[str] = []
 
     def walk(node: object) -> None:
         node = node.get_object() if hasattr(node, "get_object") else node
@@ -136,10 +136,10 @@ def alternatives_of(pdf: bytes) -> list[str]:
                 walk(child)
         elif isinstance(node, pypdf.generic.DictionaryObject):
             if "/Alt" in node:
-                found.append(str(node["/Alt"]))
+                problems.append(str(node["/Alt"]))
             if "/K" in node:
                 walk(node["/K"])
 
     root: Any = pypdf.PdfReader(io.BytesIO(pdf)).trailer["/Root"]
     walk(root["/StructTreeRoot"])
-    return found
+    return problems

@@ -71,7 +71,7 @@ def test_the_brief_is_the_requests_sentences_and_two_tables(page: Page) -> None:
     told = [*asked.serves, *asked.risks, *asked.warnings, asked.finding, asked.basis, asked.sentence, asked.excluded]
     told += [part for option in asked.options for part in (option.name, option.price, *option.facts, option.rent)]
     told += [part for way in asked.ways for part in (way.rent, way.monthly, way.commits, way.gives_up)]
-    assert [str(one) for one in told if plain(str(one)) not in text] == []
+    assert [str(text_) for text_ in told if plain(str(text_)) not in text] == []
     of_three = markdown_of(page)
     assert "do not add their costs" in of_three and of_three.count("\n| --- |") == 1
     assert all(f"| {card.model} | {card.monthly} a month |" in of_three for card in page.cards)

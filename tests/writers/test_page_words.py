@@ -26,7 +26,7 @@ ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "a
 
 
 @cache
-def built(**more: Any) -> Page:
+def built(**more: object) -> Page:
     catalog = Catalog()
     return page_for(solve(ask(catalog, ONE | more)))
 
@@ -60,8 +60,8 @@ def test_one_does_and_two_do(count: int, words: str) -> None:
 def test_an_answer_of_one_request() -> None:
     page = built(ttft_ms="off")  # a GPU that is too small for 128k
     assert re.fullmatch(r"1 request of [\d,]+ tokens fits", str(page.longest_fits[0]))
-    said = [str(f.here) for f in page.fingerprints]
-    assert any("; 1 fills the pool at " in text for text in said)
+    texts = [str(f.here) for f in page.fingerprints]
+    assert any("; 1 fills the pool at " in text for text in texts)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ EVIL = (
 )
 
 
-def everywhere(value: Any, evil: str) -> Any:
+def everywhere(value: object, evil: str) -> Any:
     """`value` with `evil` put before every text that a catalog could have written."""
     if isinstance(value, tuple):
         inside = (everywhere(item, evil) for item in value)
@@ -126,7 +126,7 @@ def test_nothing_but_the_fonts_is_ever_fetched(url: str) -> None:
 
 
 def test_a_page_that_asks_for_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unescaped(*args: Any, **options: Any) -> str:
+    def unescaped(*args: Any, **options: object) -> str:
         return render_html(*args, **options).replace("<body", '<body style="background: url(file:///etc/passwd)"')
 
     monkeypatch.setattr("sheetgen.writers.pdf.render_html", unescaped)

@@ -82,10 +82,10 @@ def test_nothing_is_cut_at_the_edge(tmp_path: Path) -> None:
         "mail of 8": mail_of(eight),
     }
     planted = "<p style='width:500px'>Wider than a phone, which is what this test is to find, in one long line</p>"
-    found = measured({**documents, "planted": planted}, tmp_path)
-    assert {(name, width, scheme) for name, width, scheme, *_ in found} == {
+    sizes = measured({**documents, "planted": planted}, tmp_path)
+    assert {(name, width, scheme) for name, width, scheme, *_ in sizes} == {
         (name, width, scheme) for name in (*documents, "planted") for width in WIDTHS for scheme in SCHEMES
     }
-    assert all(length > 60 for *_, length, _ in found)
-    assert all(cut for name, *_, cut in found if name == "planted")
-    assert [(name, cut) for name, *_, cut in found if cut and name != "planted"] == []
+    assert all(length > 60 for *_, length, _ in sizes)
+    assert all(cut for name, *_, cut in sizes if name == "planted")
+    assert [(name, cut) for name, *_, cut in sizes if cut and name != "planted"] == []
