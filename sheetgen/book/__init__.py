@@ -84,7 +84,8 @@ def build_book(
     if decision is not None:
         decision.answer()
         first, behind = [decision.sheet], decision.behind
-        sizing.compute(OTHER_ROW, 0, sentences.decision_asks, {"other_title": decision.title()}, role="quiet")
+        sizing.compute(OTHER_ROW, 0, sentences.decision_asks, {"other_title": decision.title()}, role="line")
+        sizing.cells[OTHER_ROW, 0].span = sizing.n_printed or 1
         decision.point_to(sizing.name, Ref(sizing.name, TITLE_ROW, 0, sizing.cells[TITLE_ROW, 0].value))
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []

@@ -131,7 +131,7 @@ class DecisionSheets:
     def __init__(self, solved: Solution, choices: Choices, book: Wiring) -> None:
         self.choices, self.book, self.wiring = choices, book, Wiring(prefix="wi_")
         self.sheet = Sheet("Decision", landscape=False, one_page=True, about="One model and any load, live.")
-        self.sheet.widths, self.sheet.n_printed = dict(WIDTHS), N_COLUMNS
+        self.sheet.widths, self.sheet.n_printed, self.sheet.keeps_widths = dict(WIDTHS), N_COLUMNS, True
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
         self.picked = self._choices(regions_of_prices(solved.question))
@@ -384,7 +384,8 @@ class DecisionSheets:
 
     def point_to(self, other: str, other_title: Ref) -> None:
         """Say below the title what another sheet asks, with a link to it."""
-        self.sheet.compute(2, 0, sentences.sheet_asks, {"other_title": other_title}, role="quiet")
+        self.sheet.compute(2, 0, sentences.sheet_asks, {"other_title": other_title}, role="line")
+        self.sheet.cells[2, 0].span = N_COLUMNS
         self.sheet.text(1, ANSWER + 1, f"to {other}", "link_text", url=f"internal:'{other}'!A1")
 
     def _in_force(self, name: str) -> Lookup:
@@ -467,7 +468,7 @@ class DecisionSheets:
         smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
         for row, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
             heads.append(sheet.link(row, HIDDEN, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
-            usd = self.rows[load_of(size=size)]["monthly_usd"]
+            usd = self.monthly if size == BASE else self.rows[load_of(size=size)]["monthly_usd"]
             shown = derived(lambda usd: where(is_number(usd), usd, 0), usd)
             blank = constant(0)
             others.append(sheet.link(row, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))

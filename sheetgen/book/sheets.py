@@ -331,6 +331,8 @@ class Sheet:
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
     rows_printed: int | None = None  # those below are for the screen alone; None: all
     n_printed: int | None = None  # columns, those to the right being hidden; None: all
+    rows_repeated: tuple[int, int] | None = None  # the first and the last row printed on every further page
+    keeps_widths: bool = False  # a long text shrinks, and does not widen its column
     charts: list[Chart] = field(default_factory=list)
 
     @property

@@ -241,26 +241,28 @@ class SizingSheet:
         of_load: dict[str, Source] = {name: self._of(name, asked) for name in self.loads.columns}
         of_asked = {**inputs, "stated_users": ZERO, **of_load, "model": self.models.columns["model"][asked]}
         of_asked["per_hour"] = sheet.compute(self.row, self.hidden + 1, hour_of_people, of_asked, role="off_page")
-        sheet.compute(self.row, 0, sentences.people_in_numbers, of_asked, role="quiet")
+        sheet.compute(self.row, 0, sentences.people_in_numbers, of_asked, role="line")
         sheet.heights[self.row] = 13
         self.row += 1
         beyond = {**inputs, "input_tokens": of_load["input_tokens"]}
-        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="quiet")
+        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="line")
         sheet.heights[self.row] = 13
         self.row += 1
         most = plain(self.question.reference.assumption("reservation_above_instances"))
         reserved = f"More than {most} machines: ask the provider first."
-        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "quiet")
+        sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "line")
         sheet.heights[self.row] = 13
-        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="quiet")
+        sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="line")
         sheet.heights |= {self.row + 1: 13, self.row + 2: BLANK_HEIGHT}
+        for row in range(self.row - 2, self.row + 2):
+            sheet.cells[row, 0].span = self.hidden
         self.row += 3
 
     def grid(self) -> None:
         """Columns are loads, rows workloads, bands models."""
         sheet, question, wiring = self.sheet, self.question, self.wiring
         self._bar(f"Cost by workload and load: $ a month, what to rent, {self.unit} of KV cache")
-        columns = [1 + 2 * t for t in range(len(question.tiers))]
+        top, columns = self.row, [1 + 2 * t for t in range(len(question.tiers))]
         self.listed = self.wiring.area("list_workload").refs
         self.groups = list(zip(columns, *self._tiers_in_order(), strict=True))
         for left, tier, _ in self.groups:
@@ -274,6 +276,8 @@ class SizingSheet:
         for left, tier, _ in self.groups:
             sheet.text(self.row, left, "$ a month", "quiet")
             sheet.compute(self.row, left + 1, head, {"tier": tier}, role="quiet_right")
+        if not sheet.one_page:
+            sheet.rows_repeated = top, self.row
         self.row += 1
         self.asked: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by workload and column, the cells
         for m in range(len(question.models)):

@@ -124,7 +124,6 @@ def print_environment(templates: Path) -> Environment:
         "day": _day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
-        "unbroken": lambda text: _unbroken(tied(drawable(str(text)))),
         "in_two": lambda text: parted(drawable(str(text))),
     }
     return environment
@@ -193,14 +192,15 @@ def _bold_amounts(text: str) -> Markup:
     return Markup(_AMOUNT.sub(lambda amount: f"<b>{amount[0]}</b>", str(escape(text))))
 
 
-_HYPHENED = re.compile(r"[\w.]+(?:-[\w.]+)+")
+_HYPHENED, LONGEST_WHOLE = re.compile(r"[\w.]+(?:-[\w.]+)+"), 24  # characters, less than a phone's width
 
 
 def _unbroken(text: str) -> Markup:
-    """`text` with its names that have a hyphen and a digit (us-east-1, gpt-oss-120b) on one line each."""
+    """`text` with its days and short names with a hyphen and a digit (2026-06-18, us-east-1) on one line each."""
 
     def whole(name: re.Match[str]) -> str:
-        return f'<span class="whole">{name[0]}</span>' if re.search(r"\d", name[0]) else name[0]
+        is_whole = re.search(r"\d", name[0]) and len(name[0]) <= LONGEST_WHOLE
+        return f'<span style="white-space:nowrap">{name[0]}</span>' if is_whole else name[0]
 
     return Markup(_HYPHENED.sub(whole, str(escape(text))))
 
@@ -225,8 +225,8 @@ def web_logo(brand: Brand) -> dict[str, object] | None:
 
 
 def strict_environment(folder: Path, clean: Callable[[str], str], **more: object) -> Environment:
-    """The environment for a folder's templates. Every text passes through `clean`, and is escaped unless `more` (Jinja2
-    options) says otherwise."""
+    """The environment for a folder's templates, with the filter `unbroken`. Every text passes through `clean`, and is
+    escaped unless `more` (Jinja2 options) says otherwise."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     def finalize(value: object) -> object:
@@ -235,7 +235,9 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: object
         return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **more}
-    return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
+    environment = Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
+    environment.filters["unbroken"] = lambda text: _unbroken(clean(str(text)))
+    return environment
 
 
 def breakable(text: str) -> Any:

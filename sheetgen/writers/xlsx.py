@@ -358,8 +358,9 @@ def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None
         worksheet.set_h_pagebreaks(sheet.page_breaks)
     else:
         worksheet.fit_to_pages(1, 0)
-    if sheet.freeze[0] and not sheet.one_page:
-        worksheet.repeat_rows(0, sheet.freeze[0] - 1)
+    repeated = sheet.rows_repeated or (0, sheet.freeze[0] - 1)
+    if repeated[1] >= 0 and not sheet.one_page:
+        worksheet.repeat_rows(*repeated)
 
 
 def scale(sheet: Sheet, last: int) -> float:

@@ -15,6 +15,7 @@ from sheetgen.units import DATE, Display
 
 Look: TypeAlias = dict[str, str | int | float | bool]  # properties of a cell format in XlsxWriter
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
+WHITE = "#FFFFFF"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
 
 _BASE: Look = {"font_color": INK, "valign": "vcenter"}
@@ -26,7 +27,7 @@ _ROLES: dict[str, Look] = {
     "finding": {"bold": True, "font_size": 18, "shrink": True},
     "subtitle": {"font_color": GREY},
     "subtitle_wrapped": {"font_color": GREY, "text_wrap": True},
-    "section": {"bold": True, "font_color": "#FFFFFF", "bg_color": BAR, "indent": 1, "align": "left"},
+    "section": {"bold": True, "font_color": WHITE, "bg_color": BAR, "indent": 1, "align": "left"},
     "head": {
         "bold": True,
         "bg_color": "#E5E7EB",
@@ -71,6 +72,7 @@ _ROLES: dict[str, Look] = {
     "plain": {},
     "bold": {"bold": True, "shrink": True},
     "quiet": {"font_color": GREY, "font_size": 9},
+    "line": {"font_color": GREY, "font_size": 9, "shrink": True},
     "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "quiet_number": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
@@ -132,6 +134,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
         # With "@" Excel shows a formula's text once the cell is edited; General shows text as well.
         look["num_format"] = "General"
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
+        look["shrink"] = look.get("shrink", role == "input")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and apart from the number before it
     elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "total"):
@@ -168,7 +171,7 @@ def fitted(sheet: Sheet) -> Sheet:
             look = _look(cell.role, cell.display.excel)
             if look.get("text_wrap"):
                 wrapped.append((row, column, cell.span, cell.value, look))
-            elif not look.get("shrink"):
+            elif not (look.get("shrink") and (sheet.keeps_widths or cell.role != "input")):
                 _fit_text(sheet, widths, (row, column), cell, look)
     for _, column, span, text, look in wrapped:
         have = _width(widths, column, span)
@@ -187,13 +190,17 @@ def _width(widths: dict[int, float], column: int, span: int) -> float:
 
 
 def _fit_text(sheet: Sheet, widths: dict[int, float], place: tuple[int, int], cell: Cell, look: Look) -> None:
-    """Widen a column whose text would be cut; a text may run into empty cells, a right-aligned one to the left."""
+    """Widen a column whose text would be cut; a text may run into empty cells, a right-aligned one to the left, and one
+    on a dark ground into cells on the same ground: white letters cannot be read beside it."""
     row, column = place
     have = widths.get(column, DEFAULT_WIDTH)
     needed = text_width(cell.value, look)
     step = -1 if look.get("align") == "right" else 1
     beside = column + step
     while have < needed and beside >= 0 and _is_empty(sheet, row, beside):
+        neighbour = sheet.cells.get((row, beside))
+        if look["font_color"] == WHITE and (neighbour is None or neighbour.role != cell.role):
+            break
         have += widths.get(beside, DEFAULT_WIDTH)
         beside += step
     if have < needed <= MOST_WIDTH:

@@ -61,6 +61,8 @@ def test_decision_and_its_charts_are_as_wide_as_a_small_window(book: Path) -> No
     sheet = openpyxl.load_workbook(book)["Decision"]
     row, column = last_printed(sheet)
     assert pixels(sheet) <= 700
+    (model,) = (cell for cell in sheet["B"] if cell.value == "Llama 3.1 8B")
+    assert model.alignment.shrink_to_fit, "a longer name is no reason for a wider column"
     assert all(chart.anchor.to.col < column and chart.anchor.to.row < row for chart in sheet._charts)
     assert len(sheet._charts) == 2
     tops = sorted((chart.anchor._from.row, chart.anchor.to.row) for chart in sheet._charts)
@@ -88,6 +90,17 @@ def test_inputs_are_printed_up_to_the_head_of_those_folded_away(book: Path) -> N
     about = sheet["A2"]
     assert about.alignment.wrap_text and sheet.row_dimensions[2].height > 20
     assert f"A2:{get_column_letter(last_printed(sheet)[1])}2" in {str(area) for area in sheet.merged_cells.ranges}
+
+
+def test_no_white_text_runs_beyond_its_dark_bar(book: Path) -> None:
+    """The last head of the discounts has no cell on the same ground beside it."""
+    sheet = openpyxl.load_workbook(book)["Prices and hardware"]
+    last = [cell for row in sheet.iter_rows() for cell in row if cell.value == "capacity-block" and cell.fill.fill_type]
+    assert last
+    for cell in last:
+        assert not cell.offset(column=1).fill.fill_type
+        column = next(c for c in sheet.column_dimensions.values() if c.min <= cell.column <= c.max)
+        assert column.width > len(cell.value) * 1.08
 
 
 def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -> None:
@@ -161,3 +174,6 @@ def test_of_many_models_the_first_page_has_four(tmp_path: Path) -> None:
     assert sheet["A1"].value == "Six models"
     (_, band) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "=Models!$A9")
     assert [line.id for line in sheet.row_breaks.brk] == [band - 1]
+    first, last = (int(row) for row in sheet.print_title_rows.replace("$", "").split(":"))
+    assert str(sheet.cell(first, 2).value).startswith("=") and sheet.cell(last, 2).value == "$ a month"
+    assert first > 5 and last < band

@@ -127,8 +127,10 @@ def test_no_comment_follows_a_backslash(ems: float) -> None:
 
 def test_names_with_figures_stay_on_one_line() -> None:
     unbroken = print_environment(TEMPLATES).filters["unbroken"]
-    whole = '<span class="whole">{}</span>'
+    whole = '<span style="white-space:nowrap">{}</span>'
+    long = "a-name-with-more-letters-than-a-phone-has-1"
     assert unbroken("AWS us-east-1, <on-demand>") == f"AWS {whole.format('us-east-1')}, &lt;on-demand&gt;"
+    assert unbroken(f"{long} of 2026-06-18") == f"{long} of {whole.format('2026-06-18')}"
 
 
 @pytest.mark.parametrize("n_models", [3, pytest.param(8, marks=pytest.mark.long)])
