@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy
 
 from sheetgen.plan.findings import Findings
+from sheetgen.plan.whole_amounts import in_whole
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.units import USD
 
@@ -69,4 +70,6 @@ def waterfall(findings: Findings) -> Waterfall | None:
     bridge = findings.bridge
     if bridge is None or not bridge.parts:
         return None
-    return Waterfall(bridge.last_usd, tuple(bridge.parts.items()), bridge.usd)
+    plan, parts = findings.answer.plan, bridge.parts
+    last, now = (in_whole(plan, (whole,))[0] for whole in (bridge.last_usd, bridge.usd))
+    return Waterfall(last, tuple(zip(parts, in_whole(plan, [*parts.values()], now - last), strict=True)), now)

@@ -803,7 +803,7 @@ class _Sheets:
             "sheetgen plan plan.yaml --since THIS.xlsx says what changed since this plan.",
         )
         sources = [(source.text, source.url or first_link(source.text)) for source in self.page.sources]
-        alone = "Each service sized by itself, in its first quarter (a floor, spares and neighbours may change it)"
+        alone = "Each service by itself, in its first quarter (a floor, spares, neighbours change replicas and layout)"
         for title, texts in (
             ("About", [(text, None) for text in about]),
             (alone, [(line, None) for line in commands(self.answer)]),

@@ -25,10 +25,11 @@ from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
 from sheetgen.plan.served import STEPS, Served
-from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
+from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import live, term
+from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
@@ -42,6 +43,7 @@ MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p9
 LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and characters of a whole line
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
+A_CENT = 0.01
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -178,7 +180,7 @@ def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
 def _tiles(findings: Findings) -> Iterator[Tile]:
     """The amounts to approve, to sign now, and to expect."""
     answer, plan = findings.answer, findings.answer.plan
-    spend, reserve = answer.asked_usd
+    spend, reserve = asked_in_whole(answer, answer.case)
     asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
     if reserve:
         asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
@@ -194,21 +196,25 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
         "for later plans to decide": findings.forecast_usd,
     }
-    if rest := [words(f"{{}} {purpose}", usd(amount)) for purpose, amount in others.items() if round(amount)]:
+    adds_up = abs(now + math.fsum(others.values()) - answer.asked_usd[0]) < A_CENT
+    rest_usd = spend - in_whole(plan, (now,))[0] if adds_up else None
+    amounts = in_whole(plan, [*others.values()], rest_usd)
+    if rest := [
+        words(f"{{}} {purpose}", usd(amount)) for purpose, amount in zip(others, amounts, strict=True) if amount
+    ]:
         facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    months = answer.money["spend_usd"].sum(axis=0)
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
     condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
     if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
         condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
     yield Tile(
         "To expect, without contingency",
-        usd(months[CASE["p50"]]),
+        usd(asked_in_whole(answer, CASE["p50"])[0]),
         (
             words("every demand at its middle case (p50){}", condition),
             words("drawn together, below {} in nine of ten cases", usd(findings.together_p90_usd)),
-            words("{} where all demand is at p90", usd(months[CASE["p90"]])),
+            words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),
     )
 
@@ -229,7 +235,9 @@ def _warnings(findings: Findings) -> Iterator[str]:
 
 def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
     """The decisions to sign now, the most urgent first; and those for which the first page has no more lines."""
-    now = _in_urgency(findings.now)
+    orders = [order for order in findings.now if order.what == "order"]
+    amounts = dict(zip(orders, in_whole(findings.answer.plan, [order.usd or 0.0 for order in orders]), strict=True))
+    now = [replace(decision, usd=amounts.get(decision, decision.usd)) for decision in _in_urgency(findings.now)]
     rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
@@ -264,18 +272,22 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     first = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if first is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[first.service].id}"
-        yield words(f"{which}, {{}}: {{}}.", sure(first.chance), _day_of(first))
+        yield words(f"{which}, {{}}: {{}}.", sure(first.chance), _day_of(answer, first))
 
 
-def _day_of(measured: ToMeasure) -> Text:
+def _day_of(answer: Answer, measured: ToMeasure) -> Text:
     """A measurement with its price, and the money that it decides."""
-    machines = f"{measured.n_instances} x {short_name(measured.instance)}"
-    price: Text = words("{}", usd(measured.usd)) if measured.usd else "nothing more, as it is there"
+    name, price = short_name(measured.instance), usd(measured.usd)
+    if not measured.usd:
+        name = machine_name(
+            answer, answer.hardware.placed[measured.service, measured.quarter].instance, [measured.quarter]
+        )
     passed, failed = measured.passed_saves_usd, measured.failed_costs_usd
     stakes: list[Text] = [words("saves {} a month if it meets its targets", usd(passed))] if round(passed) else []
     stakes += [words("{} a month more if not", usd(failed))] if failed is not None and round(failed) else []
     stakes += ["if not, nothing is 90% sure"] if failed is None else []
-    return words(f"{machines} for a day, {{}} ({{}})", price, joined(", ", stakes) or "certainty, not money")
+    day = words(f"{measured.n_instances} x {name} for a day, {{}}", price if measured.usd else "nothing more")
+    return words("{} ({})", day, joined(", ", stakes) or "certainty, not money")
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
@@ -403,13 +415,17 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
 
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
-    answer = findings.answer
+    answer, plan = findings.answer, findings.answer.plan
+    budgets = [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
+    columns: list[Sequence[float]] = [budgets]
+    for z in ("p50", "p90"):
+        parts = by_quarter_in_whole(answer, CASE[z])
+        columns += [*parts, [budget - sum(used) for budget, *used in zip(budgets, *parts, strict=True)]]
     rows: Rows = []
-    for name, _, many in spans(answer.plan):
-        money = spent(answer, findings.draws, many)
-        verdict = "" if money.verdict == NO_BUDGET else money.verdict
-        amounts = (part[z] for z in ("p50", "p90") for part in (money.usd, money.reserve_usd, money.left_usd))
-        rows.append((name, *map(usd, (money.budget_usd, *amounts)), verdict))
+    for name, _, many in spans(plan):
+        verdict = spent(answer, findings.draws, many).verdict
+        amounts = (math.fsum(column[q] for q in many) for column in columns)
+        rows.append((name, *map(usd, amounts), "" if verdict == NO_BUDGET else verdict))
     of_case = ("Spend at {}", "its contingency", "left")
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     return _section(table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows))
@@ -441,7 +457,9 @@ def _verdict(answer: Answer) -> Text:
 def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     """Of policy, class and precision the change that saves most, by itself; and which of them make the budget hold."""
     of_kind = {lever.change.kind: lever for lever in levers}
-    rows = [_lever_row(name, of_kind.get(name)) for name in KINDS if name in of_kind or name != PLACES]
+    rows = [
+        _lever_row(findings.answer.plan, name, of_kind.get(name)) for name in KINDS if name in of_kind or name != PLACES
+    ]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
 
@@ -449,7 +467,7 @@ def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
 _LEVER_HEADS: Heads = ("Lever", "Change", "Gives up", number("To approve"), number("Saves"), "Over then")
 
 
-def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
+def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
         return (name, "none saves", "", NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
@@ -458,8 +476,13 @@ def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever.bound_usd and name == CLASS:
         amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
-    over = first_named(lever.over) or "none"
-    return (name, lever.change.name, gives_up, usd(lever.asked_usd), usd(lever.saves_usd), over)
+    over = _named_quarters(plan, lever.over) or "none"
+    (saves,), (asked,) = in_whole(plan, (lever.saves_usd,)), in_whole(plan, (lever.asked_usd + lever.saves_usd,))
+    return (name, lever.change.name, gives_up, usd(asked - saves), usd(saves), over)
+
+
+def _named_quarters(plan: Plan, names: Sequence[str]) -> str:
+    return _quarters_in_short(plan, [q for q, quarter in enumerate(plan.quarters) if str(quarter) in names])
 
 
 def _closing(findings: Findings) -> Iterator[Text]:
@@ -471,7 +494,7 @@ def _closing(findings: Findings) -> Iterator[Text]:
     if not closing.over:
         yield f"With the {kinds} lever{'s together' * (len(closing.levers) > 1)} every quarter is within its budget."
         return
-    over = first_named(closing.over)
+    over = _named_quarters(findings.answer.plan, closing.over)
     pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together; over even then: {over}."
     yield words(pattern, usd(closing.saves_usd))
 
@@ -522,7 +545,7 @@ def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
     names = [str(plan.quarters[q]) for q in many]
     if len(many) > 2 and many[-1] - many[0] == len(many) - 1:
         return f"{names[0]} to {names[-1]}"
-    return listed(names)
+    return listed(names) if len(names) <= NAMED else first_named(names)
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:
@@ -539,9 +562,10 @@ def _keeping(findings: Findings) -> Iterator[Text]:
                 if plan.priorities[s] > plan.priorities[gap.service]:
                     keep[plan.services[s].id] = wait[plan.services[gap.service].id] = None
     if keep:
+        they = f"{first_named([*keep])} keep{'s' if len(keep) == 1 else ''}"
         yield (
-            f"{first_named([*keep])} keep machines that are there and could serve {first_named([*wait])}: priority is "
-            "among services of one type, and takes only what is idle of others."
+            f"{they} machines that are there and could serve {first_named([*wait])}: priority is among services of one "
+            "type, and takes only what is idle of others."
         )
 
 
@@ -563,7 +587,7 @@ def _supply(answer: Answer) -> Section:
         shown = [(name, [cell(count, WHOLE) for count in of_line]) for name, of_line in lines.items() if of_line.any()]
         pairs = [(cell(100 * mean[t, q], WHOLE), cell(peak[t, q], PERCENT)) for q in range(len(answer.plan.quarters))]
         shown.append(("in use", [words("{}–{}", *pair) if pair[0] else NONE for pair in pairs]))
-        name = short_name(answer.types[t].instance)
+        name = machine_name(answer, answer.types[t].instance, range(len(answer.plan.quarters)))
         rows += [(name if i == 0 else "", line, *cells) for i, (line, cells) in enumerate(shown)]
     more = len(largest) - MOST_MACHINES
     further = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
@@ -625,17 +649,21 @@ def _since(findings: Findings) -> Section:
         return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
     unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
     line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
-    return Section(title, (line,), _changed(findings.bridge, MOST_LISTED), waterfall(findings))
+    table_of_most = _changed(findings.answer.plan, findings.bridge, MOST_LISTED)
+    return Section(title, (line,), table_of_most, waterfall(findings))
 
 
-def _changed(bridge: Bridge, most: int | None = None) -> Table:
+def _changed(plan: Plan, bridge: Bridge, most: int | None = None) -> Table:
     """By factor and service, what changes most first, and all others together."""
-    parts = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
-    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
+    ranked = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
+    last, now = in_whole(plan, (bridge.last_usd,))[0], in_whole(plan, (bridge.usd,))[0]
+    amounts = in_whole(plan, [part for _, part in ranked], now - last)
+    parts = [(subject, amount) for (subject, _), amount in zip(ranked, amounts, strict=True)]
+    rows: Rows = [("last plan", "", usd(last))]
     rows += [(factor, service or "what services share", usd(part)) for (factor, service), part in parts[:most]]
     if others := parts[len(rows) - 1 :]:
         rows.append((f"{len(others)} others", "", usd(math.fsum(part for _, part in others))))
-    rows.append(("this plan", "", usd(bridge.usd)))
+    rows.append(("this plan", "", usd(now)))
     return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
@@ -657,9 +685,13 @@ def _spent(findings: Findings) -> Table:
         for part in (findings.last.variance if findings.last else ())
     ]
     parts.sort(key=lambda part: -abs(part[3] - part[2]))
-    rows = [(*names, *map(usd, (planned, spent, spent - planned))) for *names, planned, spent in parts]
+    columns = [in_whole(findings.answer.plan, amounts) for amounts in ([p[2] for p in parts], [p[3] for p in parts])]
+    rows = [
+        (*part[:2], *map(usd, (planned, spent, spent - planned)))
+        for part, planned, spent in zip(parts, *columns, strict=True)
+    ]
     if rows:
-        planned, spent = math.fsum(part[2] for part in parts), math.fsum(part[3] for part in parts)
+        planned, spent = map(math.fsum, columns)
         rows.insert(0, ("all", "all", *map(usd, (planned, spent, spent - planned))))
     heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
     return table("What the last plan said, and what was spent", heads, rows)
@@ -667,8 +699,11 @@ def _spent(findings: Findings) -> Table:
 
 def _swings(findings: Findings) -> Table:
     heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
-    expected = usd(findings.answer.money["spend_usd"][:, CASE["p50"]].sum())
-    rows = [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in swings(findings.answer)]
+    answer = findings.answer
+    expected, rows = usd(asked_in_whole(answer, CASE["p50"])[0]), list[tuple[Text, ...]]()
+    for name, *ends in swings(answer):
+        low, high = (in_whole(answer.plan, (end,))[0] for end in ends)
+        rows.append((name, usd(low), expected, usd(high), usd(high - low)))
     return table("What moves the money most: spend of all quarters", heads, rows)
 
 
@@ -731,8 +766,8 @@ def _forecast(findings: Findings) -> Table:
 
 def _book(findings: Findings) -> dict[str, Table]:
     checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in findings.checks]
-    changed = {} if findings.bridge is None else {"changed": _changed(findings.bridge)}
-    levers = [_lever_row(lever.change.kind, lever) for lever in findings.cheaper]
+    changed = {} if findings.bridge is None else {"changed": _changed(findings.answer.plan, findings.bridge)}
+    levers = [_lever_row(findings.answer.plan, lever.change.kind, lever) for lever in findings.cheaper]
     tables = {
         **changed,
         "levers": table("What would cost less, each by itself", _LEVER_HEADS, levers),
@@ -763,8 +798,7 @@ def _gpus(findings: Findings) -> Table:
 
 def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     answer, plan = findings.answer, findings.answer.plan
-    months = answer.money["spend_usd"].sum(axis=0)
-    asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
+    asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
     first = [
@@ -856,7 +890,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
     if findings.to_measure:
         services = [
-            words(f"{plan.services[measured.service].id} ({{}}) {{}}", sure(measured.chance), _day_of(measured))
+            words(f"{plan.services[measured.service].id} ({{}}) {{}}", sure(measured.chance), _day_of(answer, measured))
             for measured in findings.to_measure[:NAMED]
         ]
         n = len(findings.to_measure) - NAMED

@@ -76,7 +76,9 @@ def _day(value: Any) -> Any:
 
 
 def _milliseconds(value: Any) -> Any:
-    """Raises ValueError for what is no time of a target."""
+    """Raises ValueError for what is no time of a target; false is the off of a program that writes YAML."""
+    if value is False:
+        return "off"
     if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
         return value
     raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.supplied import live
+from sheetgen.plan.whole_amounts import asked_in_whole, in_whole
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
 from sheetgen.report.wording import instance_name, sure, three_digits
-from sheetgen.units import DTYPES, ONE_DECIMAL, WHOLE
+from sheetgen.units import DTYPES, WHOLE, rate_text
 
 NAMED = 3  # services in a sentence
 SHARED = "shared: spare and idle machines, cover of late orders"
@@ -22,6 +24,19 @@ def short_name(instance: str) -> str:
     return instance_name(instance) if "/" in instance else instance
 
 
+def machine_name(answer: Answer, instance: str, quarters: Sequence[int]) -> str:
+    """The same with the pools whose owned GPUs it is; those alone where nothing of it is rented in these quarters."""
+    t, many, plan = answer.place[instance], [*quarters], answer.plan
+    of_gpu = (pool for pool in plan.supply.owned if plan.gpus[pool.id].id == answer.types[t].gpu)
+    pools = [pool.id for pool in of_gpu if any(on for q, (on, _) in enumerate(live(plan, pool)) if q in many)]
+    counts = {name: answer.supply_counts[name][t, many, answer.case].any() for name in ("owned", "committed", "gap")}
+    if not pools or not counts["owned"]:
+        return short_name(instance)
+    gpu = plan.catalog.gpu(answer.types[t].gpu).short_name
+    rented = f"{short_name(instance)} and " if counts["committed"] or counts["gap"] else ""
+    return f"{rented}{first_named(pools)} (owned {gpu})"
+
+
 def first_named(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -31,6 +46,7 @@ def first_named(names: Sequence[str]) -> str:
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     """A row for each service, in the plan's order, then what is shared and the plan; with the price of its tokens at a
     host where some service has one."""
+    columns = [_in_whole(answer, CASE[quantile]) for quantile in ("p50", "p90")]
     at_hosts = {entry.service: usd(entry.usd) for entry in hosted}
     rows: Rows = [
         (
@@ -40,15 +56,13 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
             _load(answer, s),
             joined("; ", [*_machines(answer, s)]),
             _replicas(answer, s),
-            *(usd(answer.part_usd(s, CASE[quantile])) for quantile in ("p50", "p90")),
+            *(usd(column[s]) for column in columns),
             *([at_hosts.get(s, NONE)] if hosted else []),
         )
         for s, service in enumerate(answer.plan.services)
     ]
-    shared, plan_usd = answer.of_owners[None].sum(axis=0), answer.money["spend_usd"].sum(axis=0)
-    for name, spend in (("spare, idle, shared", shared), (WHOLE_PLAN, plan_usd)):
-        amounts = (usd(float(spend[CASE[quantile]])) for quantile in ("p50", "p90"))
-        rows.append((name, *[""] * 5, *amounts, *([""] if hosted else [])))
+    for name, spend in (("spare, idle, shared", [column[-1] for column in columns]), (WHOLE_PLAN, map(sum, columns))):
+        rows.append((name, *[""] * 5, *map(usd, spend), *([""] if hosted else [])))
     at_plan = answer.plan.policy.plan_at
     heads: Heads = (
         "Service",
@@ -63,16 +77,31 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     return table("Services, at what their machines cost", heads, rows)
 
 
+def _in_whole(answer: Answer, case: int) -> list[float]:
+    """The parts of services, and what they share, that add up to the plan."""
+    parts = [answer.part_usd(s, case) for s in range(len(answer.plan.services))]
+    return in_whole(
+        answer.plan, [*parts, float(answer.of_owners[None][:, case].sum())], asked_in_whole(answer, case)[0]
+    )
+
+
 def owners_table(answer: Answer) -> Table:
     """The cost of each owner's services, and what is shared."""
     rows: Rows = []
-    for owner, spend in answer.of_owners.items():
+    columns = [
+        in_whole(
+            answer.plan,
+            [float(spend[:, CASE[quantile]].sum()) for spend in answer.of_owners.values()],
+            asked_in_whole(answer, CASE[quantile])[0],
+        )
+        for quantile in QUANTILES
+    ]
+    for i, owner in enumerate(answer.of_owners):
         ids = [service.id for service in answer.plan.services if (service.owner or answer.plan.head.owner) == owner]
         names = first_named(ids) if owner is not None else SHARED
-        amounts = (usd(float(spend[:, CASE[quantile]].sum())) for quantile in QUANTILES)
+        amounts = (usd(column[i]) for column in columns)
         rows.append((owner or ("nobody named" if owner is not None else "all"), names, *amounts))
-    plan_usd = answer.money["spend_usd"].sum(axis=0)
-    rows.append((WHOLE_PLAN, "", *(usd(float(plan_usd[CASE[quantile]])) for quantile in QUANTILES)))
+    rows.append((WHOLE_PLAN, "", *(usd(sum(column)) for column in columns)))
     heads: Heads = ("Owner", "Services", *(number(f"$ of all quarters, {quantile}") for quantile in QUANTILES))
     return table("Money by owner", heads, rows)
 
@@ -112,21 +141,18 @@ def _changing(answer: Answer, quarters: Sequence[int], parts_of: Callable[[int],
         before = parts
 
 
-def _load(answer: Answer, s: int) -> Text:
+def _load(answer: Answer, s: int) -> str:
     """Requests a second, or at once where those were stated, of the first and the last quarter."""
     at_once = answer.plan.services[s].demand.is_at_once
     loads = answer.services["concurrent_requests" if at_once else "requests_per_second"]
     quarters = answer.quarters_of(s)
-    parts: dict[str, tuple[Text, int]] = {}
+    parts: dict[str, int] = {}
     for q in dict.fromkeys((*quarters[:1], *quarters[-1:])):
-        low, middle, high = (cell(loads[s, q, z], ONE_DECIMAL) for z in CASE.values())
-        load = middle if low == high else words("{} ({} to {})", middle, low, high)
-        parts.setdefault(str(load), (load, q))
-    unit = "at once" if at_once else "a second"
-    if len(parts) < 2:
-        return joined("", [words(f"{unit}: {{}}", load) for load, _ in parts.values()])
-    ends = joined(", ", [words(f"{{}} in {answer.plan.quarters[q]}", load) for load, q in parts.values()])
-    return words(f"{unit}: {{}}", ends)
+        low, middle, high = (rate_text(float(loads[s, q, z])) for z in CASE.values())
+        load = middle if low == high else f"{middle} ({low} to {high})"
+        parts.setdefault(load, q)
+    ends = [f"{load} in {answer.plan.quarters[q]}" if len(parts) > 1 else load for load, q in parts.items()]
+    return f"{'at once' if at_once else 'a second'}: {', '.join(ends)}" if parts else ""
 
 
 def _machines(answer: Answer, s: int) -> Iterator[Text]:
@@ -137,7 +163,7 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
         here = placed[s, q]
         n_gpus = here.layout.n_gpus * here.pipeline_parallel_size
         size = f"{n_gpus} GPUs a replica" if n_gpus > 1 else "a GPU a replica"
-        return short_name(here.instance), size, f"{here.paced_requests:,.0f} at once on it"
+        return machine_name(answer, here.instance, [q]), size, f"{here.paced_requests:,.0f} at once on it"
 
     yield from _changing(answer, quarters, hardware)
     others = dict.fromkeys(short_name(alone[s, q]) for q in quarters if alone[s, q] != placed[s, q].instance)
@@ -154,9 +180,10 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
 
 
 def _replicas(answer: Answer, s: int) -> Text:
-    """Those of the first and the last quarter, and what sets them."""
+    """Those of the first and the last quarter, and what sets them, where there can be fewer."""
     quarters = answer.quarters_of(s)
-    ends = [*dict.fromkeys((*quarters[:1], *quarters[-1:]))]
-    counts = [cell(answer.services["planned_replicas"][s, q, answer.case], WHOLE) for q in ends]
-    reasons = dict.fromkeys(answer.set_by(s, q, answer.case) for q in ends)
-    return words(f"{{}} by {', then '.join(reasons)}", joined(" to ", [*dict.fromkeys(counts)])) if ends else NONE
+    counts = {q: int(answer.services["planned_replicas"][s, q, answer.case]) for q in (*quarters[:1], *quarters[-1:])}
+    reasons = dict.fromkeys(answer.set_by(s, q, answer.case) for q, n in counts.items() if n > 1)
+    why = f" by {', then '.join(reasons)}" if reasons else ", the fewest"
+    replicas = joined(" to ", [cell(n, WHOLE) for n in dict.fromkeys(counts.values())])
+    return words(f"{{}}{why}", replicas) if counts else NONE

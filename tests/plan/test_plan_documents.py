@@ -40,6 +40,7 @@ from sheetgen.plan.services_table import services_table
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import OVER, OVER_AT_P90, WITHIN
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.whole_amounts import in_whole
 from sheetgen.report.wording import sure
 from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
@@ -102,25 +103,42 @@ def usd(value: float) -> str:
     return f"{'-' if value < 0 else ''}${abs(value):,.0f}"
 
 
+def whole(text: Any) -> int:
+    return int(str(text).replace("$", "").replace(",", ""))
+
+
+def budget_rows() -> list[str]:
+    """The rows of the budget as they are printed: every amount is that of the JSON but for less than a dollar, and what
+    is printed adds up, in each row and in each column."""
+    (table,) = [one.table for one in page().first if one.table and str(one.table.columns[1].head) == "Budget"]
+    assert table is not None
+    names = ("budget_usd", "p50_usd", "contingency_p50_usd", "", "p90_usd", "contingency_p90_usd", "")
+    sums = [0] * len(names)
+    for row, one in zip(table.rows, record_of(example())["money"], strict=False):
+        amounts = [whole(cell) for cell in row[1:8]]
+        assert str(row[0]) == one["quarter"] and str(row[8]) == one["verdict"]
+        for printed, name in zip(amounts, names, strict=True):
+            assert not name or abs(printed - one[name]) < 1
+        budget, p50, p50_more, p50_left, p90, p90_more, p90_left = amounts
+        assert (p50_left, p90_left) == (budget - p50 - p50_more, budget - p90 - p90_more)
+        sums = [sum(pair) for pair in zip(sums, amounts, strict=True)]
+    assert [whole(cell) for cell in table.rows[-1][1:8]] == sums
+    return [" ".join(map(str, row)) for row in table.rows]
+
+
 def first_facts() -> list[str]:
     """The facts that the first page must have, from the JSON alone."""
     found = record_of(example())
-    rows = []
     for one in found["money"]:
-        left, amounts = {}, [usd(one["budget_usd"])]
-        for name in ("p50", "p90"):
-            left[name] = one["budget_usd"] - one[f"{name}_usd"] - one[f"contingency_{name}_usd"]
-            amounts += map(usd, (one[f"{name}_usd"], one[f"contingency_{name}_usd"], left[name]))
+        left = {
+            name: one["budget_usd"] - one[f"{name}_usd"] - one[f"contingency_{name}_usd"] for name in ("p50", "p90")
+        }
         # The row adds up to the verdict.
         assert one["verdict"] == (OVER if left["p50"] < 0 else OVER_AT_P90 if left["p90"] < 0 else WITHIN)
-        rows.append(" ".join((one["quarter"], *amounts, one["verdict"])))
-    spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
-    over = [
-        f"{usd(one['budget_usd'] - one['p90_usd'] - one['contingency_p90_usd'])} {one['verdict']}"
-        for one in found["money"]
-        if one["verdict"] in (OVER_AT_P90, OVER)
-    ]
+    rows = budget_rows()
+    over = [row for row in rows if row.endswith((OVER_AT_P90, OVER))]
     assert over
+    spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
     as_of = date.fromisoformat(DATA["plan"]["as_of"])
     late = [(as_of - date.fromisoformat(one["order_by"])).days for one in found["decisions"] if one["late"]]
     now = [one["order_by"] for one in found["decisions"] if one["kind"] == "now"]
@@ -134,7 +152,6 @@ def first_facts() -> list[str]:
     largest = max(signed, key=lambda one: one["binds_usd"] or abs(one["usd"] or 0))
     return [
         *rows,
-        *over,
         *now,
         f"Approve {usd(asked)} for 2027-Q1 to 2028-Q2",
         f"{spent[1]} for machines at p90",
@@ -143,7 +160,7 @@ def first_facts() -> list[str]:
         f"below {usd(found['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
         f"With the {kinds[0]} lever every quarter",
-        usd(largest["binds_usd"] or largest["usd"]),
+        decided(largest),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
     ]
@@ -167,6 +184,14 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
     first, *others = read(pdf(paper))
     for fact in first_facts():
         assert shows(first.text, fact), fact
+    # What is ordered now adds up to what is to be signed.
+    tables = [one.table for one in page().sections if one.table and "to sign now" in one.title]
+    printed = [row for table in tables for row in table.rows if str(row[1]).startswith("order")]
+    orders = [one for one in record_of(example())["decisions"] if (one["kind"], one["what"]) == ("now", "order")]
+    assert sum(whole(row[4]) for row in printed) == whole(page().tiles[1].amount) and len(printed) == len(orders) > 1
+    for one in orders:
+        rows = [row for row in printed if str(row[0]) == one["order_by"] and str(row[1]).startswith(decided(one))]
+        assert any(abs(whole(row[4]) - one["usd"]) < 1 for row in rows)
     behind = " ".join(one.text for one in others)
     assert shows(behind.partition("If the limits are kept")[2].partition(": serves")[0], worst_limit()[1])
     parts = sorted(example().bridge.of_services.items(), key=lambda part: -abs(part[1]))  # type: ignore[union-attr]
@@ -279,11 +304,10 @@ def test_each_service_has_a_row() -> None:
     """With its owner, what sets its replicas, and its money; the rows sum to the plan."""
     (services,) = [one.table for one in page().behind if one.title.startswith("Services")]
     assert services is not None
-    *rows, shared, whole = services.rows
+    *rows, shared, plan_row = services.rows
     assert [row[0] for row in rows] == [one["id"] for one in DATA["services"]]
     for column in (6, 7):
-        amounts = [row[column].value for row in (*rows, shared)]  # type: ignore[union-attr]
-        assert math.fsum(amounts) == pytest.approx(whole[column].value)  # type: ignore[union-attr]
+        assert sum(whole(row[column]) for row in (*rows, shared)) == whole(plan_row[column])
     set_by = {
         one["set_by"]
         for one in record_of(example())["services"]
@@ -301,6 +325,26 @@ def test_a_chance_is_said_as_recommend_says_it() -> None:
     (row, *_) = services_table(found.answer, ()).rows
     chance = record_of(found)["services"][0]["chance"]
     assert 0.95 < chance < 1 and str(row[4]).endswith(f"; {sure(chance)}") and "100%" not in str(row[4])
+
+
+def test_owned_machines_keep_their_name_and_a_small_load_its_digits() -> None:
+    """The row said the cloud's machine with as many GPUs, which another plan has from another cloud; and 0.0."""
+    service = {"id": "a", "demand": {"requests": {"peak_per_second": 0.026}}, "model": "8b"}
+    pool = {"id": "dc", "gpu": "h100", "count": 8, "cost_per_quarter": 45_000}
+    places = {"allowed": {"gpus": ["h100"]}, "owned": [pool]}
+    answer = solved_plan(plan({"plan": DATA["plan"] | {"quarters": 1}, "services": [service], "supply": places}))
+    (row, *_) = services_table(answer, ()).rows
+    assert str(row[4]).startswith("dc (owned H100 SXM), ") and row[3] == "a second: 0.026"
+    assert str(row[5]) == "1, the fewest"
+
+
+def test_printed_parts_add_up() -> None:
+    """In whole ones of the plan's currency: 587,376 and 119,707 stood under 707,082."""
+    dollars, euros = (plan({**DATA, "plan": DATA["plan"] | more}) for more in ({}, {"currency": "EUR", "fx_rate": 0.9}))
+    assert in_whole(dollars, [587_375.7, 119_706.6]) == [587_376, 119_706]
+    assert in_whole(dollars, [1.5, -1.5, 0.0], 1) == [2, -1, 0]
+    parts = [amount * 0.9 for amount in in_whole(euros, [1.0, 1.0, 1.0])]
+    assert parts == pytest.approx([1, 1, 1]) and in_whole(euros, [], 0) == []
 
 
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])

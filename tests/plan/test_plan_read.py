@@ -298,6 +298,14 @@ def test_a_plan_of_defaults_is_right(tmp_path: Path, catalog: Catalog) -> None:
     assert problems(HEAD + "services:\n" + SERVICE, tmp_path, catalog) == []
 
 
+def test_the_false_of_a_program_is_a_target_that_is_off(tmp_path: Path, catalog: Catalog) -> None:
+    service = "{id: a, demand: {at_once: 8}, model: 8b, targets: {tpot_ms: false, ttft_ms: off}}"
+    path = tmp_path / "plan.yaml"
+    path.write_text(f"plan: {{start: 2027-Q1, quarters: 1}}\nservices: [{service}]\n")
+    targets = read_plan(path, catalog).services[0].targets
+    assert targets is not None and (targets.tpot_ms, targets.ttft_ms) == ("off", "off")
+
+
 def test_text_that_looks_like_a_formula_is_text(tmp_path: Path, catalog: Catalog) -> None:
     text = HEAD.replace("{start", "{name: '=HYPERLINK(1)', start") + "services:\n" + SERVICE
     assert problems(text, tmp_path, catalog) == []

@@ -1,0 +1,36 @@
+"""Amounts as they are printed: whole ones of the plan's currency, so that the parts of a sum add up to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.worked_plan import Answer
+
+
+def in_whole(plan: Plan, parts: Sequence[float], total_usd: float | None = None) -> list[float]:
+    """Parts in US dollars that are whole ones of the plan's currency and sum to the total, else to their own sum: those
+    with the largest fractions are rounded up. What is nothing stays so."""
+    rate = plan.head.fx_rate
+    exact = [part * rate for part in parts]
+    whole = [math.floor(part) for part in exact]
+    rest = round(math.fsum(exact) if total_usd is None else total_usd * rate) - sum(whole)
+    ranked = sorted((i for i, part in enumerate(exact) if part), key=lambda i: whole[i] - exact[i])
+    for n in range(abs(rest) if ranked else 0):
+        whole[ranked[n % len(ranked) if rest > 0 else -1 - n % len(ranked)]] += 1 if rest > 0 else -1
+    return [amount / rate for amount in whole]
+
+
+def asked_in_whole(answer: Answer, case: int) -> tuple[float, float]:
+    """The spend of all quarters in a case of the demand, and its contingency: what is left of the sum of both."""
+    spend, reserve = (float(answer.money[name][:, case].sum()) for name in ("spend_usd", "reserve_usd"))
+    (asked,), (spend,) = in_whole(answer.plan, (spend + reserve,)), in_whole(answer.plan, (spend,))
+    return spend, asked - spend
+
+
+def by_quarter_in_whole(answer: Answer, case: int) -> tuple[list[float], list[float]]:
+    """The same by quarter."""
+    plan, totals = answer.plan, asked_in_whole(answer, case)
+    spend, reserve = (answer.money[name][:, case].tolist() for name in ("spend_usd", "reserve_usd"))
+    return in_whole(plan, spend, totals[0]), in_whole(plan, reserve, totals[1])
