@@ -194,16 +194,25 @@ class Display:
             return value.isoformat()[:10]
         if value is None or math.isnan(value):  # type: ignore[arg-type]
             return "–"
-        number = Decimal(repr(float(value) / self.divisor)) * (100 if self.percent else 1)  # type: ignore[arg-type]
-        decimals = self.decimals_of(number)
-        last_place = max(-decimals - self.optional, min(0, number.adjusted() - 14))
-        rounded = number.quantize(Decimal(1).scaleb(last_place), ROUND_HALF_UP, _WIDE)
-        places = max(decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
+        number = self._number(float(value))  # type: ignore[arg-type]
+        rounded = self._rounded(number)
+        places = max(self.decimals_of(number), -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
         if rounded == 0:
             rounded = abs(rounded)  # a spreadsheet shows no negative zero
         sign = "-" if rounded < 0 else ""
         digits = f"{abs(rounded):{',' if self.thousands else ''}.{places}f}"
         return f"{sign}{self.prefix}{digits}{self.suffix}"
+
+    def as_shown(self, value: float) -> float:
+        """The number that the text of `value` states."""
+        return float(self._rounded(self._number(value))) * self.divisor / (100 if self.percent else 1)
+
+    def _number(self, value: float) -> Decimal:
+        return Decimal(repr(value / self.divisor)) * (100 if self.percent else 1)
+
+    def _rounded(self, number: Decimal) -> Decimal:
+        last_place = max(-self.decimals_of(number) - self.optional, min(0, number.adjusted() - 14))
+        return number.quantize(Decimal(1).scaleb(last_place), ROUND_HALF_UP, _WIDE)
 
 
 _WIDE = Context(prec=400)  # digits, enough for every float

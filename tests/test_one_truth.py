@@ -192,13 +192,15 @@ def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatc
     told = said_by(("chosen", "chance"), lambda chance: 0.6123)
     assert MAIL not in told
     for before, after in (told[output] for output in (REQUEST, MARKDOWN) if output in told):
-        beside = r"surer; |Too slow \(up to \d+%\)"  # a term, which is compared, and what is left to chance
+        beside = r"; \d+% sure|Too slow \(up to \d+%\)"  # a term, which is compared, and what is left to chance
         assert re.sub(beside, "", after) == re.sub(beside, "", before)
 
 
 def test_that_no_run_had_such_a_prompt_stands_beside_its_first_word() -> None:
     differs = said_by(("input_tokens",), lambda tokens: 1000)
-    told = {name for name, texts in differs.items() if ["unmeasured length" in text for text in texts] == [True, False]}
+    told = {
+        name for name, texts in differs.items() if ["this long unmeasured" in text for text in texts] == [True, False]
+    }
     assert told == {REQUEST, SHEET, MARKDOWN, TERMINAL}
 
 

@@ -101,13 +101,14 @@ class RentalRecord:
 
 @dataclass(frozen=True)
 class AtConfidence:
-    """The cheapest machines of any hardware that serve a load at a confidence; chance: how sure they actually are;
-    limit: the part that keeps them from being surer, from `limit_of`."""
+    """The cheapest machines of any hardware that serve a load at a confidence; measured: as of the answer; chance: how
+    sure they actually are; limit: the part that keeps them from being surer, from `limit_of`."""
 
     confidence: float
     instance: str
     n_instances: int
     monthly_usd: float
+    measured: bool
     chance: float = field(metadata=UNPRINTED)
     limit: str = field(metadata=UNPRINTED)
     gpus_per_replica: int = field(metadata=UNPRINTED)
@@ -125,10 +126,11 @@ class AllAtOnceRecord:
 
 @dataclass(frozen=True)
 class SameMoment:
-    """All people of a load who ask at the same moment, on the answer's machines; last_ttft_seconds: when the last of
-    them has the first token, None where a place is free for each."""
+    """All people of a load who ask at the same moment, on the answer's machines; turn_seconds: how long each keeps a
+    place; last_ttft_seconds: when the last of them has the first token, None where a place is free for each."""
 
     people: int
+    turn_seconds: float
     last_ttft_seconds: float | None
 
 
@@ -250,7 +252,7 @@ class ChosenRecord:
 class DeciderRecord:
     """The measurement on which the month depends: one replica of what would be rented if it proved as good as
     predicted, on so many machines for a day; and the month's cost if it does. limit: what has to be proved, memory or a
-    time."""
+    time. measured: as of the answer."""
 
     instance: str
     n_instances: int
@@ -258,6 +260,7 @@ class DeciderRecord:
     purchase: str
     monthly_usd: float
     limit: str
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -415,7 +418,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """The cheapest with another GPU or from another provider."""
+    """The cheapest with another GPU or from another provider; measured: as of the answer."""
 
     instance: str
     provider: str
@@ -428,6 +431,7 @@ class RunnerUp:
     n_instances: int
     hourly_usd: float
     monthly_usd: float
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -549,12 +553,13 @@ class LongerContext:
 
 @dataclass(frozen=True)
 class SureRental:
-    """Machines that are rented, $ a month, and how sure they are to serve the load."""
+    """Machines that are rented, $ a month, and how sure they are to serve the load; measured: as of the answer."""
 
     instance: str
     n_instances: int
     monthly_usd: float
     chance: float
+    measured: bool
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
+from sheetgen.question.deployment import SPEED_SCOPES
+from sheetgen.sizing import speed
 from sheetgen.sizing.certainty import confidence_z
 from sheetgen.units import CHANCE_STEP, EVEN, SURE
 
@@ -157,11 +159,23 @@ def _levels(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pic
         chosen.work_out(*CHOSEN.tables)
         names = ("chance", "pipeline_stages", *(f"{name}_chance" for name in OF_CHANCE))
         columns = (chosen.spread(name, ("chosen",)).tolist() for name in names)
-        for (row, pick), chance, stages, *chances in zip(held.items(), *columns, strict=True):
+        of_picks = zip(held.items(), were_measured(chosen), *columns, strict=True)
+        for (row, pick), measured, chance, stages, *chances in of_picks:
             instance, n_gpus = solved.candidate(pick.offer).instance, solved.layout(pick.offer).n_gpus * int(stages)
             limit = limit_of(dict(zip(OF_CHANCE, chances, strict=True)), chance)
-            levels[row] = AtConfidence(confidence, instance, pick.n_instances, pick.usd, chance, limit, n_gpus)
+            levels[row] = AtConfidence(
+                confidence, instance, pick.n_instances, pick.usd, measured, chance, limit, n_gpus
+            )
     return levels
+
+
+def were_measured(chosen: Grid) -> list[bool]:
+    """For each of some loads on an offer, along `chosen`, True where runs of this kind took part in the fit of the
+    speed: of the engine, the offer's GPU and the model's kind, inside one machine and without data-parallel ranks; or
+    where runs of this deployment were given."""
+    chosen.evaluate((speed.has_own_runs, speed.measured_scope), ("chosen",))
+    columns = (chosen.spread(name, ("chosen",)).tolist() for name in ("measured_scope", "measured_tpot_factor"))
+    return [SPEED_SCOPES[int(scope)] == "fitted" or own_factor > 0 for scope, own_factor in zip(*columns, strict=True)]
 
 
 def is_fallback(solved: Solution, row: int) -> bool:

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy
 
 from sheetgen.answer.answer_record import ChosenRecord, NotAskedRecord, RentalRecord, SureRental
-from sheetgen.answer.confidences import at_z, is_below, is_same_rental, least_level
+from sheetgen.answer.confidences import at_z, is_below, is_same_rental, least_level, were_measured
 from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import chances_of, sure_rentals, tables, were_measured
+from sheetgen.answer.solve import chances_of, sure_rentals, tables
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import BEYOND, UNBOUND, Candidate
 from sheetgen.question.sheet_question import Question
@@ -112,7 +112,10 @@ def _cheaper(solved: Solution, others: Solution, groups: Groups) -> Iterator[tup
             )
             cheaper += ((row, kind, best) for best in itertools.islice(saving, 1))
     rows, offers = [row for row, _, _ in cheaper], [best.offer for _, _, best in cheaper]
-    sureness = zip(were_measured(others, rows, offers), chances_of(others, rows, offers), strict=True)
+    if not rows:
+        return
+    chosen = others.grid.along("chosen", {"load": rows, "offer": offers})
+    sureness = zip(were_measured(chosen), chances_of(others, rows, offers), strict=True)
     for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
         machine = others.candidate(best.offer)
         yield (

@@ -85,9 +85,12 @@ def _all_ways(
             yield _from_others(kind, others)
     if cell.owned is not None:
         own = cell.owned.base
-        commits = own["owned_capex_usd"]
         yield PayLess(
-            "own", own["monthly_owned_usd"], commits_usd=commits, detail=f"{cell.owned.n_gpus} {cell.owned.gpu}"
+            "own",
+            own["monthly_owned_usd"],
+            commits_usd=own["owned_capex_usd"],
+            pays_after_months=own["owning_pays_off_month"],
+            detail=f"{cell.owned.n_gpus} {cell.owned.gpu}",
         )
     if cell.hosted:
         yield PayLess("hosted", cell.hosted[0].monthly_usd, detail=cell.hosted[0].host)

@@ -39,7 +39,15 @@ from sheetgen.answer.answer_record import (
     keys_of,
     not_in_price,
 )
-from sheetgen.answer.confidences import ABOUT, by_confidence, is_fallback, is_same_rental, less_sure, measure_first
+from sheetgen.answer.confidences import (
+    ABOUT,
+    by_confidence,
+    is_fallback,
+    is_same_rental,
+    less_sure,
+    measure_first,
+    were_measured,
+)
 from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -54,7 +62,6 @@ from sheetgen.answer.reasons import passed_over, why_not
 from sheetgen.answer.replica_bills import longest_context, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
-from sheetgen.answer.solve import were_measured
 from sheetgen.answer.surer_terms import terms_as_sure
 from sheetgen.answer.survivors import survivors
 from sheetgen.answer.waits import waits_of
@@ -92,7 +99,7 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     rented = confidences, cheaper, surer_terms, few, others, providers, published, recommended
     parts = zip(*rented, *(caches, otherwise, of_levers), strict=True)
     with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
-    machine_survivors = survivors(solved)
+    machine_survivors, seconds = survivors(solved), _runners_up(solved)
     cells = [
         _cell(
             solved,
@@ -100,6 +107,7 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
             chosen.get(row),
             waits.get(row),
             machine_survivors.get(row),
+            seconds.get(row),
             with_runs.get(row),
             lost.get(row),
             *of_load,
@@ -199,6 +207,7 @@ def _cell(
     chosen: ChosenRecord | None,
     waits: WaitsRecord | None,
     survivor: SureRental | None,
+    runner_up: RunnerUp | None,
     with_runs: SureRental | None,
     history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
@@ -274,7 +283,7 @@ def _cell(
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
         measure=measure,
-        runner_up=_runner_up(solved, row),
+        runner_up=runner_up,
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
         **_levers(levers),
@@ -324,9 +333,9 @@ def _chosen(solved: Solution) -> dict[int, ChosenRecord]:
     offers = {row: choice.offer for row, choice in enumerate(solved.choices) if choice.offer is not None}
     if not offers:
         return {}
-    table = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())}).table("chosen")
+    along = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())})
+    table, measured = along.table("chosen"), were_measured(along)
     columns = {name: table[name] for name in (*OF_OFFER, "offered_requests") if name in table}
-    measured = were_measured(solved, list(offers), list(offers.values()))
     return {
         row: _chosen_of(solved, row, offer, {name: float(column[i]) for name, column in columns.items()}, measured[i])
         for i, (row, offer) in enumerate(offers.items())
@@ -405,7 +414,7 @@ def _measure(
     instance, machines_of_replica, usd, purchase = a_day_on(chosen)
     decider, even = None, levels.get(EVEN)
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
-        decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit)
+        decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit, even.measured)
     is_worth_it = bool(reasons) or (decides_usd or 0) > (decider.usd if decider else usd)
     sure = levels.get(SURE)
     is_sure = chosen.chance >= SURE or (sure is not None and sure.monthly_usd <= chosen.monthly_usd * ABOUT)
@@ -452,8 +461,17 @@ def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | N
     return None if even_usd is None else (answer_usd if surest_usd is None else surest_usd) - even_usd
 
 
-def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
-    """The best with another GPU or provider, where it is one that somebody would rent instead."""
+def _runners_up(solved: Solution) -> dict[int, RunnerUp]:
+    """By row, the best with another GPU or provider, where it is one that somebody would rent instead."""
+    seconds = {row: choice.runner_up for row, choice in enumerate(solved.choices) if choice.runner_up is not None}
+    if not seconds:
+        return {}
+    measured = were_measured(solved.grid.along("chosen", {"load": list(seconds), "offer": list(seconds.values())}))
+    runners_up = zip(seconds, measured, strict=True)
+    return {row: other for row, has_runs in runners_up if (other := _runner_up(solved, row, has_runs))}
+
+
+def _runner_up(solved: Solution, row: int, measured: bool) -> RunnerUp | None:
     answer = solved.choices[row]
     second, usd = answer.runner_up, answer.runner_up_monthly_usd
     if second is None or usd is None:
@@ -476,6 +494,7 @@ def _runner_up(solved: Solution, row: int) -> RunnerUp | None:
         n_instances,
         float(solved.costs["hourly_usd"][row, second]),
         usd,
+        measured,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy
 
 from sheetgen.answer.answer_record import Json, RentalRecord, SureRental
-from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance
+from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance, were_measured
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
@@ -27,10 +27,9 @@ from sheetgen.program.sheet_program import (
     READ,
     sheet_program,
 )
-from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import Candidate, in_class
 from sheetgen.question.sheet_question import Question
-from sheetgen.sizing import parallelism, rates, speed
+from sheetgen.sizing import parallelism, rates
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 OF_CHOSEN = ("chosen",)
@@ -341,20 +340,11 @@ def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> 
 
 def sure_rentals(solved: Solution, picks: Mapping[int, Pick]) -> dict[int, SureRental]:
     """What is rented for each load, by its row, with its chance."""
-    chances = chances_of(solved, list(picks), [best.offer for best in picks.values()])
+    if not picks:
+        return {}
+    timed = _timed(solved.grid, list(picks), [best.offer for best in picks.values()])
+    chances = map(float, timed.spread("chance", OF_CHOSEN))
     return {
-        row: SureRental(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
-        for (row, best), chance in zip(picks.items(), chances, strict=True)
+        row: SureRental(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance, measured)
+        for (row, best), chance, measured in zip(picks.items(), chances, were_measured(timed), strict=True)
     }
-
-
-def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
-    """For each load and its offer, True where runs of this kind took part in the fit of the speed: of the engine, the
-    offer's GPU and the model's kind, inside one machine and without data-parallel ranks; or where runs of this
-    deployment were given."""
-    if not rows:
-        return []
-    chosen = solved.grid.along("chosen", {"load": rows, "offer": offers})
-    chosen.evaluate((speed.has_own_runs, speed.measured_scope), OF_CHOSEN)
-    columns = (chosen.spread(name, OF_CHOSEN).tolist() for name in ("measured_scope", "measured_tpot_factor"))
-    return [SPEED_SCOPES[int(scope)] == "fitted" or own_factor > 0 for scope, own_factor in zip(*columns, strict=True)]

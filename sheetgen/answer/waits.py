@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy
+
 from sheetgen.answer.answer_record import SameMoment, WaitsRecord
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN
 from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOSEN, WAITS
+from sheetgen.sizing import speed
 
 
 def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
@@ -23,9 +26,17 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
     together = grid.again({"closed_loop": 1.0})
     grid.work_out(WAITS)
     together.work_out(WAITS)
+    output_tokens = [solved.workload_of(row).output_tokens for row in offers]
+    full_ttft_seconds, full_tpot_seconds = (
+        grid.spread(name, OF_CHOSEN) for name in ("full_ttft_seconds", "full_tpot_seconds")
+    )
+    turns = speed.turn_seconds(full_ttft_seconds, numpy.array(output_tokens), full_tpot_seconds)
     columns = (
         alone.spread("service_ttft_seconds", OF_CHOSEN),
-        *(grid.spread(name, OF_CHOSEN) for name in ("full_ttft_seconds", "full_tpot_seconds", "served_at_target")),
+        full_ttft_seconds,
+        full_tpot_seconds,
+        grid.spread("served_at_target", OF_CHOSEN),
+        numpy.asarray(turns),
         together.spread("last_ttft_seconds", OF_CHOSEN),
     )
     return {
@@ -35,16 +46,20 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
             pace,
             int(places),
             solved.choices[row].mean_wait_seconds,
-            _same_moment(solved, row, int(places), last),
+            _same_moment(solved, row, int(places), turn, last),
         )
-        for row, first, full, pace, places, last in zip(offers, *(column.tolist() for column in columns), strict=True)
+        for row, first, full, pace, places, turn, last in zip(
+            offers, *(column.tolist() for column in columns), strict=True
+        )
     }
 
 
-def _same_moment(solved: Solution, row: int, n_places: int, last_ttft_seconds: float) -> SameMoment | None:
+def _same_moment(
+    solved: Solution, row: int, n_places: int, turn_seconds: float, last_ttft_seconds: float
+) -> SameMoment | None:
     """When the last of a load's people has the first token if all ask at the same moment; None for a load that is not
     stated as people."""
     n_people = int(solved.question.loads[row].users or 0)
     if not n_people:
         return None
-    return SameMoment(n_people, last_ttft_seconds if n_people > n_places else None)
+    return SameMoment(n_people, turn_seconds, last_ttft_seconds if n_people > n_places else None)

@@ -42,6 +42,12 @@ OF_CLASS = (
     cost.three_year_usd,
     cost.commitment_waste_usd,
 )
+PAYBACK = (  # of owning beside the rent of the answer
+    cost.owned_running_usd,
+    cost.owning_pays_off_month.reading(
+        up_front_usd="owned_capex_usd", owned_each_month_usd="owned_running_usd", each_month_usd="monthly_usd"
+    ),
+)
 OF_OWNING = (
     cost.n_owned_gpus,
     cost.purchase_share_per_year,
@@ -57,6 +63,7 @@ OF_OWNING = (
     cost.owned_usd_per_gpu_hour,
     cost.break_even_utilization,
     cost.owned_three_year_cash_usd,
+    *PAYBACK,
 )
 
 
@@ -207,6 +214,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
         "is_it_power": gpu.is_it_power,
         "sold_together": gpu.sold_together,
         "on_demand_hourly_usd": float(cost.hourly_usd(fit.choice.n_instances, on_demand)),
+        "monthly_usd": fit.choice.monthly_usd,
     }
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
     return {

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING, PAYBACK
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.contexts_sheet import build_contexts
@@ -98,6 +98,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
+SPEED = "Speed"
 OF_FACTORS = {
     "users": "People or requests, times",
     "context": "Tokens of a request, times",
@@ -498,10 +499,14 @@ class DecisionSheets:
         heads = ("What would change it", "low", "", "high", "$ low", "$ now", "$ high")
         sheet.texts(top, 0, heads[:1], "rule")
         sheet.texts(top, 1, heads[1:], "rule_head_right")
-        names = ("users", "context", "price")
+        names = ("users", "context", "price", "speed")
         loads = {"users": (load_of(size=LOW), load_of(size=HIGH))}
         loads["context"] = load_of(Context(case=LOW)), load_of(Context(case=HIGH))
-        labels, bars = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()]
+        loads["speed"] = load_of(Context(level=EVEN)), load_of(Context(level=SURE))
+        sheet.text(top + len(names), 0, SPEED, "plain")
+        for column, end in ((LOW_AT, "faster"), (ANSWER, "slower")):
+            sheet.text(top + len(names), column, end, "grid_number")
+        labels, bars, moved = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()], list[dict[str, Ref]]()
         for row, name in enumerate(names, top + 1):
             now = sheet.link(row, 5, self.monthly, USD, "computed", lock="column")
             ends: list[Ref] = []
@@ -513,7 +518,8 @@ class DecisionSheets:
                     env = {"monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
                     ends.append(sheet.compute(row, column, figures.case_monthly_usd, env, lock="column"))
             low, high = ends
-            labels.append(Ref(sheet.name, row, 0, OF_FACTORS[name]))
+            labels.append(Ref(sheet.name, row, 0, OF_FACTORS.get(name, SPEED)))
+            moved.append(self._moved(row, {"low_usd": low, "now_usd": now, "high_usd": high}))
             for column, (bar, env) in enumerate(
                 (
                     (figures.bar_start, {"low_usd": low, "now_usd": now}),
@@ -525,7 +531,8 @@ class DecisionSheets:
                 bars[column].append(ref)
             self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
         both = self._of_load(load_of(Context(case=HIGH), HIGH))
-        row = top + 1 + len(names)
+        row = top + 2 + len(names)
+        sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="bold")
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
         sheet.charts.append(
             Chart(
@@ -545,6 +552,30 @@ class DecisionSheets:
             )
         )
         self.row = row + 2 + rows_of(RANGES_HEIGHT)
+
+    def _moved(self, row: int, env: dict[str, Ref]) -> dict[str, Ref]:
+        """How far the month falls and rises over a range, beside the page."""
+        read: dict[str, Source] = {**env}
+        for column, quantity in enumerate(
+            (figures.falls_usd, figures.rises_usd, figures.swing_usd, figures.is_open), 4
+        ):
+            read[quantity.name] = self.sheet.compute(row, HIDDEN + column, quantity, read, role="off_page")
+        return {name: ref for name, ref in read.items() if isinstance(ref, Ref)}
+
+    def _largest(self, row: int, moved: Sequence[Mapping[str, Ref]]) -> dict[str, Source]:
+        """What the sentence on the largest uncertainty reads: which range it is, and how far the month moves over
+        it."""
+        sheet = self.sheet
+        ranges = {"swings": "swing_usd", "rises": "rises_usd", "opens": "is_open"}
+        env: dict[str, Source] = {name: Range(tuple(of[key] for of in moved)) for name, key in ranges.items()}
+        for column, quantity in enumerate((figures.largest_swing_usd, figures.largest_rise_usd, figures.any_open), 4):
+            env[quantity.name] = sheet.compute(row, HIDDEN + column, quantity, env, role="off_page")
+        for place, of in enumerate(moved):
+            flag = sheet.compute(of["swing_usd"].row, HIDDEN + 8, figures.is_largest, {**env, **of}, role="off_page")
+            env[f"largest_{place}"] = flag
+        state = self.wiring.inputs["choices_state"]
+        users, served = self.wiring.inputs["own_users"], self.shown["n_instances"]
+        return {**env, "choices_state": state, "users": users, "n_instances": served}
 
     def _ways(self) -> None:
         """Ways to pay less, mildest first, with what each commits to and gives up."""
@@ -628,7 +659,8 @@ class DecisionSheets:
             held = entry(gpus.range(fact), shown["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
-        for quantity in OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)]:
+        env["monthly_usd"] = self.monthly
+        for quantity in (*OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)], *PAYBACK):
             if quantity.name not in {**self.wiring.inputs, **env}:  # which the GPUs sheet and Constants have
                 env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
         return {**env, "monthly_usd": env["monthly_owned_usd"]}

@@ -15,6 +15,7 @@ from sheetgen.formula import (
     either,
     first_where,
     formula,
+    greatest_where,
     is_blank,
     is_number,
     is_number_in_row,
@@ -23,6 +24,7 @@ from sheetgen.formula import (
     least_where,
     number_where,
     ratio,
+    round_nearest,
     round_up,
     smallest,
     where,
@@ -366,6 +368,93 @@ def bar_length(from_usd: Quantity, to_usd: Quantity) -> Value:
     Source: their difference.
     """
     return where(both(is_number(from_usd), is_number(to_usd)), largest(to_usd - from_usd, 0), 0)
+
+
+def _printed_more(end_usd: Quantity, now_usd: Quantity) -> Value:
+    """How much an end of a range is above this month, both in whole dollars; 0 where one is none."""
+    return where(both(is_number(end_usd), is_number(now_usd)), round_nearest(end_usd) - round_nearest(now_usd), 0)
+
+
+@formula("Most it falls, $", USD)
+def falls_usd(low_usd: Quantity, now_usd: Quantity, high_usd: Quantity) -> Value:
+    """The most by which the month falls at an end of a range, in whole dollars.
+
+    Source: the difference of the amounts as they are shown.
+    """
+    return largest(0, 0 - _printed_more(low_usd, now_usd), 0 - _printed_more(high_usd, now_usd))
+
+
+@formula("Most it rises, $", USD)
+def rises_usd(low_usd: Quantity, now_usd: Quantity, high_usd: Quantity) -> Value:
+    """The most by which the month rises at an end of a range, in whole dollars; none where nothing serves the high end.
+
+    Source: the difference of the amounts as they are shown.
+    """
+    rises = largest(0, _printed_more(low_usd, now_usd), _printed_more(high_usd, now_usd))
+    return number_where(both(is_number(now_usd), is_number(high_usd)), rises)
+
+
+@formula("Swing, $", USD)
+def swing_usd(falls_usd: Quantity, rises_usd: Quantity) -> Value:
+    """How far the month moves over a range.
+
+    Source: how far it falls + how far it rises.
+    """
+    return number_where(is_number(rises_usd), falls_usd + rises_usd)
+
+
+@formula("Open (1 or 0)", PLAIN)
+def is_open(now_usd: Quantity, rises_usd: Quantity) -> Value:
+    """1 where nothing serves the high end of a range, though something serves the load.
+
+    Source: rises_usd.
+    """
+    return where(is_number(now_usd), where(is_number(rises_usd), 0, 1), 0)
+
+
+@formula("Largest of all, $", USD, rows=["swings"])
+def largest_swing_usd(swings: Quantity) -> Value:
+    """How far the month moves over the range that moves it most.
+
+    Source: swing_usd.
+    """
+    return greatest_where(swings, is_number_in_row(swings))
+
+
+@formula("How far that one rises, $", USD, rows=["swings", "rises"])
+def largest_rise_usd(swings: Quantity, rises: Quantity, largest_swing_usd: Quantity) -> Value:
+    """How far the month rises over the range that moves it most; of equals the most.
+
+    Source: rises_usd.
+    """
+    return greatest_where(rises, swings == largest_swing_usd, is_number_in_row(rises))
+
+
+@formula("Any open (1 or 0)", PLAIN, rows=["opens"])
+def any_open(opens: Quantity) -> Value:
+    """1 where nothing serves the high end of some range.
+
+    Source: is_open.
+    """
+    return greatest_where(opens, is_number_in_row(opens))
+
+
+@formula("The largest (1 or 0)", PLAIN)
+def is_largest(
+    rises_usd: Quantity,
+    swing_usd: Quantity,
+    is_open: Quantity,
+    largest_swing_usd: Quantity,
+    largest_rise_usd: Quantity,
+    any_open: Quantity,
+) -> Value:
+    """1 for the range that moves the month most: one whose high end nothing serves, else the widest, of equals the one
+    over which the month rises most.
+
+    Source: swing_usd.
+    """
+    is_widest = where(swing_usd == largest_swing_usd, where(rises_usd == largest_rise_usd, 1, 0), 0)
+    return where(any_open == 1, is_open, is_widest)
 
 
 @formula("$ per month", USD)

@@ -512,8 +512,13 @@ const gpusOfReplica = (read) =>
 // What is cheapest at a confidence, with how sure it is in fact.
 function surely(grid, confidence, rental) {
   const read = paced(grid, rental.position);
-  return { confidence, ...rentalOnly(rental), chance: read("chance"), gpus_per_replica: gpusOfReplica(read), limit: limitOf(read) };
+  const measured = wasMeasured(grid, rental.position);
+  return { confidence, ...rentalOnly(rental), measured, chance: read("chance"), gpus_per_replica: gpusOfReplica(read), limit: limitOf(read) };
 }
+
+// Whether the speed of an offer was measured: by the fit of the speed, or of this deployment itself.
+const wasMeasured = (grid, position) =>
+  grid.values("measured_scope", ["load", "offer"])[position] === FACTS.own_runs || readChosen(along(grid, position), "measured_tpot_factor") > 0;
 
 // What is cheapest at the surest level below the confidence asked for at which the month is clearly less; where it is
 // at none, at an even chance; null where no more was asked for, or nothing is served at what was.
@@ -559,8 +564,9 @@ const surelyRented = (grid, rental, load = 0) =>
 // What would be rented so that a machine may fail; null where a loss is survived already.
 function survivesMachine({ solved: { grid } }) {
   if (CONSTANTS.survive) return null;
-  const after = readAgain(grid, "with_loss");
-  return surelyRented(after, picked(after));
+  const after = readAgain(grid, "with_loss"),
+    best = picked(after);
+  return best && { ...surelyRented(after, best), measured: wasMeasured(grid, best.position) };
 }
 
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
@@ -725,7 +731,7 @@ function cheaperAmong({ solved: { grid }, monthly_usd, n_instances }, others, gr
 }
 
 // What owning the GPUs of the answer takes, at the base price.
-function owned({ solved, chosen, n_gpus }) {
+function owned({ solved, chosen, n_gpus, monthly_usd }) {
   const [capex, isModule, kilowatts, watts, isItPower, together] = FACTS.gpus[machineOf(chosen.offer)[GPU]].own;
   return workOutCase(PROGRAMS.owning, {
     ...FACTS.owning,
@@ -738,6 +744,7 @@ function owned({ solved, chosen, n_gpus }) {
     is_it_power: isItPower,
     sold_together: together,
     on_demand_hourly_usd: NaN,
+    monthly_usd,
   });
 }
 
@@ -862,6 +869,7 @@ function* everyWay(record) {
     monthly_usd: own("monthly_owned_usd"),
     commits_usd: own("owned_capex_usd"),
     hardware_usd: own("owned_hardware_usd"),
+    pays_after_months: own("owning_pays_off_month"),
     detail: `${own("n_owned_gpus")} ${record.gpu}`,
   };
   const [host] = hostsTold(record);
@@ -1132,7 +1140,7 @@ function fastestWords(fastest) {
 // Whether the speed of the answer's hardware was measured; and of what was not the cheapest that was, null where none is.
 function measuredHardware({ solved: { grid }, chosen, by_confidence }) {
   const hasRuns = grid.values("measured_scope", ["load", "offer"]).map((scope) => scope === FACTS.own_runs);
-  const measured = hasRuns[chosen.position] || readChosen(along(grid, chosen.position), "measured_tpot_factor") > 0;
+  const measured = wasMeasured(grid, chosen.position);
   const other = measured ? null : pick(grid, hasRuns.map(Number))?.cheapest;
   const isOther = other && !(other.instance === chosen.instance && other.n_instances === chosen.n_instances);
   return { measured, other: isOther ? by_confidence.filter(Boolean).reduce(asSureAs, surelyRented(grid, other)) : null };
@@ -1264,7 +1272,7 @@ function wayWords(way, record) {
     hardware: dollars(way.hardware_usd ?? 0),
     running: dollars(moreThan(way.monthly_usd, way.hardware_usd ?? 0)),
     owned_years: String(FACTS.owning.owned_years),
-    months: fixed(way.pays_after_months ?? 0, 1),
+    months: fixed(way.pays_after_months ?? 0, way.kind === "own" ? 0 : 1),
     working_hours: String(judged.working_hours_per_month),
     start_minutes: String(judged.start_minutes),
   };
@@ -1349,10 +1357,14 @@ function waitsOf({ solved: { question, grid }, chosen }) {
     ttft_full_seconds: readChosen(full, "full_ttft_seconds"),
     tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
     places,
-    same_moment: people ? { people, last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
+    same_moment: people ? { people, turn_seconds: turnSeconds(full, question), last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
     ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null }),
   };
 }
+
+// How long a request keeps its place with every place taken.
+const turnSeconds = (full, { workload }) =>
+  readChosen(full, "full_ttft_seconds") + Math.max(0, workload.output_tokens - 1) * readChosen(full, "full_tpot_seconds");
 
 // The share of requests that find every place taken, and how long they wait on average, null where more is offered than
 // there are places.
@@ -1664,7 +1676,7 @@ function neverMeasuredWords(record, rented = () => "") {
     usd: other ? lessOf(other.monthly_usd) : dollars(day.usd),
     rent: other ? rented(other) : "",
     is_other: Number(other !== null),
-    is_started: Number(record.gpu in FACTS.measured_gpus),
+    is_same_gpu: Number(other !== null && machineOf(other.offer)[GPU] === machineOf(record.chosen.offer)[GPU]),
   });
 }
 

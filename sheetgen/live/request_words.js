@@ -4,7 +4,10 @@ const lessOf = (usd) => (usd >= 1e6 ? `${FACTS.currency.prefix}${fixed((usd * FA
 const machinesWords = (n) => `${count(n)} ${n === 1 ? "machine" : "machines"}`;
 const placeBeside = (record, rental) =>
   rental.instance === record.chosen.instance ? `${count(rental.n_instances)} of the same` : placeWords(rental);
-const placeWords = (rental) => say("rented", { rent: rentWords(rental), provider: providerOf(rental.instance) });
+function placeWords(rental) {
+  const place = say("rented", { rent: rentWords(rental), provider: providerOf(rental.instance) });
+  return rental.measured === false ? say("request_unmeasured", { place }) : place;
+}
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 // What people call the requests of a question: of a usual workload its word, else requests.
@@ -41,7 +44,14 @@ function optionOf(record, name, rental, { isShort, alone = "", isTested = false 
     contingency: "",
     rent: "",
   });
-  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), is_tested: Number(isTested) }));
+  const sure = capital(
+    say("request_sure", {
+      sure: sureWords(rental.chance),
+      is_short: Number(isShort),
+      is_tested: Number(isTested),
+      is_brief: Number(name !== SIZED && isShort === isShortOf(record)),
+    }),
+  );
   const rent = name === SIZED ? placeWords(rental) : placeBeside(record, rental);
   return { name, price: `${dollars(month)} a month`, rent, facts: [year, alone, sure].filter(Boolean) };
 }
@@ -62,20 +72,29 @@ function evenWords(record) {
 }
 
 // Whether an answer that is not sure is least sure of its memory, and not of a time.
-const isShort = (record) => record.limit === "memory" && record.chance < FACTS.levels.sure;
+const isShortOf = (record) => record.limit === "memory" && record.chance < FACTS.levels.sure;
+
+// Whether what is left of a rental after the loss of a machine serves as much as the answer, at its certainty.
+function isSurvivor(record, rental) {
+  const survivor = survivesMachine(record);
+  const isEnough = (other, n) => rental.instance === other.instance && rental.n_instances >= n;
+  return survivor !== null && (isEnough(record.chosen, record.n_instances + 1) || isEnough(survivor, survivor.n_instances));
+}
 
 function* optionsOf(record, margin, isSure, measure) {
   const sized = { ...record.chosen, chance: record.chance };
-  yield optionOf(record, SIZED, sized, { isShort: isShort(record), isTested: isTestedAtFirst(record, measure) });
+  yield optionOf(record, SIZED, sized, { isShort: isShortOf(record), isTested: isTestedAtFirst(record, measure) });
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) {
-    const alone = margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "";
+    const isAlone = margin.n_instances === 1 && record.n_instances > 1;
+    const alone = isAlone ? say("request_alone", {}) : isSurvivor(record, margin) ? say("request_survives", {}) : "";
     yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
   }
   if (!measure) return;
-  const run = measure.decider ?? measure;
+  const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", worthValues(record, measure))] };
+  const worth = worthValues(record, measure); // what failing costs more stands among the risks
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
 function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
@@ -86,6 +105,7 @@ function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
     is_worth_it: Number(is_worth_it),
+    is_dearer: 0,
   };
 }
 
@@ -133,6 +153,7 @@ function measureWords(record) {
     tried = measure.decider ? evenOf(record) : null;
   return say("measure", {
     ...worthValues(record, measure),
+    is_saving: Number(Boolean(measure.decider)),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
@@ -203,14 +224,14 @@ function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
   if (margin && !isSure && !FACTS.terms[purchase])
-    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShort(record)) });
+    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShortOf(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });
     const { places, same_moment } = waitsOf(record),
-      last = same_moment.last_ttft_seconds;
+      { last_ttft_seconds: last, turn_seconds } = same_moment;
     if (every?.monthly_usd > usd)
-      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), places: count(places), last: last === null ? "" : spanWords(last) });
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), places: count(places), turn: secondsWords(turn_seconds), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))

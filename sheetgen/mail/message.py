@@ -32,6 +32,7 @@ from sheetgen.writers.html import strict_environment
 from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
+MOST_WORDS, OF_FRAME = 180, 12  # of a mail; those of its greetings, numbers and version among them
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; longer subjects name fewer models, but at least one
 MOST_CHARACTERS = 200  # of a subject
@@ -183,18 +184,24 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     ways = joined(
-        " ", [words("{}.", joined("; ", [*map(_way, reversed(shown.values()))]))] * bool(shown) + _told(asked.less_only)
+        " ", [words("{}.", joined("; ", [*_ways([*reversed(shown.values())])]))] * bool(shown) + _told(asked.less_only)
     )
-    points = (
+    points: tuple[tuple[str, Text], ...] = (
         ("To pay less", ways),
+        ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
         ("Failure", asked.failure),
         ("Models", asked.reasons[-1] if asked.reasons else NONE),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
-        ("Not in the price", words("{}.", asked.excluded) if asked.options else NONE),
+        ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
         ("Sure", _sure_means(page) if asked.options else NONE),
         ("Attached", _attached(name, attached, page.has_request)),
     )
     sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
+    said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
+    said += [part for pair in (*replies, *points) for part in pair if part]
+    n_words = OF_FRAME + len(" ".join(str(part) for part in said if part).split())
+    if asked.subject and n_words > MOST_WORDS:
+        points = tuple(point for point in points if point[0] != "Models")
     return Contents(
         page.title,
         page.approver,
@@ -206,7 +213,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         asked.warnings,
         tuple((label, text) for label, text in points if text),
         page.owner,
-        asked.basis if asked.options else NONE,
+        (asked.prices or asked.basis) if asked.options else NONE,
         page.version,
         page.catalog,
     )
@@ -219,17 +226,26 @@ def _reply(option: Option, figure: Text) -> Text:
 
 
 def _sure_means(page: Page) -> str:
-    return page.sure_of.removeprefix("How sure: ")
+    return page.sure_of.replace("How sure: ", "of ")
 
 
 def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _way(way: WayRow) -> Text:
-    """A way to pay less, with its commitment, or what it gives up, or what it needs first."""
-    lost = words("gives up {}", way.loses) if way.loses else way.needs
-    return words("{} {} ({})", way.change, way.monthly, words("commits {}", way.commits) if way.binds else lost)
+def _ways(ways: Sequence[WayRow]) -> Iterator[Text]:
+    """Ways to pay less, each with its commitment and when that pays off, or what it gives up, or what it needs first.
+    What the amounts of a commitment are is said of the first."""
+    is_first = True
+    for way in ways:
+        lost: Text = words("gives up {}", way.loses) if way.loses else way.needs
+        if way.kind == "hours":  # whose name says what is given up: how many hours are left
+            lost = way.loses.partition(": ")[2]
+        if way.binds:
+            paid = way.pays_off if is_first else way.pays_off.removeprefix("pays off in ")
+            commits = words("commits {}", way.commits) if is_first else way.commits
+            lost, is_first = joined("; ", [*filter(None, (way.place, commits, paid))]), False
+        yield words("{} {} ({})", way.change, way.monthly, lost)
 
 
 def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:

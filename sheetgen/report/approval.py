@@ -16,9 +16,10 @@ from sheetgen.answer.answer_record import (
     MoveRecord,
     PayLess,
     Record,
+    RunnerUp,
     SureRental,
 )
-from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.confidences import ABOUT, Rental
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import either, is_text, same_money
@@ -26,6 +27,7 @@ from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import even_answer, hour_of, load_asked, way_row
 from sheetgen.report.host_words import priced_for
+from sheetgen.report.in_currency import LONGEST, more_than
 from sheetgen.report.page import (
     NONE,
     Card,
@@ -47,7 +49,6 @@ from sheetgen.report.wording import (
     MARGIN,
     full_money,
     money,
-    more_than,
     plural,
     provider_of,
     rate_number,
@@ -56,7 +57,18 @@ from sheetgen.report.wording import (
     sure,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import CAPACITY_BLOCK, CHANCE_STEP, EVEN, ON_DEMAND, PERCENT, PURCHASES, SPOT, listed
+from sheetgen.units import (
+    CAPACITY_BLOCK,
+    CHANCE_STEP,
+    EVEN,
+    ON_DEMAND,
+    ONE_DECIMAL,
+    PERCENT,
+    PURCHASES,
+    SPOT,
+    WHOLE,
+    listed,
+)
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -73,7 +85,7 @@ _NOTHING = template("Nothing to approve yet: {what}, {verdict}")
 _YEAR = template(
     "{year} a year[free?, cancel any day][bound?, a {term} commitment[longer?: {binds} in all]]"
     "[taken?, taken away at any time][ahead?, paid ahead for a block that ends]."
-    "[raised? Rent {rent} a month, {contingency}.]",
+    "[raised? Rent {rent}, {contingency}.]",
     free=q.purchase == ON_DEMAND,
     bound=is_text(q.term),
     longer=is_text(q.binds),
@@ -82,20 +94,25 @@ _YEAR = template(
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough.[tested? To be tested on day one.]",
+    "{sure}[brief?| to be [short?large and ]fast enough][tested?, tested on day one].",
+    brief=q.is_brief == 1,
     short=q.is_short == 1,
     tested=q.is_tested == 1,
 )
 _WHY = template(
-    "[near?Within {near:percent} of the cheapest|Cheapest] of {n_offers} offers by {providers} that [even?has an even "
-    "chance|is {confidence:percent} sure]",
+    "[near?Within {near:percent} of the cheapest|Cheapest] offer of {providers} that [even?has an even chance|is "
+    "{confidence:percent} sure]",
     near=q.is_near == 1,
     even=q.is_even == 1,
 )
+# Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
+_FATE = template("[alone?if it fails, nothing is served|slower if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
-    "[measured?|[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves little]]"
-    "[other?[measured?Next|; next] {place}, {costs}][told?.]",
+    "[measured?|[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves [none?nothing|little]]]"
+    "[other?[measured?Next|; next] {place}, {costs}[failing?; {fate}]][told?.]",
+    failing=is_text(q.fate),
     measured=q.is_measured == 1,
+    none=q.is_none == 1,
     told=either(q.is_measured == 0, is_text(q.costs)),
     lower=is_text(q.usd),
     other=is_text(q.costs),
@@ -104,38 +121,30 @@ _SMALLER = template(
     "[cheaper?Quality not compared: {models}|Quality of smaller models is not compared].",
     cheaper=is_text(q.models),
 )
-_COSTS = template("{model} serves it for {usd}")
-_LESS_ONLY = template("Cheaper if allowed: {conditions}.")
-_ALONE = template("If it fails, nothing is served.")
+_COSTS = template("{model} costs {usd}")
+_LESS_ONLY = template("If allowed: {conditions}.")
+_ALONE, _SURVIVES = template("If it fails, nothing is served."), template("Survives a failed machine.")
+_UNMEASURED = template("{place}, unmeasured")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
-    "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
+    "{machines}, a day of our {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
     "that [falls?{cheaper}|{month}] is enough.]",
     falls=is_text(q.cheaper),
     settled=q.settled == 1,
 )
 _SPAN = template(
-    "{low} to {high}[compared?, now {now}][loosened?; slower]",
+    "{low} to {high}[compared?, now {now}][loosened?; looser targets]",
     compared=is_text(q.now),
     loosened=q.loosened == 1,
 )
 _PRICES = template("−{less} to +{more}")
-_FINDING = template(
-    "[moved?{name} [several?move|moves] the cost most: [open?nothing serves {end}|{usd} [saved?less|more] at {end}]|"
-    "Neither load nor price moves the cost]",
-    moved=q.usd > 0,
-    several=q.several == 1,
-    open=q.is_open == 1,
-    saved=q.is_saved == 1,
-)
-_SHARED = template("{names} each move {usd} at most")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
     carried=q.carried == 1,
 )
-_ASKING = template("Each asks {times} times a day: {per_hour} an hour at the peak, {at_once} at once.")
+_ASKING = template("Each asks {times} times a day: {per_hour} an hour at peak, {at_once} at once.")
 _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
@@ -146,10 +155,10 @@ _SPEED = template(
     waited=is_text(q.share),
     beyond=sentences.is_beyond,
 )
-_PER_PERSON = template("{usd} a person a month.")
+_PER_PERSON = template("{usd} a person a month, as sized.")
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; surviving that: {usd}, {rent}, [alike?as sure|{sure}].",
+    "all]]|The machine fails: nothing is served]; surviving: {usd}, {rent}, [alike?as sure|{sure}].",
     alike=q.is_alike == 1,
     several=q.n_instances > 1,
     counted=q.counted == 1,
@@ -162,7 +171,8 @@ _TOO_SLOW = template(
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?{places} are served, the last waits {last}; without waits ]{usd}.",
+    "All {users} at the same moment: [waits?{places} at a time, {turn} s each: the last after {last}; without waits ]"
+    "{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
@@ -170,17 +180,22 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "No measurements [started?of speed ]on this GPU: [other?with them from {usd}[named?, {rent}]|a "
-    "day of it costs {usd}].",
-    started=q.is_started == 1,
+    "[same?This layout|This GPU]'s speed is unmeasured: [other?measured ones from {usd}[named?, {rent}]|a day of "
+    "measuring costs {usd}].",
+    same=q.is_same_gpu == 1,
     other=q.is_other == 1,
     named=is_text(q.rent),
 )
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
+_OLDEST = template(
+    "Prices, {prices}[known?, since {oldest}].[exchanged? {exchange}.]",
+    known=is_text(q.oldest),
+    exchanged=is_text(q.exchange),
+)
 _BASIS = template(
-    "Prices, {prices}: {lists}[others?; others since {oldest}].[sold? In Europe ({region}[old?, old price]): {europe}.]"
-    "[exchanged? {exchange}.]",
+    "Prices, {prices}: {lists}[others?; other prices since {oldest}]."
+    "[sold? In Europe ({region}[old?, old price]): {europe}.][exchanged? {exchange}.]",
     others=is_text(q.oldest),
     sold=is_text(q.region),
     old=q.is_old == 1,
@@ -189,13 +204,14 @@ _BASIS = template(
 # Sentences of a request that the live page has, too.
 SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
-    "test": _TEST,
+    "test": _TEST, "survives": _SURVIVES, "unmeasured": _UNMEASURED,
     "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
     "too_slow": _TOO_SLOW, "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY,
     "reserve": _RESERVE, "bound": _BOUND, "never_measured": _NEVER_MEASURED,
     "excluded": template("Not in the price: {costs}."),
 }  # fmt: skip
-_UNIT = re.compile(r" (?:who|per|at|a) ")  # the unit of a mover follows it
+_NUMBER = re.compile(r"\d[\d.,]*")
+_UNIT = re.compile(r" (?:at|a|each)\b")  # the unit of a mover follows it
 
 
 def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:
@@ -216,8 +232,9 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
     month = _approved(question, cell.answer.monthly_usd)
     movers = tuple(_movers(question, cell))
     margin, options = _margin(cell), tuple(_options(question, cell))
-    even = _even_month(question, cell)
-    return Request(
+    even, uncertainty = _even_month(question, cell), _uncertainty(question, cell, movers)
+    rentals, here = [rental.instance for rental in _beside(question, cell)], replace(cell, in_europe=None)
+    request = Request(
         what=work,
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
@@ -228,7 +245,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         warnings=() if even else tuple(wording.measure_words(cell, question.settings.confidence))[:1],
         sized=full_money(cell.answer.monthly_usd),
         margin=full_money(margin.monthly_usd) if margin else NONE,
-        finding=_finding(cell, movers) if movers else NONE,
+        uncertainty=uncertainty,
+        finding=sentences.finding_of_bars.fill(uncertainty=uncertainty, moved=bool(uncertainty)) if movers else NONE,
         movers=movers,
         together=_moved_together(cell) if movers else NONE,
         ways=(
@@ -239,14 +257,55 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
         excluded=listed(record.not_in_price),
-        basis=_basis(
-            question,
-            [cell],
-            [margin.instance] if margin else [],
-            month,
-            _other_dates(question, cell),
-        ),
+        basis=_basis(question, [cell], rentals, month, _other_dates(question, cell)),
+        prices=_basis(question, [cell], rentals, month, _other_dates(question, here), is_short=True),
     )
+    signed = [str(question.options.get(name) or "") for name in ("owner", "approver")]
+    signed += ["prices valid to 31 December 2026"] if question.options.get("valid_until") else []
+    return _shortened(request, question, cell, month, signed)
+
+
+def _shortened(request: Request, question: Question, cell: CellRecord, month: Text, signed: Sequence[str]) -> Request:
+    """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe, of
+    several inputs together, other classes of the same machines, dates of suppliers beside the first, a year of a long
+    term."""
+    here, margin = replace(cell, in_europe=None), _margin(cell)
+    dates = [*_other_dates(question, here)]
+    named = [rental.instance for rental in _beside(question, cell)]
+    fewer = [margin.instance] if margin else []
+    own = tuple(way for way in request.ways if way.kind not in CLASSES)
+    of_named = [question.instances[instance].price_as_of or "" for instance in named]
+    for changes in (
+        {"basis": _basis(question, [here], named, month, dates)},
+        {"together": NONE},
+        {"ways": own},
+        {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
+        {"ways": tuple(replace(way, year="") for way in own)},
+    ):
+        if not _is_long(request, signed):
+            break
+        request = replace(request, **changes)
+    return request
+
+
+MOST_WORDS, MOST_NUMBERS = 400, 100  # of a request
+_OF_HEADINGS = 52, 3  # words and numbers of them in its headings, its date and what being sure means
+
+
+def _is_long(request: Request, signed: Sequence[str]) -> bool:
+    """True where a request has too many words or numbers for its reader. signed: who asks and approves, and until when
+    the prices are valid."""
+    said: list[Text] = [request.sentence, request.why, *request.reasons, request.less_only, *request.warnings, *signed]
+    said += [request.finding, request.together, *request.serves, *request.risks, request.excluded, request.basis]
+    for option in request.options:
+        said += [option.name, option.price, option.per, *option.facts, option.rent]
+    for mover in request.movers:
+        said += [mover.name, mover.span, mover.low, mover.high]
+    for way in request.ways:
+        said += [] if way.is_elsewhere else [way.change, way.monthly, way.commits, way.pays_after, way.lost]
+    text = " ".join(str(part) for part in said if part)
+    words, numbers = _OF_HEADINGS
+    return len(text.split()) > MOST_WORDS - words or len(_NUMBER.findall(text)) > MOST_NUMBERS - numbers
 
 
 def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Request:
@@ -336,9 +395,9 @@ def _shown(question: Question, usd: float) -> Cell:
     return full_money(_with_contingency(question, usd))
 
 
-def _more_shown(question: Question, usd: float, other_usd: float) -> Cell:
-    """How much one amount to approve is above another, in its short form."""
-    return full_money(more_than(_with_contingency(question, usd), _with_contingency(question, other_usd)))
+def _more(question: Question, amount: Cell, other: Cell) -> Cell:
+    """How much one amount of the page is above another, both as they are printed."""
+    return full_money(more_than(amount, other, question.settings, LONGEST))
 
 
 def _margin(cell: CellRecord) -> AtConfidence | None:
@@ -381,7 +440,6 @@ def _why(record: Record, question: Question, cell: CellRecord) -> Cell:
     return _WHY.fill(
         near=settings.near_tie_fraction,
         is_near=int(is_near),
-        n_offers=len(record.candidates),
         providers=listed(list(providers))
         if len(providers) <= wording.SHOWN_PROVIDERS
         else f"{len(providers)} suppliers",
@@ -394,6 +452,7 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
     """The price of what was not taken: less certainty, another GPU or supplier, and the cheaper models of the sheet,
     the cheapest and the next below."""
     lower = next((way for way in cell.pay_less if way.kind == "less_sure"), None)
+    even = cell.at_level(EVEN)
     other, is_measured = cell.runner_up, lower is not None and _is_measured(cell, lower)
     yield _BESIDE.fill(
         usd=_shown(question, lower.monthly_usd) if lower else NONE,
@@ -401,9 +460,12 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
         lower=lower is not None,
         is_measured=int(is_measured),
         measured=is_measured,
+        none=even is None or even.monthly_usd * ABOUT >= cell.answer.monthly_usd,
         told=not is_measured or other is not None,
-        place=_place(other.n_instances, other.instance) if other else NONE,
+        place=_place(other, other.measured) if other else NONE,
         costs=_shown(question, other.monthly_usd) if other else NONE,
+        fate=(fate := _fate(question, cell, other) if other else NONE),
+        failing=bool(fate),
         other=other is not None,
     )
     usd = cell.answer.monthly_usd
@@ -457,17 +519,20 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             falls=cheaper is not None,
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
-        rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
+        rented: Text = "" if cheaper is None or run.instance == answer.instance else _place(run, cheaper.measured)
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
             is_worth_it=int(cell.measure.is_worth_it),
-            less=_more_shown(question, answer.monthly_usd, cheaper.monthly_usd) if cheaper else NONE,
-            more=_more_shown(question, margin.monthly_usd, answer.monthly_usd) if margin else NONE,
+            less=_more(question, _approved(question, answer.monthly_usd), _shown(question, cheaper.monthly_usd))
+            if cheaper
+            else NONE,
             level=str(sure(MARGIN)),
             moved=bool(less or more or more is None),
             falls=less > 0,
             rises=bool(more),
+            priced=False,  # among the risks
+            more=NONE,
             nothing=more is None,
         )
         yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
@@ -504,25 +569,49 @@ def _rental(
         longer=MONTHS.get(purchase, 0) > MONTHS_IN_A_YEAR,
         raised=bool(contingency),
     )
-    alone = (_ALONE.fill(),) if is_alone else ()
+    is_survivor = isinstance(rental, AtConfidence) and not question.settings.survive and _is_survivor(cell, rental)
+    failing = (_ALONE.fill(),) if is_alone else (_SURVIVES.fill(),) if is_survivor else ()
     certainty = _SURE.fill(
         sure=capital(str(sure(rental.chance))),
         short=is_short,
         tested=is_tested,
+        brief=rental is not cell.answer and is_short == wording.is_short(cell.answer),  # beside the answer
     )
     price = _approved(question, usd)
-    return Option(name, reply, price, "a month", (year, *alone, certainty), _place_beside(cell, rental))
+    place = _place_beside(cell, rental) if isinstance(rental, AtConfidence) else _place(rental)
+    return Option(name, reply, price, "a month", (year, *failing, certainty), place)
 
 
-def _place(n_instances: int, instance: str) -> Cell:
-    return words("{}, {}", rent(n_instances, instance), provider_of(instance))
+def _place(rental: Rental, measured: bool = True) -> Cell:
+    """The machines of a rental and their provider, and that no runs were measured on them."""
+    place = words("{}, {}", rent(rental.n_instances, rental.instance), provider_of(rental.instance))
+    return place if measured else _UNMEASURED.fill(place=place)
 
 
-def _place_beside(cell: CellRecord, rental: ChosenRecord | AtConfidence | SureRental) -> Cell:
-    """The machines of a rental and their provider; of the answer's own machines how many."""
-    is_same = rental is not cell.answer and rental.instance == cell.answer.instance
-    n_instances = rental.n_instances
-    return words("{} of the same", n_instances) if is_same else _place(n_instances, rental.instance)
+def _place_beside(cell: CellRecord, rental: AtConfidence | SureRental, is_beside_next: bool = False) -> Cell:
+    """The same of a rental beside the answer; of the answer's own machines how many, as of the next cheapest."""
+    if rental.instance == cell.answer.instance:
+        return words("{} of the same", rental.n_instances)
+    if is_beside_next and cell.runner_up and rental.instance == cell.runner_up.instance:
+        return words("{} of the next", rental.n_instances)
+    return _place(rental, rental.measured)
+
+
+def _fate(question: Question, cell: CellRecord, rental: RunnerUp) -> Text:
+    """What the next cheapest does where one of its machines fails, where the answer's would do otherwise; NONE where it
+    would not, or where a loss is survived."""
+    is_other = (rental.n_instances == 1) != (cell.answer.n_instances == 1)
+    return _FATE.fill(n_instances=rental.n_instances) if is_other and not question.settings.survive else NONE
+
+
+def _is_survivor(cell: CellRecord, rental: AtConfidence) -> bool:
+    """True where a rental is sure to serve as much as the answer after the loss of a machine: what is left of it is
+    the answer, or it is the survivor."""
+    survivor, answer = cell.survives_machine, cell.answer
+    if survivor is None:
+        return False
+    is_more = rental.instance == answer.instance and rental.n_instances > answer.n_instances
+    return is_more or (rental.instance == survivor.instance and rental.n_instances >= survivor.n_instances)
 
 
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
@@ -549,17 +638,17 @@ def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> M
 
 
 def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
-    a_page, request = question.reference.assumption("tokens_per_page"), question.workload_of(cell.row).request_name
+    a_page = question.reference.assumption("tokens_per_page")
     a_unit, unit = (1.0, "tokens") if move.low < a_page else (a_page, "pages")
     amounts = tuple(tokens / a_unit for tokens in (move.low, move.high, cell.context_tokens))
     workload = question.workload_of(cell.row).id
     follows = question.settings.speed_targets and any(workload not in question.stated[name] for name in TARGETS)
-    name = f"{unit.capitalize()} per {request}"
+    name = f"{unit.capitalize()} each"
     return _moved(name, wording.whole, amounts, f"{{}} {unit}", loosened=bool(follows))
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
-    return "Speed", Cell("faster to slower"), (sure(move.low), sure(move.high))
+    return "Speed", Cell("even chance to margin"), (sure(move.low), sure(move.high))
 
 
 def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -601,32 +690,37 @@ def _moved_together(cell: CellRecord) -> Text:
     )
 
 
-def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
-    """The input that moves the month most: the widest bar, and the longer of its halves."""
-    usd, open_end = cell.answer.monthly_usd, math.inf
+def _uncertainty(question: Question, cell: CellRecord, movers: Sequence[Mover]) -> Cell:
+    """The input that moves the month most, with how far it falls and rises, as the ends of its bar are printed: the
+    widest bar, of equals the one that rises most; those that tie are all named. NONE where nothing moves it."""
+    sized = full_money(cell.answer.monthly_usd)
 
     def halves(mover: Mover) -> tuple[float, float]:
-        """The decrease and the increase of the month; infinite where nothing serves an end."""
-        ends = [usd if is_low else open_end for is_low in (True, False)]
-        low, high = (end.value if end else none for end, none in zip((mover.low, mover.high), ends, strict=True))
-        return usd - low, high - usd
+        """The most by which the month falls and rises; infinite where nothing serves the higher end."""
+        ends = [more_than(end, sized, question.settings, LONGEST) for end in (mover.low, mover.high) if end]
+        return max([0.0, *(-more for more in ends)]), max([0.0, *ends]) if mover.high else math.inf
 
-    widest = max(movers, key=lambda mover: sum(halves(mover)))
-    saved, added = halves(widest)
-    as_wide = [mover for mover in movers if same_money(sum(halves(mover)), saved + added)]
-    if len(as_wide) > 1 and saved + added > 0 and math.isfinite(added):
-        names = [_UNIT.split(mover.name)[0] for mover in as_wide]
-        names[1:] = [name[:1].lower() + name[1:] for name in names[1:]]
-        most = max(end for mover in as_wide for end in halves(mover))
-        return _SHARED.fill(names=listed(names), usd=full_money(most))
-    return _FINDING.fill(
-        name=_UNIT.split(widest.name)[0],
-        end=widest.ends[0 if saved > added else 1],
-        usd=NONE if added == open_end else full_money(max(saved, added)),
-        moved=max(saved, added) > 0,
-        several=widest.name != "Speed",
-        open=added == open_end,
-        saved=saved > added,
+    def width(mover: Mover) -> tuple[float, float]:
+        less, more = halves(mover)
+        return less + more, more
+
+    widest = max(movers, key=width, default=None)
+    if widest is None or width(widest)[0] <= 0:
+        return NONE
+    names = [_UNIT.split(mover.name)[0] for mover in movers if all(map(same_money, halves(mover), halves(widest)))]
+    less, more = halves(widest)
+    return sentences.uncertain.fill(
+        names=listed([name[:1].lower() + name[1:] for name in names], " or "),
+        end=NONE if math.isfinite(more) else widest.ends[1],
+        open=not math.isfinite(more),
+        change=sentences.change_of_month.fill(
+            less=full_money(less),
+            more=full_money(more) if math.isfinite(more) else NONE,
+            falls=less > 0,
+            rises=more > 0,
+            both=less > 0 and more > 0,
+            even=same_money(less, more),
+        ),
     )
 
 
@@ -640,14 +734,30 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    row, (change, loses, needs, *_) = way_row(question, cell, way), plain_words(way, question, cell)
+    row, plain = way_row(question, cell, way), plain_words(way, question, cell)
+    loses = plain.loses
     rented: Text = priced_for(question, cell) if way.kind == "hosted" else row.rent
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
         rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
     if way.kind == "own" and cell.owned and notes.is_capex_old(question, cell.owned.gpu):
         loses = f"{loses}; old price"
-    return replace(row, change=change, rent=rented, loses=loses, needs=needs)
+    months: Text = ""
+    if way.pays_after_months:
+        months = Cell(way.pays_after_months, ONE_DECIMAL if way.kind == "term" else WHOLE)
+    is_long_term = MONTHS.get(way.detail, 0) > MONTHS_IN_A_YEAR
+    is_there = way.kind == "term" and way.instance and way.instance != cell.answer.instance
+    return replace(
+        row,
+        year=words("{} a year", full_money(MONTHS_IN_A_YEAR * way.monthly_usd)) if is_long_term else "",
+        place=f"at {provider_of(way.instance)}" if is_there and way.instance else "",
+        change=plain.change,
+        rent=rented,
+        loses=loses,
+        needs=plain.needs,
+        pays_after=months,
+        pays_off=plain.pays_off,
+    )
 
 
 def _classes(question: Question, cell: CellRecord) -> Iterator[WayRow]:
@@ -687,7 +797,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             paced=bool(pace and aimed),
         )
     if users >= 1:
-        yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users))
+        yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users, question.settings.fx_rate))
 
 
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -695,37 +805,45 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     answer, usd = cell.answer, cell.answer.monthly_usd
     surer = _next_step(question, cell)
     if surer is not None:
-        more = full_money(more_than(surer.monthly_usd, usd))
-        is_short = int(wording.is_short(answer))
+        more, is_short = _margin_more(question, cell, surer), int(wording.is_short(answer))
         yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
-    if failure := _failure(question, cell):
+    if failure := _failure(question, cell, is_beside_next=True):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
-        waits = cell.waits
-        last = waits.same_moment.last_ttft_seconds if waits and waits.same_moment else None
+        together = cell.waits.same_moment if cell.waits else None
+        last = together.last_ttft_seconds if together else None
         yield _AT_THE_SAME_MOMENT.fill(
             users=wording.whole(every.concurrent_requests),
-            usd=full_money(every.monthly_usd),
-            places=wording.whole(waits.places if waits else 0),
+            usd=_shown(question, every.monthly_usd),
+            places=wording.whole(cell.waits.places if cell.waits else 0),
+            turn=seconds(together.turn_seconds if together else 0),
             last=wording.span(last or 0),
             waits=last is not None,
         )
     if (published := cell.as_published) and (published.monthly_usd is None or published.monthly_usd > usd):
-        more = full_money(more_than(published.monthly_usd, usd)) if published.monthly_usd else NONE
+        shown = [_shown(question, month) for month in (published.monthly_usd or 0, usd)]
+        more = _more(question, *shown) if published.monthly_usd else NONE
         yield _QUALITY.fill(usd=more, served=published.monthly_usd is not None)
-    own = [measured for measured in question.measurements.deployments if measured.served.gpu == answer.gpu]
-    if not answer.measured and cell.measure is not None and not any(measured.runs for measured in own):
+    own = [deployment for deployment in question.measurements.deployments if deployment.served.gpu == answer.gpu]
+    if not answer.measured and cell.measure is not None and not any(deployment.runs for deployment in own):
         other = cell.measured_hardware
-        price = full_money(other.monthly_usd) if other else money(cell.measure.usd)
-        yield _NEVER_MEASURED.fill(usd=price, other=other is not None, started=bool(own), named=False)
+        price = _shown(question, other.monthly_usd) if other else money(cell.measure.usd)
+        is_same_gpu = other is not None and question.instances[other.instance].gpu.id == answer.gpu
+        yield _NEVER_MEASURED.fill(usd=price, other=other is not None, named=False, is_same_gpu=int(is_same_gpu))
     if question.settings.purchase in TERMS:
         yield _BOUND.fill(usd=full_money(committed_usd(question.settings.purchase, usd)))
     if cell.needs_reservation:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
 
 
-def _failure(question: Question, cell: CellRecord) -> Cell:
-    """The load that is served when a machine fails, and the machines that survive that; NONE where none do."""
+def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> Cell:
+    """How much more the margin takes than the answer, as both are to be approved."""
+    return _more(question, _approved(question, margin.monthly_usd), _approved(question, cell.answer.monthly_usd))
+
+
+def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False) -> Cell:
+    """The load that is served when a machine fails, and the machines that survive that; NONE where none do.
+    is_beside_next: beside what is next cheapest, which has named its machines."""
     answer, survivor = cell.answer, cell.survives_machine
     if question.settings.survive:
         return _SURVIVED.fill(lost=wording.lost(question))
@@ -733,8 +851,8 @@ def _failure(question: Question, cell: CellRecord) -> Cell:
         return NONE
     left, asked = _served_without_one(cell), cell.requests_per_second if cell.is_rate else cell.requests
     return _FAILS.fill(
-        usd=full_money(survivor.monthly_usd),
-        rent=_place_beside(cell, survivor),
+        usd=_shown(question, survivor.monthly_usd),
+        rent=_place_beside(cell, survivor, is_beside_next),
         sure=str(sure(survivor.chance)),
         alike=str(sure(survivor.chance)) == str(sure(answer.chance)),
         left=wording.whole(math.floor(left)),
@@ -760,25 +878,35 @@ def _basis(
     month: Text = NONE,
     others: Iterable[str] = (),
     is_one_of: bool = False,
+    is_short: bool = False,
 ) -> Cell:
     """The basis of the prices: their class and dates, the oldest date of other prices on the page, the cost of the
     same machines in Europe, and dollars beside another currency. more: instances of another option. others: the dates
-    of other prices. is_one_of: one of the cells is to be chosen."""
-    settings = question.settings
+    of other prices. is_one_of: one of the cells is to be chosen. is_short: for a mail, the oldest date alone."""
+    settings, most_days = question.settings, question.reference.assumption("stale_after_days")
     rented = [*(cell.answer.instance for cell in cells), *more]
-    days: dict[str, list[str]] = {}
+    days, listed_dates = dict[str, list[str]](), list[str]()
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
-        days.setdefault(where, []).append(notes.price_date(candidate))
-    dated = {(day, date) for date in others if (day := notes.day_of(date))}
+        date, is_old = notes.price_date(candidate), notes.is_old(candidate, question, most_days)
+        days.setdefault(where, []).append(f"{date} (old)" if is_old else date)
+        listed_dates.append(date)
+    dates = [*others, *(listed_dates if is_short else ())]
+    dated = {(day, date) for date in dates if (day := notes.day_of(date))}
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month}" if month else ""  # a text, which stays in dollars
         exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
+    sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
+    oldest = min(dated)[1] if dated else ""
+    if is_short:
+        return _OLDEST.fill(
+            prices=sold_as, oldest=oldest, known=bool(oldest), exchange=exchange, exchanged=bool(exchange)
+        )
     return _BASIS.fill(
-        prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
-        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
-        oldest=min(dated)[1] if dated else "",
+        prices=sold_as,
+        lists=", ".join(f"{provider} {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
+        oldest=oldest,
         others=bool(dated),
         **_in_europe(question, cells, is_one_of),
         exchange=exchange,
@@ -786,12 +914,17 @@ def _basis(
     )
 
 
+def _beside(question: Question, cell: CellRecord) -> list[Rental]:
+    """The rentals that the request names beside the answer, at prices of its class."""
+    decider = cell.measure.decider if cell.measure else None
+    measured = decider if decider and decider.purchase == question.settings.purchase else None
+    return [rental for rental in (_margin(cell), measured, cell.runner_up, cell.survives_machine) if rental]
+
+
 def _other_dates(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The dates of the prices beside those of the options as sized and with a margin."""
+    """The dates of the prices beside those of the rentals that are named with their machines."""
     settings, decider = question.settings, cell.measure.decider if cell.measure else None
-    rented = [
-        (rental.instance, settings.purchase) for rental in (decider, cell.runner_up, cell.survives_machine) if rental
-    ]
+    rented = [(decider.instance, decider.purchase)] if decider and decider.purchase != settings.purchase else []
     for way in _ways(cell):
         paid = way.detail if way.kind == "term" else settings.purchase
         rented += [(rental.instance, paid) for rental in (way, way.other, way.further) if rental and rental.instance]

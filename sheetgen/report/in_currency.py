@@ -15,7 +15,7 @@ from sheetgen.report.wording import is_short_money, money, prefix_of, short_mone
 from sheetgen.sizing import cost
 from sheetgen.units import USD
 
-_LONGEST = 12  # characters of an amount; longer ones, as in won, are in millions: KRW 56.65M
+LONGEST = 12  # characters of an amount; longer ones, as in won, are in millions: KRW 56.65M
 
 
 def in_currency(page: Page, settings: Settings) -> Page:
@@ -25,7 +25,7 @@ def in_currency(page: Page, settings: Settings) -> Page:
 
     def converted(value: PagePart) -> PagePart:
         if isinstance(value, Cell):
-            return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
+            return amount_in(value, settings.currency, settings.fx_rate, LONGEST)
         changed = with_parts(value, converted)
         if not (isinstance(value, Rented) and value.monthly):
             return changed
@@ -43,6 +43,14 @@ def amounts_of(settings: Settings) -> Callable[[float], str]:
         return str(amount_in(money(usd), settings.currency, settings.fx_rate))
 
     return amount
+
+
+def more_than(cell: Cell, other: Cell, settings: Settings, longest: float = math.inf) -> float:
+    """How much one amount is above another in US dollars, as both are printed in the budget's currency, in short where
+    that takes more than `longest` characters."""
+    printed = (amount_in(amount, settings.currency, settings.fx_rate, longest) for amount in (cell, other))
+    first, second = (amount.display.as_shown(amount.value) for amount in printed)
+    return (first - second) / settings.fx_rate
 
 
 def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) -> Cell:

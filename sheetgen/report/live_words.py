@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sheetgen.errors import MEANT
-from sheetgen.formula import Formula, is_text
+from sheetgen.formula import Formula, both, is_text
 from sheetgen.question.stated_load import TOGETHER
 from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.page import SURE_OF
@@ -169,11 +169,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
         "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
-        "[one_each?, as each machine would have one request]: {usd} once, on {rent}; {stakes}. {test}[passes? Send it "
+        "[one_each?, as each machine would have one request]: {usd} once, on {rent}; "
+        "[certain?for certainty, not money: ]{stakes}. {test}[passes? Send it "
         "[shared?its share, {part} of the {whole}|the whole load, {whole}] {n_whole:request|requests} "
         "[rate?an hour at the peak|at once]: it passes if {passed}.]",
         worth=q.is_worth_it == 1,
         stakes=sentences.measure_stakes,
+        certain=both(q.is_worth_it == 1, q.is_saving == 0),
         shared=is_text(q.part),
         rate=q.is_rate == 1,
         impossible=q.is_impossible == 1,

@@ -234,7 +234,13 @@ def most_assumed(record: Record, question: Question) -> Iterator[str]:
     times = question.workloads[question.headline[0]].requests_per_user_per_day
     if (active := settings.active_fraction) is None:
         busiest = f"{wording.share(settings.peak_hour_share)} of it in the busiest hour"
-        yield f"People ask {times:g} times a day, {busiest}, whose peak is {settings.burst_factor:g} times that."
+        others = [
+            f"{workload.name} {workload.requests_per_user_per_day:g}"
+            for workload in question.workloads
+            if workload.requests_per_user_per_day != times
+        ]
+        asks = f"{times:g} times a day{f' ({listed(others)})' if others else ''}"
+        yield f"People ask {asks}, {busiest}, whose peak is {settings.burst_factor:g} times that."
     else:
         yield f"{wording.share(active)} of the people wait for an answer at the same moment."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."

@@ -176,11 +176,20 @@ class WayRow:
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
+    place: str = ""  # "at Azure": where another supplier has it
+    year: Text = ""  # "$150,880 a year": of a term that is longer
+    pays_after: Text = ""  # "10.1": months after which it pays off
+    pays_off: str = ""  # "pays off in 10.1 months"
+
+    @property
+    def lost(self) -> str:
+        """The losses of a way, what it costs a year, and what has to be done first."""
+        return "; ".join(filter(None, (self.loses, str(self.year), self.needs)))
 
     @property
     def gives_up(self) -> str:
-        """The losses of a way, and what has to be done first."""
-        return "; ".join(filter(None, (self.loses, self.needs)))
+        """The same, and when the way pays off."""
+        return "; ".join(filter(None, (self.lost, self.pays_off)))
 
     @property
     def is_elsewhere(self) -> bool:
@@ -375,6 +384,7 @@ class Request:
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
+    uncertainty: Cell = NONE  # the input that moves the month most: "pages, $19,797 less to $42,992 more"
     finding: Text = ""  # the bars' title
     together: Text = NONE  # the cost of several of them together
     movers: tuple[Mover, ...] = ()
@@ -383,7 +393,8 @@ class Request:
     risks: tuple[Text, ...] = ()
     failure: Text = NONE  # among the risks, what a failed machine does, and what survives that
     excluded: Text = ""  # "tax, storage, network, staff and a spare machine": costs that are not in the price
-    basis: Text = ""  # of which days the prices are
+    basis: Text = ""  # of which days the prices are, and what the machines cost in Europe
+    prices: Text = NONE  # the oldest day alone, for a mail
 
 
 class Band(NamedTuple):

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.confidences import is_below
-from sheetgen.answer.pay_less import MONTHS, NOT_REQUESTED
+from sheetgen.answer.pay_less import NOT_REQUESTED
 from sheetgen.formula import either, is_text
 from sheetgen.question.market import UNBOUND, vendor_name
 from sheetgen.question.sheet_question import Question
-from sheetgen.report.in_currency import amounts_of
+from sheetgen.report.in_currency import amounts_of, more_than
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF, hours_lost
+from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, OWN_PAYS_OFF, PAYS_OFF, hours_lost
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import MARGIN, more_than, provider_of, rent, sure
+from sheetgen.report.wording import MARGIN, money, provider_of, rent, sure
 from sheetgen.sizing import cost
 from sheetgen.units import CAPACITY_BLOCK, PURCHASES, SPOT
 
@@ -26,7 +26,7 @@ TEST_QUALITY = "test the quality on your own questions"
 
 class Way(NamedTuple):
     """The words of one kind of way: its name, its losses and its short form; then, for budget owners, the change, the
-    losses, the steps needed first, and the condition under which another vendor takes less."""
+    losses, the steps needed first, the condition under which another vendor takes less, and when it pays off."""
 
     what: Template
     gives_up: Template
@@ -36,6 +36,7 @@ class Way(NamedTuple):
     needs: Template = template("")
     only_if: Template = template("")
     further_if: Template = template("")
+    pays_off: Template = template("")
 
 
 # Of the same machines in classes without a term: the change, and the losses.
@@ -46,14 +47,15 @@ CLASSES = {
 
 
 class PlainWords(NamedTuple):
-    """A way in a budget owner's words: the change, the losses, the steps needed first, and the condition under which
-    another vendor takes less; "" where there is none."""
+    """A way in a budget owner's words: the change, the losses, the steps needed first, the condition under which
+    another vendor takes less, and when it pays off; "" where there is none."""
 
     change: str
     loses: str
     needs: str
     only_if: str
     further_if: str
+    pays_off: str
 
 
 _SOME_QUALITY = template("quality: test it first")
@@ -104,11 +106,11 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            f"[longer?{{year}} a year; ][elsewhere?at {{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
-            longer=is_text(q.year),
+            "[elsewhere?{elsewhere}|cancelling][surer?; {own}]",
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
         ),
+        pays_off=template(PAYS_OFF),
     ),
     "provider": Way(
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -135,14 +137,12 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?{other}|renting at {other_provider}]][lower? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?{other}|renting {other}]][unlike? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
-            lower=q.is_lower == 1,
+            unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
-        template(
-            "renting at {further_provider}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
-        ),
+        template("renting {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)),
     ),
     UNBOUND: Way(
         template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -158,17 +158,18 @@ WAYS: dict[str, Way] = {
             less_sure=q.is_less_sure == 1,
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
-        template("renting at {other_provider}, on demand[lower? ({few} sure)]", lower=q.is_lower == 1),
+        template("renting {other}, on demand[unlike? ({few} sure)]", unlike=either(q.is_lower == 1, q.is_higher == 1)),
     ),
     "own": Way(
         template("owning {owned_gpus}"),
         template(
             "{commits_usd} up front, which is {hardware} of the month over {owned_years} years, capital paid; "
-            "{running} are support, power and site; staff and network are yours"
+            f"{{running}} are support, power and site; staff and network are yours; {OWN_PAYS_OFF}"
         ),
         template("owned"),
         template("owning the machines"),
         template(OWN_LOSES),
+        pays_off=template(OWN_PAYS_OFF),
     ),
     "hosted": Way(
         template("the hosted API of {host}"),
@@ -176,7 +177,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-        only_if=template("our data at {host}"),
+        only_if=template("hosted by {host}, with our data"),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
@@ -293,10 +294,10 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
     """A way in a budget owner's words, with its certainty where that is below the answer's."""
     slots = _slots(way, question, cell)
-    *_, change, loses, needs, only_if, further_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    change, loses, *others = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind][3:])
     if slots["is_lower"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
-    return PlainWords(change, loses, needs, only_if, further_if)
+    return PlainWords(change, loses, *others)
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
@@ -322,6 +323,7 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "many": _percent(answer),
         "is_less_sure": int(is_below(own, min(asked, answer))),
         "is_lower": int(is_below(own, answer)),
+        "is_higher": int(is_below(answer, own)),
         "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, asked, cell)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
@@ -338,11 +340,18 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
         **_owning(way, question, cell),
-        "year": amount(MONTHS_IN_A_YEAR * way.monthly_usd) if MONTHS.get(way.detail, 0) > MONTHS_IN_A_YEAR else "",
-        "elsewhere": provider_of(way.instance) if way.instance and way.instance != cell.answer.instance else "",
+        "elsewhere": _elsewhere(way, question, cell),
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
+
+
+def _elsewhere(way: PayLess, question: Question, cell: CellRecord) -> str:
+    """The GPUs and the supplier of a way that rents other machines than the answer: H200 SXM at Azure; "" of these."""
+    if not way.instance or way.instance == cell.answer.instance or way.instance not in question.instances:
+        return ""
+    gpu_name = question.instances[way.instance].gpu.short_name
+    return str(OTHER.fill(vendor="", gpu_name=gpu_name, provider=provider_of(way.instance)))
 
 
 def _owning(way: PayLess, question: Question, cell: CellRecord) -> dict[str, str]:
@@ -350,7 +359,7 @@ def _owning(way: PayLess, question: Question, cell: CellRecord) -> dict[str, str
     if way.kind != "own" or cell.owned is None:
         return {}
     amount, hardware = amounts_of(question.settings), cell.owned.base["owned_hardware_usd"]
-    running = more_than(way.monthly_usd, hardware)
+    running = more_than(money(way.monthly_usd), money(hardware), question.settings)
     years = f"{question.owning.values['owned_years']:g}"
     return {"hardware": amount(hardware), "running": amount(running), "owned_years": years}
 

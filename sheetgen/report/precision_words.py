@@ -8,9 +8,9 @@ from sheetgen.catalog.model import Model
 from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.in_currency import amounts_of
+from sheetgen.report.in_currency import amounts_of, more_than
 from sheetgen.report.page import NONE, Cell, Text
-from sheetgen.report.wording import money, more_than, rent, shape_words, sure, weights_name
+from sheetgen.report.wording import money, rent, shape_words, sure, weights_name
 from sheetgen.units import RECOMMENDED, UNQUANTIZED, rate_text
 
 
@@ -79,7 +79,7 @@ def weights_reason(question: Question, cell: CellRecord) -> str:
     if published is None or cell.chosen is None:
         return ""
     model = question.model_of(cell.row).model
-    more = more_than(published.monthly_usd or 0, cell.answer.monthly_usd, question.settings.fx_rate)
+    more = more_than(money(published.monthly_usd or 0), money(cell.answer.monthly_usd), question.settings)
     return str(
         sentences.weights_reason.fill(
             dtype=weights_name(model, cell.weight_dtype),

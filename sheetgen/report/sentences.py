@@ -6,6 +6,9 @@ whether a quantity is known.
 
 from __future__ import annotations
 
+import functools
+import operator
+
 from sheetgen.answer.answer_record import not_in_price
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
@@ -160,9 +163,9 @@ fit_word = first_of(
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
 # Beside the time to the first word of a prompt that is longer than any measured one.
-BEYOND, is_beyond = "[beyond? (predicted, unmeasured length)]", q.is_beyond == 1
+BEYOND, is_beyond = "[beyond? (prompts this long unmeasured)]", q.is_beyond == 1
 BEYOND_RUNS = where(is_number(q.input_tokens), where(q.input_tokens > q.longest_prompt_tokens, 1, 0), 0) == 1
-word_beyond = template("First word: predicted, unmeasured length.")
+word_beyond = template("First word: prompts this long unmeasured.")
 word_beyond_runs = template(
     "{words}",
     when=BEYOND_RUNS,
@@ -224,17 +227,22 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[falls?|[worth?it buys certainty, not money: ]][moved?passing [falls?saves {less} a month|changes nothing], "
-    "failing [rises?means the margin, {more} more|[nothing?leaves nothing {level}|costs no more]]|no money hangs on "
+    "[moved?meeting the targets [falls?saves {less} a month|changes nothing], missing them "
+    "[rises?means the margin[priced?, {more} more]|[nothing?leaves nothing {level}|costs no more]]|no money hangs on "
     "it]",
-    moved=either(is_text(q.less), is_text(q.more), is_text(q.level)),
+    moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),
-    rises=is_text(q.more),
+    rises=either(is_text(q.more), q.is_dearer == 1),
+    priced=is_text(q.more),
     nothing=is_text(q.level),
-    worth=q.is_worth_it == 1,
 )
 # Whether a measurement is worth its price.
-measure_worth = template("[worth?Worth it|Not needed]: {stakes}.", worth=q.is_worth_it == 1, stakes=measure_stakes)
+measure_worth = template(
+    "[worth?Worth it[falls?| for certainty, not money]|Not needed]: {stakes}.",
+    worth=q.is_worth_it == 1,
+    falls=is_text(q.less),
+    stakes=measure_stakes,
+)
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {
@@ -582,14 +590,17 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-hours_lost = template("nights, weekends; runs {working_hours} of {hours} h")
+hours_lost = template("nights, weekends: {working_hours} of {hours} h")
 hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
     "hours_give_up", "What working hours alone give up"
 )
-OWN_LOSES = "cash up front, staff, space"
-own_gives_up = template(f"[priced?{OWN_LOSES}|no price known]", priced=is_number(q.monthly_usd)).formula(
-    "own_gives_up", "What owning gives up"
-)
+OWN_LOSES, OWN_PAYS_OFF = "cash up front, staff, space", "pays off in month {pays_after_months:whole}"
+own_gives_up = template(
+    f"[priced?{OWN_LOSES}[paid?; {OWN_PAYS_OFF}]|no price known]",
+    priced=is_number(q.monthly_usd),
+    paid=is_number(q.owning_pays_off_month),
+    pays_after_months=q.owning_pays_off_month,
+).formula("own_gives_up", "What owning gives up")
 host_for = template(
     "The cheapest live host, [people?{users:grouped} people|{utilization:percent} of the hours]", people=q.users >= 1
 ).formula("host_for", "Whose requests a host is paid for")
@@ -599,6 +610,54 @@ cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is
 way_of_cash = template("{way}[priced?|: no price]", priced=is_number(q.each_month_usd)).formula(
     "way_of_cash", "A way to pay, in the chart of its cash"
 )
+_UNCERTAINTIES = ("[people?people|requests]", "tokens", "list prices", "speed")  # in the order of Decision's rows
+
+
+def _ties(places: range) -> Expr:
+    """True where one of these is the largest uncertainty, or ties with it."""
+    flags = [getattr(q, f"largest_{place}") for place in places]
+    are_any: Expr = functools.reduce(operator.add, flags) > 0
+    return are_any
+
+
+def _name_of(place: int) -> str:
+    """The name of an uncertainty where it is the largest, after others that tie with it."""
+    between = f"[after_{place}?, | or ]" if place < len(_UNCERTAINTIES) - 1 else " or "
+    return f"[is_{place}?{f'[before_{place}?{between}]' if place else ''}{_UNCERTAINTIES[place]}]"
+
+
+_PLACES = range(len(_UNCERTAINTIES))
+_LARGEST = template(
+    "".join(map(_name_of, _PLACES)),
+    None,
+    "",
+    people=_OF_PEOPLE,
+    **{f"is_{place}": _ties(range(place, place + 1)) for place in _PLACES},
+    **{f"before_{place}": _ties(range(place)) for place in _PLACES[1:]},
+    **{f"after_{place}": _ties(range(place + 1, len(_UNCERTAINTIES))) for place in _PLACES[1:-1]},
+)
+change_of_month = template(
+    "[even?{more:usd} either way|[falls?{less:usd} less][both? to ][rises?{more:usd} more]]",
+    even=q.less == q.more,
+    falls=q.less > 0,
+    rises=q.more > 0,
+    both=both(q.less > 0, q.more > 0),
+)
+LARGEST_UNCERTAINTY = "Largest uncertainty: "
+_CERTAIN = "Neither load nor price moves the cost"
+finding_of_bars = template(f"[moved?{LARGEST_UNCERTAINTY}{{uncertainty}}|{_CERTAIN}]", moved=is_text(q.uncertainty))
+uncertain = template("{names}, [open?as nothing serves {end}|{change}]", open=is_text(q.end))
+largest_uncertainty = template(
+    "[moved?" + LARGEST_UNCERTAINTY + "{names}, [open?as nothing serves the high end|{change}]|" + _CERTAIN + "]",
+    when=both(answerable, SERVED),
+    otherwise=None,
+    moved=q.largest_swing_usd + q.any_open > 0,
+    open=q.any_open == 1,
+    names=_LARGEST,
+    change=change_of_month,
+    less=q.largest_swing_usd - q.largest_rise_usd,
+    more=q.largest_rise_usd,
+).formula("largest_uncertainty", "The largest uncertainty")
 both_high = template(
     "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
     when=answerable,

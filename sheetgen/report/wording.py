@@ -17,7 +17,6 @@ from sheetgen.answer.answer_record import (
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import shown
-from sheetgen.formula import round_nearest
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
@@ -45,7 +44,7 @@ from sheetgen.units import (
 )
 
 MINUS = "−"
-CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+CENTS_BELOW = 100  # of a currency: smaller sums are shown with cents
 MEMORY_ALONE = "size set by memory, not by speed"
 MS = 1000  # milliseconds in a second
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
@@ -100,17 +99,11 @@ def money(usd: float | None) -> Cell:
     return Cell(usd, USD)
 
 
-def more_than(usd: float, other_usd: float, fx_rate: float = 1) -> float:
-    """How much one sum is above another in US dollars, as both are shown in whole amounts of a currency."""
-    shown_usd, shown_other = (float(round_nearest(in_currency(amount, fx_rate))) for amount in (usd, other_usd))
-    return (shown_usd - shown_other) / fx_rate
-
-
-def dollars(usd: float) -> Cell:
-    """Whole dollars, cents below a hundred; NONE where no price is known."""
+def dollars(usd: float, fx_rate: float = 1) -> Cell:
+    """Whole dollars, cents below a hundred of the currency that they are printed in; NONE where no price is known."""
     if usd != usd:
         return NONE
-    return Cell(usd, USD_CENTS) if usd < CENTS_BELOW else money(usd)
+    return Cell(usd, USD_CENTS) if usd * fx_rate < CENTS_BELOW else money(usd)
 
 
 def short_money(usd: float | None, sign: str = USD.prefix) -> Cell:

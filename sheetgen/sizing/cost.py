@@ -512,7 +512,7 @@ def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity
     """
     saved = each_month_usd - owned_each_month_usd
     is_priced = both(is_number(up_front_usd), is_number(owned_each_month_usd), is_number(each_month_usd))
-    return where(is_priced, number_where(saved > 0, round_up(ratio(up_front_usd, saved))), "-")
+    return number_where(is_priced, number_where(saved > 0, round_up(ratio(up_front_usd, saved))))
 
 
 @formula("Owned, $ per GPU and hour", USD_CENTS)

@@ -29,6 +29,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         for option in asked.options
     ]
     ways = [(capital(way.change), way.rent, way.monthly, way.commits, way.gives_up) for way in asked.ways]
+    moved = [words("{}, {}: {} to {}", mover.name, mover.span, mover.low, mover.high) for mover in asked.movers]
     lines = (*asked.serves, *asked.risks, *([f"Not in the price: {asked.excluded}."] if asked.excluded else []))
     parts = (
         plain(brand.name) if brand else "",
@@ -40,7 +41,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         plain(page.sure_of),
         f"{plain(asked.why)}. {plain(joined(' ', asked.reasons))}" if asked.why else "",
         plain(asked.less_only) if asked.less_only else "",
-        f"{plain(asked.finding)}. {plain(asked.together)}".strip() if asked.finding else "",
+        f"{plain(asked.finding)}. {plain(joined('; ', moved))}. {plain(asked.together)}".strip() if moved else "",
         table_text(table("", _WAYS, ways)),
         bullets(map(plain, lines)),
         plain(joined(" ", page.as_measured)) if page.as_measured else "",

@@ -119,7 +119,8 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
         "options": (options, shown),
         "serves": ([*map(str, request.serves)], page["request"]["serves"]),
         "risks": (
-            [*map(str, request.risks)],
+            # The page names the machines that survive a loss in full, as a mail does: it has no next cheapest beside.
+            [str(request.failure if "fails: " in str(risk) else risk) for risk in request.risks],
             page["request"]["risks"][:-1],
         ),
         "excluded": (f"Not in the price: {request.excluded}.", page["request"]["risks"][-1]),

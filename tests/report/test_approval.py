@@ -20,7 +20,7 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.report import pay_less_words, sentences
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request, WayRow
-from sheetgen.report.wording import full_money, more_than, sure
+from sheetgen.report.wording import full_money, sure
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
 
@@ -78,7 +78,7 @@ def test_every_price_is_the_records(load: str) -> None:
     for way in terms:
         term = min(known.values(), key=lambda one: abs(one.monthly_usd - amount(way.monthly)))
         assert amount(way.commits) == pytest.approx(term.commits_usd)
-        assert f"pays off in {term.pays_after_months:.1f} months" in way.gives_up
+        assert str(way.pays_after) == f"{term.pays_after_months:.1f}" and way.pays_off in way.gives_up
         a_year = f"${12 * term.monthly_usd:,.0f} a year"
         assert (a_year in way.gives_up) == (term.commits_usd > 12.5 * term.monthly_usd), (
             "else it is what one commits to"
@@ -104,7 +104,7 @@ def test_who_takes_less_stands_by_the_boxes_with_its_condition_and_an_even_chanc
     bound, _ = requested(users="200", tiers="", purchase="reserved-1yr")
     assert "day one" not in str(bound.options[0].facts[-1])  # whose machines cannot be given back
     nobody, _ = requested(providers="all", models="405b", ask="405b", users="200", tiers="")
-    assert "renting at" not in str(nobody.less_only)
+    assert "renting" not in str(nobody.less_only)
 
 
 def test_what_goes_wrong_costs_what_the_record_says() -> None:
@@ -136,31 +136,26 @@ def test_the_hour_is_that_of_the_people_beside_it() -> None:
     assert f"{hour:,.0f}" in str(asked.serves[0]) and hour <= cell.requests_per_hour
 
 
-def test_the_title_of_the_bars_is_the_widest_of_them() -> None:
+def test_the_title_of_the_bars_is_the_largest_uncertainty_with_how_far_it_goes() -> None:
     for more in LOADS.values():
         asked, cell = requested(**more)
-        usd = cell.answer.monthly_usd
-        swings = {m.name: amount(m.high) - amount(m.low) for m in asked.movers if m.high and m.low}
+        usd = round(cell.answer.monthly_usd)
+        ends = {m.name: [round(amount(end)) - usd for end in (m.low, m.high)] for m in asked.movers if m.high and m.low}
+        swings = {name: (max(0, *ends[name]) - min(0, *ends[name]), max(0, *ends[name])) for name in ends}
         widest = max(swings, key=lambda name: swings[name])
-        ends = {m.name: (usd - amount(m.low), amount(m.high) - usd) for m in asked.movers if m.high and m.low}
-        title = str(asked.finding)
-        as_wide = [name for name, swing in swings.items() if swing == pytest.approx(swings[widest])]
-        if len(as_wide) > 1:  # all that tie are named
-            assert "each" in title and all(name.split(" ")[0].lower() in title.lower() for name in as_wide)
-            assert f"${max(end for name in as_wide for end in ends[name]):,.0f}" in title
-            continue
-        assert title.startswith(widest.split(" ")[0]) and " the cost most: " in title
-        assert isinstance(asked.finding, Cell)
-        figures = [part for part in asked.finding.parts if isinstance(part, Cell) and isinstance(part.value, float)]
-        assert amount(figures[0]) == pytest.approx(max(ends[widest]))
-        assert ("less at" in title) == (ends[widest][0] > ends[widest][1])
+        named = {name for name, swing in swings.items() if swing == swings[widest]}
+        told = str(asked.uncertainty)
+        assert all((name.split(" ")[0].lower() in told.lower()) == (name in named) for name in ends)
+        halves = [abs(half) for half in (min(0, *ends[widest]), max(0, *ends[widest])) if half]
+        assert [str(full_money(half)) for half in dict.fromkeys(halves)] == re.findall(r"\$[\d,.]+M?", told)
+        assert told in str(asked.finding) and "largest uncertainty" in str(asked.finding).lower()
 
 
 def test_contingency_is_in_what_is_approved_and_the_rent_stands_beside() -> None:
     (rent, cell), (asked, _) = requested(), requested(contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
     for before, after in zip(rent.options[:2], asked.options[:2], strict=True):
         assert amount(after.price) == pytest.approx(0.55 * amount(before.price))
-        assert f"€{amount(before.price) / 2:,.0f} a month, with 10%" in str(after.facts[0])
+        assert f"€{amount(before.price) / 2:,.0f}, with 10%" in str(after.facts[0])
     assert amount(asked.options[2].price) == pytest.approx(0.5 * amount(rent.options[2].price))  # a day is a rent
     assert f" 0.5 EUR: ${1.1 * cell.answer.monthly_usd:,.0f}." in str(asked.basis)
     assert str(asked.sentence).endswith(f": {asked.options[0].price} a month")
@@ -208,12 +203,15 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
     assert said.count("sure") == 1  # no chance that counts those before it, too
     stakes = [cell.answer.monthly_usd - decider.monthly_usd, margin.monthly_usd - cell.answer.monthly_usd]
     assert [cell.measure.passed_saves_usd, cell.measure.failed_costs_usd] == pytest.approx(stakes)
-    shown = (
-        more_than(cell.answer.monthly_usd, decider.monthly_usd),
-        more_than(margin.monthly_usd, cell.answer.monthly_usd),
+    less, more = (
+        f"${round(first) - round(other):,}"
+        for first, other in (
+            (cell.answer.monthly_usd, decider.monthly_usd),
+            (margin.monthly_usd, cell.answer.monthly_usd),
+        )
     )
-    assert all(str(full_money(usd)) in str(option.facts[1]) for usd in shown)
-    assert str(full_money(margin.monthly_usd - cell.answer.monthly_usd)) in str(asked.risks[0])
+    assert less in str(option.facts[1]) and more not in str(option.facts[1]) and "margin" in str(option.facts[1])
+    assert more in str(asked.risks[0])  # which the margin lowers
 
 
 def test_the_same_machines_are_priced_in_europe() -> None:
@@ -225,10 +223,11 @@ def test_the_same_machines_are_priced_in_europe() -> None:
     found = cell.in_europe
     assert found is not None and (found.region, found.monthly_usd) == (there["region"], there["monthly_usd"])
     assert f"In Europe ({found.region}): {full_money(there['monthly_usd'])}." in str(asked.basis)
-    later, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    own = {"instances": "aws/p5.48xlarge", "models": "70b"}
+    later, cell = requested(users="400", requests_per_user_per_day="40", tiers="", **own)
     assert cell.in_europe is not None and cell.in_europe.price_as_of == "2026-01-21"  # more than 180 days before
     assert f"In Europe ({cell.in_europe.region}, old price): " in str(later.basis)
-    assert "others since 2026-01-21" in str(later.basis)
+    assert "since 2026-01-21" in str(later.basis)
     asked, cell = requested(region="eu")
     assert cell.in_europe is None and "Europe" not in str(asked.basis)
     asked, cell = requested(instances="gcp/g4-standard-48", models="8b", ask="8b", tiers="1")
@@ -262,7 +261,7 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     loses, needs = rows["provider"].loses, rows["provider"].needs
     assert 0.7 < other.chance < cell.answer.chance  # which is all that was requested
     assert not loses and "supplier" in needs and str(sure(other.chance)) in needs  # the condition is by the boxes, too
-    assert "renting at " in str(asked.less_only)
+    assert f"renting {other.gpu_name} at " in str(asked.less_only) and str(sure(other.chance)) in str(asked.less_only)
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
@@ -270,20 +269,20 @@ def test_longer_requests_may_be_slower_unless_their_targets_are_stated() -> None
     def spans(**more: str) -> dict[str, str]:
         return {mover.name: str(mover.span) for mover in requested(**more)[0].movers}
 
-    name = "Pages per document question"
-    assert "slower" in spans()[name] and "slower" not in spans(ttft_ms="7000", tpot_ms="50")[name]
+    name = "Pages each"
+    assert "looser" in spans()[name] and "looser" not in spans(ttft_ms="7000", tpot_ms="50")[name]
 
 
 def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_day() -> None:
     asked, cell = requested()
     [hosted] = [way for way in asked.ways if way.kind == "hosted"]
     assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
-    assert "others since 20" in str(asked.basis)
+    assert "other prices since 20" in str(asked.basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:
     asked, _ = requested()
-    assert "Azure eastus of " in str(asked.basis)
+    assert "Azure eastus 20" in str(asked.basis)
 
 
 def test_what_costs_less_says_so_where_it_is_surer() -> None:
@@ -341,10 +340,12 @@ def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
     asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
     assert cell.waits is not None and cell.waits.same_moment is not None
     [risk] = [str(risk) for risk in asked.risks if "same moment" in str(risk)]
-    assert re.findall(r"[\d,]+", risk)[:2] == ["400", f"{cell.waits.places:,}"]
+    shown = f"{cell.waits.same_moment.turn_seconds:.0f}"  # seconds that each keeps a place
+    assert re.findall(r"\d[\d,]*", risk)[:3] == ["400", f"{cell.waits.places:,}", shown]
     turn = cell.waits.ttft_full_seconds + (cell.output_tokens - 1) * cell.waits.tpot_full_seconds
     turns = math.ceil(400 / cell.waits.places) - 1
     last = cell.waits.same_moment.last_ttft_seconds
+    assert cell.waits.same_moment.turn_seconds == pytest.approx(turn)
     assert last == pytest.approx(turns * turn + cell.waits.ttft_full_seconds, rel=0.1)
 
 
