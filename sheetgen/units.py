@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
@@ -179,6 +179,10 @@ class Display:
     percent: bool = False
     thousands: bool = True
     divisor: float = 1  # the unit of the number; a spreadsheet's cell is divided already
+
+    def in_currency(self, prefix: str) -> Display:
+        """The same for amounts of another currency, by its prefix."""
+        return replace(self, excel=self.excel.replace(f'"{self.prefix}"', f'"{prefix}"'), prefix=prefix)
 
     def text(self, value: object) -> str:
         """The text that a spreadsheet shows for `value` in this format; text stays as it is."""

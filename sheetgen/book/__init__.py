@@ -25,11 +25,11 @@ from sheetgen.book.decision_choices import Choices
 from sheetgen.book.decision_sheet import DecisionSheets
 from sheetgen.book.guide import add_notes, build_guide
 from sheetgen.book.hosts_sheet import build_hosts
-from sheetgen.book.inputs_sheet import build_inputs
+from sheetgen.book.inputs_sheet import DOLLARS, build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, CellValue, Range, Ref
+from sheetgen.book.sheets import Book, CellValue, Currency, Range, Ref
 from sheetgen.book.sizing_sheet import OTHER_ROW, TITLE_ROW, build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
@@ -56,10 +56,12 @@ def build_book(
     derive_constants(constants)
     name_all(wiring, inputs.name)
     name_all(wiring, constants.sheet.name)
+    question = solved.question
+    if question.settings.currency != DOLLARS:
+        wiring.currency = Currency(question.settings.currency, wiring.inputs["fx_rate"])
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
-    question = solved.question
     of_book = [question.loads[row] for row in rows_of_book(solved)]
     loads = [(load.model, load.workload, load.tier) for load in of_book]
     workloads = [workload.name for workload in question.workloads]
@@ -110,6 +112,7 @@ def build_book(
         guide,
         log,
         *behind,
+        *(sheet.dollars for sheet in (*first, sizing, money) if sheet.currency),
         record_sheet(wiring.names, carried),
     ]
     add_notes(checks, page, hidden)

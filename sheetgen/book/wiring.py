@@ -13,6 +13,7 @@ from sheetgen.book.sheets import (
     NONE,
     Cell,
     CellValue,
+    Currency,
     Lookup,
     Range,
     Ref,
@@ -330,6 +331,7 @@ class Wiring:
     baseline: Mapping[str, CellValue] = field(
         default_factory=dict
     )  # by defined name, where not the values of this build
+    currency: Currency | None = None  # of the sheets of answers, where that is not US dollars
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -437,9 +439,17 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
     wiring.lights.append(cell)
 
 
-def titled(name: str, title: str, about: str, *, freeze: tuple[int, int], one_page: bool = False) -> Sheet:
+def titled(
+    name: str,
+    title: str,
+    about: str,
+    *,
+    freeze: tuple[int, int],
+    one_page: bool = False,
+    currency: Currency | None = None,
+) -> Sheet:
     """A sheet with its title, and a line on its kind and purpose."""
-    sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page)
+    sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page, currency=currency)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet
