@@ -25,11 +25,11 @@ from sheetgen.book.decision_choices import Choices
 from sheetgen.book.decision_sheet import DecisionSheets
 from sheetgen.book.guide import add_notes, build_guide
 from sheetgen.book.hosts_sheet import build_hosts
-from sheetgen.book.inputs_sheet import DOLLARS, build_inputs
+from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, CellValue, Currency, Range, Ref
+from sheetgen.book.sheets import Book, CellValue, Range, Ref
 from sheetgen.book.sizing_sheet import OTHER_ROW, TITLE_ROW, build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
@@ -44,21 +44,21 @@ def build_book(
     every_lever: EveryLever = (),
     choices: Choices | None = None,
     baseline: Mapping[str, CellValue] | None = None,
+    shown_in: str | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `choices` there is no Decision.
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
+    shown_in: the code of the currency of its amounts, where that is of another build too.
     """
-    wiring = Wiring(baseline=baseline or {})
+    wiring = Wiring(baseline=baseline or {}, code=shown_in or solved.question.settings.currency)
     constants = build_constants(solved, wiring)
     inputs = build_inputs(solved, wiring)
     derive_constants(constants)
     name_all(wiring, inputs.name)
     name_all(wiring, constants.sheet.name)
     question = solved.question
-    if question.settings.currency != DOLLARS:
-        wiring.currency = Currency(question.settings.currency, wiring.inputs["fx_rate"])
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)

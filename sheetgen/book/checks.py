@@ -11,10 +11,10 @@ from functools import partial
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
-from sheetgen.book.inputs_sheet import DOLLARS, OUT_OF_RANGE
+from sheetgen.book.inputs_sheet import OUT_OF_RANGE
 from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
+from sheetgen.book.sheets import DOLLARS, NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.formula import (
     Expr,
@@ -503,12 +503,13 @@ def _inputs(page: ChecksSheet) -> None:
     longer = written(n_long, lambda answers, contexts: count_where(answers > contexts), answers, contexts)
     page.line("answers_fit", "Answers longer than their context: none", longer, 0)
     money = [wiring.ref(f"in_{name}") for name in ("currency", "fx_rate")]
-    code = str(money[0].value or "").upper()
-    agrees = bool(code) and (code == DOLLARS) == (money[1].value == 1)
+    typed = str(money[0].value or "").upper()
+    agrees = bool(typed) and (typed == DOLLARS) == (money[1].value == 1)
     label, test = f"A currency is named, with its rate; that of {DOLLARS} is 1", _currency_has_its_rate
-    if wiring.currency is not None:
-        label = f"The currency is {code}, whose sign amounts have, with its rate; another takes a rebuild (pull)"
-        test = partial(_currency_is, code)
+    if wiring.code != DOLLARS:
+        agrees = agrees and typed == wiring.code
+        label = f"The currency is {wiring.code}, whose sign amounts have, with its rate; another takes a rebuild (pull)"
+        test = partial(_currency_is, wiring.code)
     page.line("currency", label, written(int(agrees), test, *money), 1)
     # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
     rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula, Later, Quantity, Value, function, is_number, where
+from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import MOST, MOST_TEXT, Kind
 from sheetgen.report.templates import FX_RATE, Sentence
 from sheetgen.report.wording import prefix_of, sign_of
@@ -318,7 +319,8 @@ class RowValues:
         return RowValues(self.values[..., :width], self.first)
 
 
-_DOLLARS = re.compile(r"US dollars|\$(?=$|[ :,])")  # in heads and titles
+DOLLARS = str(BY_NAME["currency"].default)  # of all that is worked out
+_IN_DOLLARS = re.compile(r"US dollars|\$(?=$|[ :,])")  # in heads and titles
 
 
 @dataclass(frozen=True)
@@ -338,7 +340,7 @@ class Currency:
 
     def named(self, text: str) -> str:
         """A head or a title that names this currency in place of dollars."""
-        return _DOLLARS.sub(lambda found: self.code if found[0] == "US dollars" else self.sign, text)
+        return _IN_DOLLARS.sub(lambda found: self.code if found[0] == "US dollars" else self.sign, text)
 
 
 @dataclass

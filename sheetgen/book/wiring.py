@@ -10,6 +10,7 @@ import numpy
 
 from sheetgen.book.lookups import ZERO, element, entry_of
 from sheetgen.book.sheets import (
+    DOLLARS,
     NONE,
     Cell,
     CellValue,
@@ -331,7 +332,7 @@ class Wiring:
     baseline: Mapping[str, CellValue] = field(
         default_factory=dict
     )  # by defined name, where not the values of this build
-    currency: Currency | None = None  # of the sheets of answers, where that is not US dollars
+    code: str = DOLLARS  # of the currency of the sheets of answers
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -341,6 +342,11 @@ class Wiring:
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
+
+    @property
+    def currency(self) -> Currency | None:
+        """The currency of the sheets of answers, where that is not US dollars."""
+        return None if self.code == DOLLARS else Currency(self.code, self.inputs["fx_rate"])
 
     def ref(self, name: str) -> Ref:
         """The cell of that defined name."""

@@ -126,6 +126,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
     return look
 
 
+_LARGE = {role for role, look in _ROLES.items() if int(look.get("font_size", 10)) > 10}
 _look = functools.cache(style)  # shared: callers must not modify it
 
 ROOM = 0.7  # beside the digits, in units of a column's width
@@ -194,7 +195,8 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     """Widen columns whose numbers would be shown as #### otherwise."""
-    numbers = [(place[1], cell.value, cell.display) for place, cell in sheet.cells.items() if cell.role != "off_page"]
+    cells = [(place[1], cell) for place, cell in sheet.cells.items() if cell.role != "off_page"]
+    numbers = [(column, cell.value, cell.display) for column, cell in cells]
     for row in sheet.rows:
         values, columns = row.values.tolist(), range(row.left, row.left + len(row))
         long: Iterable[int] = range(len(values))
@@ -207,6 +209,10 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
         needed = shown_length(value, display) + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
+    for column, cell in cells:
+        if cell.role in _LARGE and isinstance(cell.value, int | float):
+            needed = text_width(cell.display.text(cell.value), _look(cell.role, cell.display.excel))
+            widths[column] = max(needed, widths.get(column, DEFAULT_WIDTH))
 
 
 @functools.cache

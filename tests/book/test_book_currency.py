@@ -13,13 +13,14 @@ import money_cells
 import pytest
 from answers import page_for, record_for
 from readers import needs_gnumeric, recalculate_with_gnumeric
-from recalculation import assert_recalculates, compare, needs_libreoffice, poison, values_after
+from recalculation import assert_recalculates, compare, convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import cells, formulas, names, values
 
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.solve import solve
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import Question
+from sheetgen.readback.pulled import pull
 from sheetgen.sizing.cost import annual_usd
 from sheetgen.units import USD, USD_CENTS
 
@@ -203,6 +204,32 @@ def test_a_currency_without_a_sign_goes_by_its_code(tmp_path: Path) -> None:
     assert [*dollars_named(path)] == []
     month = month_of_ask(solve(question))
     assert shown["Decision", "D5"] == pytest.approx(0.8 * month)
+
+
+@needs_libreoffice
+def test_pull_of_an_edited_book_agrees_whatever_currency_was_typed(
+    euro: tuple[Path, Question], dollar: Path, tmp_path: Path
+) -> None:
+    """Its formulas keep the signs that it was built with; what is drawn anew has those of what was typed."""
+    poison(euro[0], tmp_path / "euro.xlsx")
+    poison(dollar, tmp_path / "dollar.xlsx")
+    typed = {
+        "rate": ("euro", {"in_fx_rate": 0.8, "in_contingency_fraction": 0.2}, "EUR"),
+        "francs": ("euro", {"in_currency": "CHF", "in_fx_rate": 0.8}, "CHF"),
+        "dollars": ("euro", {"in_currency": "USD", "in_fx_rate": 1}, "USD"),
+        "euros": ("dollar", {"in_currency": "EUR", "in_fx_rate": 0.8}, "EUR"),
+    }
+    files = [
+        edit(tmp_path / f"{book}.xlsx", tmp_path / f"{name}.xlsx", cells) for name, (book, cells, _) in typed.items()
+    ]
+    for file, (_, _, code) in zip(convert_all(files, tmp_path), typed.values(), strict=True):
+        pulled = pull(file, books.catalog())
+        assert pulled.audit is not None and pulled.audit.verdict == "agrees", file
+        assert not pulled.audit.overwritten and not pulled.other_results
+        assert pulled.solved.question.settings.currency == code
+        assert page_for(pulled.solved).sign == {"EUR": "€", "USD": "$"}.get(code, code)
+    untouched = pull(euro[0], books.catalog())
+    assert not untouched.changed and untouched.audit is not None and untouched.audit.verdict == "agrees"
 
 
 @needs_libreoffice
