@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
@@ -185,6 +185,10 @@ class Display:
     def decimals_of(self, number: float | Decimal) -> int:
         """The decimals that are always shown of a number, which is divided already."""
         return 0 if number >= self.whole_from else self.decimals
+
+    def in_currency(self, prefix: str) -> Display:
+        """The same for amounts of another currency, by its prefix."""
+        return replace(self, excel=self.excel.replace(f'"{self.prefix}"', f'"{prefix}"'), prefix=prefix)
 
     def text(self, value: object) -> str:
         """The text that a spreadsheet shows for `value` in this format; text stays as it is."""

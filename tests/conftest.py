@@ -88,9 +88,9 @@ class Asked:
     """The question of a build as the key of a cache: two are the same where they say the same of one catalog, wherever
     it was written."""
 
-    def __init__(self, catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> None:
+    def __init__(self, catalog: Catalog, options: Mapping[str, Any], *more: Any) -> None:
         plain = {name: value.data if isinstance(value, Written) else value for name, value in options.items()}
-        self.it, self.key = (catalog, options, baseline), (id(catalog), repr((plain, baseline)))
+        self.it, self.key = (catalog, options, *more), (id(catalog), repr((plain, more)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Asked) and self.key == other.key
@@ -102,12 +102,10 @@ class Asked:
 _kept_build = functools.lru_cache(12)(lambda asked: _build_anew(*asked.it))
 
 
-def _build_once(
-    catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None
-) -> pulled.Built:
+def _build_once(catalog: Catalog, options: Mapping[str, Any], *more: Any) -> pulled.Built:
     if _shipped()._imported:  # by a build with a model of its own: that catalog is no longer the shipped one
         _shipped.cache_clear()
-    return _kept_build(Asked(_shipped() if _is_shipped(catalog) else catalog, options, baseline))
+    return _kept_build(Asked(_shipped() if _is_shipped(catalog) else catalog, options, *more))
 
 
 pulled._build_anew = _build_once
@@ -129,7 +127,7 @@ def _ask_once(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unso
     if not _is_shipped(catalog) or _shipped()._imported or _names_a_file(options):
         return _ask(catalog, options, on_demand_where_unsold)
     day = os.environ.get("SOURCE_DATE_EPOCH") or datetime.date.today()
-    return _kept_question(Asked(_shipped(), options, None), day, on_demand_where_unsold)
+    return _kept_question(Asked(_shipped(), options), day, on_demand_where_unsold)
 
 
 sheet_question.ask = pulled.ask = month_bridge.ask = read_plan.ask = stated_plan.ask = _ask_once

@@ -29,11 +29,11 @@ class Built:
 
     solved: Solution
     record: Record
-    page: Page  # in dollars, as the workbook is
+    page: Page  # in dollars, as the workbook's hidden sheets are
     shown: Page  # in the budget's currency
     files: dict[str, bytes]
     book: Book
-    money: list[list[Place]]  # the rows of the Money sheet, with each model chosen there
+    money: list[list[Place]]  # the rows of the Money sheet, and its dollars, with each model chosen there
     texts: set[str]  # of all the workbook's cells
     names: re.Pattern[str]
 

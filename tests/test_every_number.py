@@ -135,7 +135,11 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     path.write_bytes(files["xlsx"])
     chosen = [{"in_money_model": asked.model.name} for asked in solved.question.models]
     books = [edit_and_recalculate(path, path.with_name(f"{n}.xlsx"), edit) for n, edit in enumerate(chosen)]
-    money = [read_sheet(of_model.read_bytes(), "Money") for of_model in books]
+    in_dollars_too = [] if solved.question.settings.currency == "USD" else ["Money in US dollars"]
+    money = [
+        [place for name in ("Money", *in_dollars_too) for place in read_sheet(of_model.read_bytes(), name)]
+        for of_model in books
+    ]
     of_book = (book, money, book.texts(), names_of(book))
     return Built(solved, answer.record, formatted(in_dollars), formatted(shown), files, *of_book)
 

@@ -44,22 +44,24 @@ def build_book(
     every_lever: EveryLever = (),
     choices: Choices | None = None,
     baseline: Mapping[str, CellValue] | None = None,
+    shown_in: str | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `choices` there is no Decision.
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
+    shown_in: the code of the currency of its amounts, where that is of another build too.
     """
-    wiring = Wiring(baseline=baseline or {})
+    wiring = Wiring(baseline=baseline or {}, code=shown_in or solved.question.settings.currency)
     constants = build_constants(solved, wiring)
     inputs = build_inputs(solved, wiring)
     derive_constants(constants)
     name_all(wiring, inputs.name)
     name_all(wiring, constants.sheet.name)
+    question = solved.question
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
-    question = solved.question
     of_book = [question.loads[row] for row in rows_of_book(solved)]
     loads = [(load.model, load.workload, load.tier) for load in of_book]
     workloads = [workload.name for workload in question.workloads]
@@ -111,6 +113,7 @@ def build_book(
         guide,
         log,
         *behind,
+        *(sheet.dollars for sheet in (*first, sizing, money) if sheet.currency),
         record_sheet(wiring.names, carried),
     ]
     add_notes(checks, page, hidden)

@@ -487,10 +487,11 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows, overrides = solved.question.rows, solved.question.overrides
     n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
+    in_dollars = " in US dollars, as published" if wiring.currency else ""
     sheet = titled(
         "Prices and hardware",
         "Prices and hardware",
-        "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
+        f"Prices of every purchase class{in_dollars}, with date and source; Inputs says which is in use. The last rows "
         "are spare: fill one, it takes part.",
         freeze=(HEAD_ROWS + 1, 1),
     )

@@ -14,7 +14,7 @@ from sheetgen.book.decision_choices import ANY
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
 from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
+from sheetgen.book.sheets import DOLLARS, NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.formula import (
     Expr,
@@ -29,7 +29,7 @@ from sheetgen.formula import (
     is_number,
     where,
 )
-from sheetgen.question.inputs import ASKS, BY_NAME
+from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
@@ -38,7 +38,6 @@ HEADS = (
     ("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10), (None, 4), ("Model", 26), ("Load", 28), ("Classified", 11),
     ("Held", 9), ("Money", 9), ("Tokens", 9),
 )  # fmt: skip
-DOLLARS = str(BY_NAME["currency"].default)  # of all that is worked out
 LOADS = 5  # the column where the loads begin
 BELOW = HEAD_ROWS + 27  # the row below the checks
 SMALL = Display("0E+0")
@@ -484,6 +483,11 @@ def _currency_has_its_rate(currency: Value, rate: Value) -> Value:
     return where(currency == "", 0, where(currency == DOLLARS, of_dollars, of_others))
 
 
+def _currency_is(code: str, currency: Value, rate: Value) -> Value:
+    """1 where the currency is still that of the signs of all amounts, and its rate is not 1; else 0."""
+    return where(currency == code, where(rate == 1, 0, 1), 0)
+
+
 def _inputs(page: ChecksSheet) -> None:
     """Checks of inputs that a person may have emptied, or typed out of range."""
     wiring, lists = page.wiring, page.wiring.lists
@@ -499,10 +503,14 @@ def _inputs(page: ChecksSheet) -> None:
     longer = written(n_long, lambda answers, contexts: count_where(answers > contexts), answers, contexts)
     page.line("answers_fit", "Answers longer than their context: none", longer, 0)
     money = [wiring.ref(f"in_{name}") for name in ("currency", "fx_rate")]
-    code = str(money[0].value or "").upper()
-    agrees = bool(code) and (code == DOLLARS) == (money[1].value == 1)
-    stated = written(int(agrees), _currency_has_its_rate, *money)
-    page.line("currency", f"A currency is named, with its rate; that of {DOLLARS} is 1", stated, 1)
+    typed = str(money[0].value or "").upper()
+    agrees = bool(typed) and (typed == DOLLARS) == (money[1].value == 1)
+    label, test = f"A currency is named, with its rate; that of {DOLLARS} is 1", _currency_has_its_rate
+    if wiring.code != DOLLARS:
+        agrees = agrees and typed == wiring.code
+        label = f"The currency is {wiring.code}, whose sign amounts have, with its rate; another takes a rebuild (pull)"
+        test = partial(_currency_is, wiring.code)
+    page.line("currency", label, written(int(agrees), test, *money), 1)
     # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
     rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))
     column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))

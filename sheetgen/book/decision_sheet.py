@@ -131,7 +131,8 @@ class DecisionSheets:
 
     def __init__(self, solved: Solution, choices: Choices, book: Wiring) -> None:
         self.choices, self.book, self.wiring = choices, book, Wiring(prefix="wi_")
-        self.sheet = Sheet("Decision", landscape=False, one_page=True, about="One model and any load, live.")
+        about = "One model and any load, live."
+        self.sheet = Sheet("Decision", landscape=False, one_page=True, about=about, currency=book.currency)
         self.sheet.widths, self.sheet.n_printed, self.sheet.keeps_widths = dict(WIDTHS), N_COLUMNS, True
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
@@ -415,7 +416,7 @@ class DecisionSheets:
         sheet.heights |= {0: 28, FIRST_ROW: 24}
         row = FIRST_ROW
         monthly = sheet.link(row, ANSWER, shown["monthly_usd"], USD, "answer_large")
-        env["monthly_usd"] = monthly
+        self.monthly = env["monthly_usd"] = monthly
         annual = sheet.compute(row + 1, HIDDEN + 1, cost.annual_usd, env, role="off_page")
         lines: list[tuple[Formula, Mapping[str, Source], str]] = [
             (sentences.a_year, {**env, "annual_usd": annual}, "plain"),
@@ -433,7 +434,7 @@ class DecisionSheets:
         for line, (quantity, given, role) in enumerate(lines, row + 1):
             sheet.compute(line, ANSWER, quantity, given, role=role)
         sheet.link(row + 1 + len(lines), ANSWER, shown["room_words"], TEXT, "plain")
-        self.monthly, self.shown = monthly, shown
+        self.shown = shown
         self.book.names |= {
             "rec_decision_instance": shown["instance"],
             "rec_decision_n_instances": shown["n_instances"],
@@ -444,16 +445,7 @@ class DecisionSheets:
 
     def _of_load(self, load: int) -> dict[str, Source]:
         row = self.rows[load]
-        return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.answer_usd()}
-
-    def answer_usd(self) -> Ref:
-        """The monthly cost of the answer."""
-        return (
-            self.book.ref("rec_decision_monthly_usd") if "rec_decision_monthly_usd" in self.book.names else self._usd()
-        )
-
-    def _usd(self) -> Ref:
-        return Ref("Decision", FIRST_ROW, ANSWER, self._in_force("monthly_usd").value)
+        return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.monthly}
 
     def _beside(self, level: str) -> dict[str, Source]:
         return self._of_load(load_of(Context(level=level)))
@@ -474,7 +466,7 @@ class DecisionSheets:
             blank = constant(0)
             others.append(sheet.link(row, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))
             this.append(sheet.link(row, HIDDEN + 2, shown if size == BASE else blank, USD, "off_page"))
-        sheet.charts.append(
+        sheet.draw(
             Chart(
                 top,
                 0,
@@ -534,7 +526,7 @@ class DecisionSheets:
         row = top + 2 + len(names)
         sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="bold")
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
-        sheet.charts.append(
+        sheet.draw(
             Chart(
                 row + 1,
                 0,

@@ -14,7 +14,19 @@ from sheetgen import units
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
-from sheetgen.book.sheets import LEGEND, Cell, CellValue, Lookup, Range, Ref, Sheet, Validation, number, worked_out
+from sheetgen.book.sheets import (
+    DOLLARS,
+    LEGEND,
+    Cell,
+    CellValue,
+    Lookup,
+    Range,
+    Ref,
+    Sheet,
+    Validation,
+    number,
+    worked_out,
+)
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
@@ -59,6 +71,7 @@ from sheetgen.sizing.speed import cached_fraction
 from sheetgen.sizing.targets import DEFAULTS
 from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
+OF_SHOWN = "Prices are in US dollars; amounts are shown in this one, at the rate below. For another: sheetgen pull."
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 CLASSES, NO_YES = "list_purchase", "list_no_yes"  # the defined names of the purchase classes, and of two words
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
@@ -273,12 +286,14 @@ class InputsSheet:
         title: str,
         other: Mapping[str, CellValue] | None = None,
         after: Mapping[str, Callable[[], None]] | None = None,
+        notes: Mapping[str, str] | None = None,
     ) -> None:
         """The inputs of a section, at the values of the settings or at `other`, and the rows that follow some of
-        them."""
-        settings, values = self.solved.question.settings, other or {}
+        them. notes: of some, in place of their own."""
+        settings, values, own = self.solved.question.settings, other or {}, notes or {}
         for entry in rows_in(title):
-            self.place(entry, values.get(entry.name, getattr(settings, entry.name, None)))
+            value = values.get(entry.name, getattr(settings, entry.name, None))
+            self.place(entry, value, own.get(entry.name, ""))
             if after and entry.name in after:
                 after[entry.name]()
 
@@ -479,7 +494,9 @@ def _money(page: InputsSheet) -> None:
     question = page.solved.question
     page.section(MONEY)
     together = BY_NAME["together"].parse(question.options.get("together"))
-    page.of_table(MONEY, {"fx_date": day_of(question.settings.fx_date) or question.as_of, "together": together})
+    notes = {} if page.wiring.code == DOLLARS else {"currency": OF_SHOWN}
+    fx_date = day_of(question.settings.fx_date) or question.as_of
+    page.of_table(MONEY, {"fx_date": fx_date, "together": together}, notes=notes)
 
 
 def _targets(page: InputsSheet) -> None:

@@ -60,7 +60,7 @@ def add_cash(block: Block) -> None:
                 "each_month_usd": month_usd._replace(lock="row"),
             }
             sheet.compute(row, column, cost.cash_to_month_usd, env)
-    sheet.charts.append(
+    sheet.draw(
         Chart(
             top + 2,
             CHART_AT,

@@ -84,6 +84,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
         "Money",
         "One model at a time, at the load chosen on the first sheet, in US dollars: list prices less discounts.",
         freeze=(HEAD_ROWS, 1),
+        currency=wiring.currency,
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     block = _chosen(solved, wiring, sheet)
@@ -232,15 +233,25 @@ def _classes(block: Block, class_place: int) -> Ref:
     pairs = enumerate(zip(block.sums, extra, strict=True), MONTHLY)
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
-    block.compute(0, sentences.total_in_currency, {})
-    for column, total in enumerate(totals, MONTHLY):
-        block.compute(column, cost.in_currency, {"usd": total}, role="light")
+    _converted(block, totals)
     block.show(5, inputs["fx_rate"], FACTOR)
-    block.label("per $, of", 6, "right_label")
+    block.sheet.put(block.row, 6, Cell("per $, of", "right_label"))
     block.show(7, inputs["fx_date"], DATE)
     block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
     block.row += 1
     return hourly[units.ON_DEMAND]
+
+
+def _converted(block: Block, totals: Sequence[Ref]) -> None:
+    """The totals in the currency on Inputs; beside amounts that are in it already, in US dollars."""
+    if block.sheet.currency is None:
+        block.compute(0, sentences.total_in_currency, {})
+        for column, total in enumerate(totals, MONTHLY):
+            block.compute(column, cost.in_currency, {"usd": total}, role="light")
+        return
+    block.sheet.put(block.row, 0, Cell("Total, US dollars", "label"))
+    for column, total in enumerate(totals, MONTHLY):
+        block.show(column, total, WHOLE, "light")
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:

@@ -6,6 +6,9 @@ come from one call of `compute`, so a value and its formula cannot be wired diff
 A block of cells that one formula fills is worked out together, and written once a row: cell by cell, a matrix of
 thousands would take seconds to work out and megabytes to write. A row of a block is one array of values, and one
 formula that its cells share: the text as the first cell has it, which a spreadsheet moves along the row.
+
+A sheet of answers may show another currency than US dollars. Each amount is then worked out in dollars on a hidden
+sheet, in the cell of the same address, where formulas read it; the sheet itself shows it at the rate on Inputs.
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula, Later, Value, function
+from sheetgen.formula import Expr, Formula, Later, Quantity, Value, function, is_number, where
+from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import MOST, MOST_TEXT, Kind
-from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
+from sheetgen.report.templates import FX_RATE, Sentence
+from sheetgen.report.wording import prefix_of, sign_of
+from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, USD, Display
 
 if TYPE_CHECKING:
     import numpy
@@ -30,6 +36,7 @@ CellValue: TypeAlias = Any
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # the result of a formula without a number; never 0, which would read as free
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
+IN_DOLLARS = "{} in US dollars"  # the name of the hidden sheet with the dollars of a sheet that shows another currency
 KINDS = {
     "Sizing sheet": OUTPUT,
     "Decision": OUTPUT,
@@ -50,6 +57,7 @@ KINDS = {
     "Checks": CONTROL,
     "Change log": CONTROL,
     "Record": CONTROL,
+    **{IN_DOLLARS.format(name): WORKINGS for name in ("Sizing sheet", "Decision", "Money")},
     # Of a plan.
     "Plan": OUTPUT,
     "Decisions": OUTPUT,
@@ -311,9 +319,36 @@ class RowValues:
         return RowValues(self.values[..., :width], self.first)
 
 
+DOLLARS = str(BY_NAME["currency"].default)  # of all that is worked out
+_IN_DOLLARS = re.compile(r"US dollars|\$(?=$|[ :,])")  # in heads and titles
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The currency of the budget: its code, and the cell with how many of it a US dollar is."""
+
+    code: str
+    rate: Ref
+
+    @functools.cached_property
+    def sign(self) -> str:
+        return sign_of(self.code)
+
+    @functools.cached_property
+    def prefix(self) -> str:
+        return prefix_of(self.sign)
+
+    def named(self, text: str) -> str:
+        """A head or a title that names this currency in place of dollars."""
+        return _IN_DOLLARS.sub(lambda found: self.code if found[0] == "US dollars" else self.sign, text)
+
+
 @dataclass
 class Sheet:
-    """One worksheet being filled. Rows and columns count from 0."""
+    """One worksheet being filled. Rows and columns count from 0.
+
+    currency: of its amounts, where that is not US dollars.
+    """
 
     name: str
     landscape: bool = True
@@ -334,6 +369,18 @@ class Sheet:
     rows_repeated: tuple[int, int] | None = None  # the first and the last row printed on every further page
     keeps_widths: bool = False  # a long text shrinks, and does not widen its column
     charts: list[Chart] = field(default_factory=list)
+    currency: Currency | None = None
+
+    @functools.cached_property
+    def dollars(self) -> Sheet:
+        """The hidden sheet with the amounts of this one as they are worked out; itself where it shows dollars."""
+        if self.currency is None:
+            return self
+        about = f"The amounts of {self.name} as they are worked out; there they stand at the rate on Inputs."
+        sheet = Sheet(IN_DOLLARS.format(self.name), about=about)
+        sheet.text(0, 0, sheet.name, "title")
+        sheet.text(1, 0, sheet.second_line, "subtitle")
+        return sheet
 
     @property
     def kind(self) -> str:
@@ -359,12 +406,35 @@ class Sheet:
             self.text(row, column - 1, label, "label")
         if (row, column) in self.cells:
             raise PageError(f"{self.name}!{column_name(column)}{row + 1} is used twice")
-        self.cells[row, column] = cell
-        return Ref(self.name, row, column, cell.value, name, lock)
+        home = self._home(cell.display)
+        if home is self:
+            self.cells[row, column] = cell
+            return Ref(self.name, row, column, cell.value, name, lock)
+        role = "fixed" if cell.formula is None else "computed"
+        held = home.put(row, column, Cell(cell.value, role, cell.display, cell.formula), name, lock)
+        self.cells[row, column] = self._shown(cell, held)
+        return held
+
+    def _home(self, display: Display) -> Sheet:
+        """The sheet where a value of that display is worked out: amounts in dollars."""
+        return self.dollars if display.prefix == USD.prefix else self
+
+    def _shown(self, cell: Cell, held: Ref) -> Cell:
+        """A cell with an amount that is held in dollars, in the currency of the sheet."""
+        assert self.currency is not None
+        there = derived(_there, held, self.currency.rate)
+        display = cell.display.in_currency(self.currency.prefix)
+        return replace(cell, value=there.value, display=display, formula=Later(lambda: there.expr(self.name)))
 
     def text(self, row: int, column: int, value: CellValue, role: str = "text", **more: Any) -> Ref:
         """Place a text."""
+        if self.currency is not None and isinstance(value, str):
+            value = self.currency.named(value)
         return self.put(row, column, Cell(value, role, **more))
+
+    def draw(self, chart: Chart) -> None:
+        """Place a chart, in the currency of the sheet."""
+        self.charts.append(chart if self.currency is None else chart.on(self, self.currency))
 
     def texts(self, row: int, column: int, texts: Iterable[str | None], role: str = "head") -> list[Ref]:
         """Place texts side by side; None leaves a cell free."""
@@ -384,11 +454,14 @@ class Sheet:
         label: str = "",
     ) -> Ref:
         """Place the result of a quantity for the cells in `env`: the value, and the formula that Excel evaluates."""
+        if self.currency is not None and isinstance(quantity, Sentence):
+            quantity, env = quantity.in_currency(self.currency.prefix), {**env, FX_RATE: self.currency.rate}
         missing = [i for i in quantity.inputs if i not in env]
         if missing:
             raise KeyError(f"{self.name}: formula {quantity.name!r} reads {missing[0]!r}, which no cell provides")
-        result = worked_out(quantity, env)
-        cell = Cell(result.value, role, display or quantity.display, formula=Later(lambda: result.expr(self.name)))
+        result, display = worked_out(quantity, env), display or quantity.display
+        here = self._home(display).name
+        cell = Cell(result.value, role, display, formula=Later(lambda: result.expr(here)))
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
@@ -412,7 +485,8 @@ class Sheet:
         self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
     ) -> Ref:
         """Place the value of another cell, or of a look-up."""
-        return self.formula(row, column, source.value, Later(lambda: source.expr(self.name)), display, role, **more)
+        here = self._home(display).name
+        return self.formula(row, column, source.value, Later(lambda: source.expr(here)), display, role, **more)
 
     def formula(
         self, row: int, column: int, value: CellValue, expr: Expr, display: Display, role: str = "computed", **more: Any
@@ -455,6 +529,16 @@ class Chart:
     def is_upright(self) -> bool:
         return self.upright or bool(self.lines)
 
+    def on(self, sheet: Sheet, currency: Currency) -> Chart:
+        """The same over the amounts that `sheet` shows, in that currency."""
+
+        def shown(ref: Ref) -> Ref:
+            return ref._replace(sheet=sheet.name) if ref.sheet == sheet.dollars.name else ref
+
+        series = [(title, shown(first), shown(last), colour) for title, first, last, colour in self.series]
+        title, alt_text, sign = map(currency.named, (self.title, self.alt_text, self.sign))
+        return replace(self, series=series, title=title, alt_text=alt_text, sign=prefix_of(sign) if sign else "")
+
 
 PIXELS_OF_A_ROW = 20
 
@@ -478,6 +562,11 @@ class Book:
     approver: str = ""
     valid_until: str = ""
     subject: str = "Memory, hardware, speed and price of serving large language models"
+
+
+def _there(usd: Quantity, fx_rate: Quantity) -> Value:
+    """An amount in another currency; a word that stands in place of one unchanged."""
+    return where(is_number(usd), usd * fx_rate, usd)
 
 
 def plain(value: CellValue) -> CellValue:

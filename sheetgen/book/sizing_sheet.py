@@ -111,7 +111,8 @@ class SizingSheet:
             unit=self.unit, small_unit=SMALL_UNITS[self.question.settings.units][1]
         ).formula("weights_of_band", "Weights and KV cache")
         n_models = len(self.question.models)
-        self.sheet = Sheet(NAME, landscape=False, one_page=n_models <= ONE_PAGE, about="The answers on one page.")
+        about, one_page = "The answers on one page.", n_models <= ONE_PAGE
+        self.sheet = Sheet(NAME, landscape=False, one_page=one_page, about=about, currency=wiring.currency)
         self.sheet.n_printed = self.hidden
         self.sheet.widths = {0: LABEL_WIDTH}
         for left in range(1, self.hidden, 2):

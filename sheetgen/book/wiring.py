@@ -10,9 +10,11 @@ import numpy
 
 from sheetgen.book.lookups import ZERO, element, entry_of
 from sheetgen.book.sheets import (
+    DOLLARS,
     NONE,
     Cell,
     CellValue,
+    Currency,
     Lookup,
     Range,
     Ref,
@@ -330,6 +332,7 @@ class Wiring:
     baseline: Mapping[str, CellValue] = field(
         default_factory=dict
     )  # by defined name, where not the values of this build
+    code: str = DOLLARS  # of the currency of the sheets of answers
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -339,6 +342,11 @@ class Wiring:
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
+
+    @property
+    def currency(self) -> Currency | None:
+        """The currency of the sheets of answers, where that is not US dollars."""
+        return None if self.code == DOLLARS else Currency(self.code, self.inputs["fx_rate"])
 
     def ref(self, name: str) -> Ref:
         """The cell of that defined name."""
@@ -437,9 +445,17 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
     wiring.lights.append(cell)
 
 
-def titled(name: str, title: str, about: str, *, freeze: tuple[int, int], one_page: bool = False) -> Sheet:
+def titled(
+    name: str,
+    title: str,
+    about: str,
+    *,
+    freeze: tuple[int, int],
+    one_page: bool = False,
+    currency: Currency | None = None,
+) -> Sheet:
     """A sheet with its title, and a line on its kind and purpose."""
-    sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page)
+    sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page, currency=currency)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet

@@ -749,7 +749,7 @@ class _Sheets:
             return first, last
 
         kinds = heads[1 : heads.index("p10 of all together")]
-        sheet.charts.append(
+        sheet.draw(
             Chart(
                 row,
                 0,

@@ -76,8 +76,10 @@ class Built:
         return self.solved.question
 
 
-def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[str, Raw] | None = None) -> Built:
-    """The sheet from these options, which marks its differences from `baseline`.
+def _build_anew(
+    catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[str, Raw] | None, currency: str
+) -> Built:
+    """The sheet from these options, which marks its differences from `baseline` and shows its amounts in a currency.
 
     Raises ScenarioError or CatalogError where the question cannot be put.
     """
@@ -85,7 +87,7 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
     record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
-    book = build_book(solved, record, page, no_levers, decision(solved), baseline)
+    book = build_book(solved, record, page, no_levers, decision(solved), baseline, currency)
     inputs, results = _by_name(book, "in_", Ref), _by_name(book, "rec_", Ref)
     of_sheet = {sheet.name: sheet.cells for sheet in book.sheets}
     cells = {name: of_sheet[ref.sheet].get((ref.row, ref.column)) for name, ref in inputs.items()}
@@ -611,7 +613,8 @@ def _points_as_built(written: Raw) -> list[str]:
 def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Raw] | None = None) -> Built:
     """The sheet from what was carried. A problem with one option alone is raised with the place of its cell."""
     try:
-        return _build_anew(catalog, carried.question(), baseline)
+        currency = BY_NAME["currency"].parse(start.options.get("currency"))  # in which the workbook was built
+        return _build_anew(catalog, carried.question(), baseline, str(currency))
     except SheetgenError as error:
         places: dict[str, Place] = {}
         for option, place in carried.option_places.items():

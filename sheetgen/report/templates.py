@@ -30,6 +30,7 @@ from sheetgen.report.page import NONE, Cell
 from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
 NO_VALUE = "-"  # shown in a workbook where the page has NONE
+FX_RATE = "fx_rate"  # the quantity by which amounts of another currency than dollars are multiplied
 
 
 def _same(value: Value) -> Value:
@@ -61,8 +62,8 @@ KINDS = {
     "tenths": Kind(printed=lambda value: round_nearest(value, 1), display=ONE_DECIMAL),
     "hundredths": Kind(printed=hundredths_text, display=TWO_DECIMALS),
     "grouped": Kind(printed=grouped_text),
-    "usd": Kind(printed=lambda value: join_text("$", grouped_text(value)), display=USD),
-    "cents": Kind(printed=lambda value: join_text("$", hundredths_text(value)), display=USD_CENTS),
+    "usd": Kind(printed=grouped_text, display=USD),
+    "cents": Kind(printed=hundredths_text, display=USD_CENTS),
     "percent": Kind(printed=percent_text, display=PERCENT),
     "next": Kind(lambda value: value + 1),
     "type": Kind(short_type),
@@ -97,6 +98,10 @@ class Slot:
 
     name: str
     kind: Kind
+
+    @property
+    def is_money(self) -> bool:
+        return self.kind.display.prefix == USD.prefix
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,41 +163,63 @@ class Template:
     def _with_figures(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
         return {**{name: figure.read(values) for name, figure in self.figures.items() if name not in values}, **values}
 
-    def printed(self, values: Mapping[str, Value]) -> Value:
-        """The sentence as a workbook's text: of values, or as the tree of its operations."""
+    def printed(self, values: Mapping[str, Value], prefix: str = USD.prefix) -> Value:
+        """The sentence as a workbook's text: of values, or as the tree of its operations. prefix: of amounts; those of
+        another currency than dollars are at the rate `fx_rate`."""
         values = self._with_figures(values)
-        pieces = [self._print(piece, values) for piece in self.pieces]
+        pieces = [self._print(piece, values, prefix) for piece in self.pieces]
         text = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
         if self.condition is None:
             return text
-        otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
+        otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values, prefix)
         return where(self.condition.read(values), text, otherwise)
 
-    def _print(self, piece: Piece, values: Mapping[str, Value]) -> Value:
+    def _print(self, piece: Piece, values: Mapping[str, Value], prefix: str) -> Value:
         if isinstance(piece, Slot) and piece.name not in self.parts:
-            return piece.kind.printed(piece.kind.change(values[piece.name]))
+            value = piece.kind.change(values[piece.name])
+            if not piece.is_money:
+                return piece.kind.printed(value)
+            there = value if prefix == USD.prefix else value * values[FX_RATE]
+            return join_text(prefix, piece.kind.printed(there))
         part = self.parts[piece.name] if isinstance(piece, Slot) else piece
-        return part.printed(values) if isinstance(part, Template) else part
+        return part.printed(values, prefix) if isinstance(part, Template) else part
 
-    def _names(self) -> Iterator[str]:
+    def _names(self, prefix: str) -> Iterator[str]:
         """The quantities that the sentence reads, in reading order."""
         read = [] if self.condition is None else [*self.condition.inputs]
         for piece in self.pieces:
             part = self.parts.get(piece.name, piece) if isinstance(piece, Slot) else piece
-            read += part._names() if isinstance(part, Template) else [part.name] if isinstance(part, Slot) else ()
-        read += self.otherwise._names() if self.otherwise else ()
+            if isinstance(part, Template):
+                read += part._names(prefix)
+            elif isinstance(part, Slot):
+                read += [part.name, FX_RATE] if part.is_money and prefix != USD.prefix else [part.name]
+        read += self.otherwise._names(prefix) if self.otherwise else ()
         for name in read:
             yield from self.figures[name].inputs if name in self.figures else (name,)
 
-    def formula(self, name: str, label: str, about: str = "", source: str = "") -> Formula:
+    def formula(self, name: str, label: str, about: str = "", source: str = "") -> Sentence:
         """The sentence as a formula of the quantities that it reads. about, source: its documentation."""
-        inputs = tuple(dict.fromkeys(self._names()))
+        return self._formula(name, label, f"{about}\n\nSource: {source}" if source else about, USD.prefix)
+
+    def _formula(self, name: str, label: str, documentation: str, prefix: str) -> Sentence:
+        inputs = tuple(dict.fromkeys(self._names(prefix)))
 
         def function(*values: Value) -> Value:
-            return self.printed(dict(zip(inputs, values, strict=True)))
+            return self.printed(dict(zip(inputs, values, strict=True)), prefix)
 
-        function.__doc__ = f"{about}\n\nSource: {source}" if source else about
-        return Formula(name, label, TEXT, inputs, function)
+        function.__doc__ = documentation
+        return Sentence(name, label, TEXT, inputs, function, template=self)
+
+
+@dataclass(frozen=True)
+class Sentence(Formula):
+    """A sentence as a formula, with its template."""
+
+    template: Template = field(kw_only=True)
+
+    def in_currency(self, prefix: str) -> Sentence:
+        """The same with its amounts in another currency, by its prefix and at the rate `fx_rate`, which it reads."""
+        return self.template._formula(self.name, self.label, self.documentation, prefix)
 
 
 NOTHING = Template(())

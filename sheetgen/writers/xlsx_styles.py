@@ -144,6 +144,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
     return look
 
 
+_LARGE = {role for role, look in _ROLES.items() if int(look.get("font_size", 10)) > 10}
 _look = functools.cache(style)  # shared: callers must not modify it
 
 ROOM = 0.7  # beside the digits, in units of a column's width
@@ -216,10 +217,10 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     """Widen columns whose numbers would be shown as #### otherwise, by the size of their print."""
+    cells = [(place[1], cell) for place, cell in sheet.cells.items() if cell.role != "off_page"]
     numbers = [
-        (place[1], cell.value, cell.display, _of_em(_look(cell.role, cell.display.excel)) * DIGIT)
-        for place, cell in sheet.cells.items()
-        if cell.role != "off_page"
+        (column, cell.value, cell.display, _of_em(_look(cell.role, cell.display.excel)) * DIGIT)
+        for column, cell in cells
     ]
     for row in sheet.rows:
         values, columns = row.values.tolist(), range(row.left, row.left + len(row))
@@ -233,6 +234,10 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
         needed = shown_length(value, display) * size + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
+    for column, cell in cells:
+        if cell.role in _LARGE and isinstance(cell.value, int | float):
+            needed = text_width(cell.display.text(cell.value), _look(cell.role, cell.display.excel))
+            widths[column] = max(needed, widths.get(column, DEFAULT_WIDTH))
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.signatures import Signature
 from sheetgen.cli import main
 from sheetgen.diagnose import log_facts
 from sheetgen.diagnose.diagnosis import diagnose
@@ -256,7 +257,7 @@ def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyP
     looked: list[Any] = []
     is_minor = log_facts._is_minor
 
-    def watched(expected: object) -> bool:
+    def watched(expected: Signature) -> bool:
         looked.append(expected)
         return is_minor(expected)
 
