@@ -114,7 +114,7 @@ class Ranks(Off):
 
 
 def set_contexts(ranks: int) -> None:
-    """Replace the functions by which SGLang's modules ask the running server, in each module that imported them."""
+    """Replace the functions by which SGLang's modules ask the running server."""
     answers = dict.fromkeys((*CONTEXTS, "get_schedule"), Off()) | {"get_parallel": Ranks(ranks)}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("sglang"):
