@@ -114,7 +114,7 @@ class Ranks(Off):
 
 
 def set_contexts(ranks: int) -> None:
-    """Replace the functions by which SGLang's modules ask the running server, in each module that imported them."""
+    """Replace the functions by which SGLang's modules ask the running server."""
     answers = dict.fromkeys((*CONTEXTS, "get_schedule"), Off()) | {"get_parallel": Ranks(ranks)}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("sglang"):
@@ -159,8 +159,8 @@ def classes() -> str:
 
 
 def cache_sizes(folder: Path, ranks: int, dtype: str) -> dict[str, Any]:
-    """A row of the CSV: bytes that one rank keeps of a token, in the pool of all tokens and in that of windows, and of
-    a request's states."""
+    """A row of the CSV: the bytes that one rank keeps of a token, in the pool of all tokens and in that of windows,
+    and of the states of a request."""
     config = ModelConfig(str(folder), trust_remote_code=False)
     architecture = config.hf_config.architectures[0]
     if f"class {architecture}(" not in classes():

@@ -38,8 +38,8 @@ Number = Annotated[int, Field(ge=1, le=10_000_000)]
 PoolRatio = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 SERVED = ("none", "dense", "all")  # the models of a second runner; formulas use the index: 0, 1, 2
 Served = Literal["none", "dense", "all"]
-_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
-_BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
+_VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?[.+\-A-Za-z0-9]{0,80}")
+_BUILD = re.compile(r"b([0-9]{1,6})")  # llama.cpp counts builds: b7500
 
 FP8_KV = ("fp8", "fp8_e5m2")
 KV_BY_DEFAULT = "bf16"  # the cache's precision where a checkpoint states one that the engine does not follow
@@ -628,7 +628,7 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
 # A build between releases, named as its image is: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
 _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")
 # A build of a source tree without tags: 0.1.dev1+g4d2a68d64.d20260816 does not tell the release.
-_UNTAGGED = re.compile(r"v?0\.\d{1,2}\.(?:0\.)?dev\d{1,9}(?:[.+][A-Za-z0-9.+]{0,80})?")
+_UNTAGGED = re.compile(r"v?0\.[0-9]{1,2}\.(?:0\.)?dev[0-9]{1,9}(?:[.+][A-Za-z0-9.+]{0,80})?")
 NEWEST = (10**6, 0, 0)
 
 

@@ -11,7 +11,7 @@ from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, shown
 
-Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")]
+Version = Annotated[str, Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}$")]
 
 
 class EngineFlag(Entry):

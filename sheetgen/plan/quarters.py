@@ -7,7 +7,7 @@ import datetime
 import re
 from typing import NamedTuple
 
-_QUARTER = re.compile(r"(20\d\d)-Q([1-4])")
+_QUARTER = re.compile(r"(20[0-9]{2})-Q([1-4])")
 QUARTERS_IN_A_YEAR, _MONTHS = 4, 12
 MONTHS_IN_A_QUARTER = _MONTHS // QUARTERS_IN_A_YEAR
 

@@ -32,6 +32,11 @@ ONE_LINE = {
     "split": ((*SIZE, "--output-tokens", "5000"), "do not fit in the context of 4,096"),
     "engine": ((*SIZE, "--engine", "vlm"), "Did you mean vllm?"),
     "engine version": ((*SIZE, "--engine-version", "new"), "is not a version"),
+    "engine version in other digits": ((*SIZE, "--engine-version", "٠.19.0"), "is not a version"),
+    "machines in other digits": (
+        ("recommend", "--model", "8b", "--context", "4k", "--have", "h100:١٦"),
+        "have is 'h100:١٦'",
+    ),
     "engine version like a flag": ((*SIZE, "--engine-version", "-nightly"), "is not a version"),
     "engine version in words": ((*SIZE, "--engine-version", "the newest"), "is not a version"),
     "measured": ((*SIZE, "--measured", "tpot=3,input_tokens=9"), "Did you mean tpot_ms?"),

@@ -142,8 +142,8 @@ def test_ranks_are_launched_as_ranks() -> None:
 
 @pytest.mark.long
 def test_the_page_has_the_replica_of_each_answer() -> None:
-    """The replicas of all models, worked out together, equal those worked out one by one; a model that nothing holds
-    has no row."""
+    """Replicas of all models, worked out together, equal those worked out one by one; a model that nothing holds has
+    no row."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
     page = page_for(answer)
     assert not page.replicas, "which a floor above fills in"
