@@ -62,7 +62,7 @@ def test_decision_and_its_charts_are_as_wide_as_a_small_window(book: Path) -> No
     row, column = last_printed(sheet)
     assert pixels(sheet) <= 700
     (model,) = (cell for cell in sheet["B"] if cell.value == "Llama 3.1 8B")
-    assert model.alignment.shrink_to_fit, "a longer name is no reason for a wider column"
+    assert model.alignment.wrap_text, "a longer name is no reason for a wider column"
     assert all(chart.anchor.to.col < column and chart.anchor.to.row < row for chart in sheet._charts)
     assert len(sheet._charts) == 2
     tops = sorted((chart.anchor._from.row, chart.anchor.to.row) for chart in sheet._charts)
