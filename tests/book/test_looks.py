@@ -106,6 +106,7 @@ def test_no_white_text_runs_beyond_its_dark_bar(book: Path) -> None:
 def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -> None:
     sheet = openpyxl.load_workbook(book, data_only=True)["Money"]
     (chart,) = sheet._charts
+    assert chart.x_axis.tickLblSkip == 1
     source = chart.ser[0].cat
     (names,) = sheet[(source.strRef or source.numRef).f.rpartition("!")[2].replace("$", "")]
     (row,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Each month")
