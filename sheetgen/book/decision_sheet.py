@@ -173,7 +173,7 @@ class DecisionSheets:
         for row, (name, label, display, message, more) in enumerate(CHOICES_SHOWN, FIRST_ROW):
             kind = None if name in LISTS else BY_NAME[f"decision_{name}"].kind
             validation = Validation(label, message, source=LISTS.get(name), kind=kind, **more)
-            cell = Cell(self.choices.picked[name], "input", display, validation=validation)
+            cell = Cell(self.choices.picked[name], "input", display, validation=validation, wraps=name == "model")
             if name in self.choices.follows:
                 usual = self._target(name, counted["context_tokens"], counted["answer_tokens"])
                 cell = replace(cell, value=usual.value, formula=usual.expr(sheet.name))

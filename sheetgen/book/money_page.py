@@ -14,7 +14,7 @@ MONTHS = cost.CONSTANTS["months_in_three_years"]
 SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
 WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.PURCHASES.items()}, OWNED: "owned"}
-CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 370, 260
+CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 380, 280
 WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
     "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
@@ -62,7 +62,7 @@ def add_cash(block: Block) -> None:
             sheet.compute(row, column, cost.cash_to_month_usd, env)
     sheet.draw(
         Chart(
-            top + 2,
+            top + 1,
             CHART_AT,
             f"Cash of {MONTHS} months by way to pay, US dollars",
             "Stacked bars: what is paid up front and in the months, for each purchase class and for owning.",

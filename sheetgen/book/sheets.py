@@ -157,6 +157,7 @@ class Cell:
     url: str | None = None
     validation: Validation | None = None
     span: int = 1  # columns merged, for long text
+    wraps: bool = False  # on several lines, whatever its role
 
 
 @functools.cache
@@ -367,7 +368,7 @@ class Sheet:
     rows_printed: int | None = None  # those below are for the screen alone; None: all
     n_printed: int | None = None  # columns, those to the right being hidden; None: all
     rows_repeated: tuple[int, int] | None = None  # the first and the last row printed on every further page
-    keeps_widths: bool = False  # a long text shrinks, and does not widen its column
+    keeps_widths: bool = False  # a long text shrinks or wraps, and does not widen its column
     charts: list[Chart] = field(default_factory=list)
     currency: Currency | None = None
 

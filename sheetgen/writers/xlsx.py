@@ -55,7 +55,7 @@ class _Writer:
 
     def __init__(self, workbook: Workbook, book: Book, brand: Brand | None) -> None:
         self.workbook, self.book, self.brand = workbook, book, brand
-        self.formats: dict[tuple[str, str], CellFormat] = {}
+        self.formats: dict[tuple[str, str, bool], CellFormat] = {}
         self.tint = functools.cache(lambda word: workbook.add_format(TINTS[word]))
 
     def write(self) -> None:
@@ -205,6 +205,8 @@ class _Writer:
         }
         drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font, "interval_unit": 1})
         drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
+        if chart.upright:  # the amount above the highest column keeps away from the title
+            drawn.set_plotarea({"layout": {"x": 0.03, "y": 0.24, "width": 0.94, "height": 0.6}})
         drawn.set_legend(
             {"none": True} if chart.upright or not all(chart.series[0]) else {"position": "bottom", "font": font}
         )
@@ -216,10 +218,12 @@ class _Writer:
         role, text = cell.role, "" if cell.formula is None else cell.formula.text
         if role == "computed" and "!" in text and "(" not in text:
             role = "link"
-        key = (role, cell.display.excel)
+        wraps = isinstance(cell, Cell) and cell.wraps
+        key = (role, cell.display.excel, wraps)
         if key not in self.formats:
             colors = self.brand.colors if self.brand else None
-            self.formats[key] = self.workbook.add_format(style(role, cell.display.excel, colors))
+            look = style(role, cell.display.excel, colors) | ({"text_wrap": True} if wraps else {})
+            self.formats[key] = self.workbook.add_format(look)
         return self.formats[key]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
@@ -87,20 +88,8 @@ for _name in ("plain", "quiet"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
 FLUSH = (
-    *(
-        "title",
-        "finding",
-        "subtitle",
-        "subtitle_wrapped",
-        "link_text",
-        "rule",
-        "rule_head",
-        "bold",
-        "band",
-        "band_quiet",
-        "rent",
-    ),
-    *("plain", "plain_last", "quiet", "quiet_last", "assumption"),
+    *("title", "finding", "subtitle", "subtitle_wrapped", "link_text", "line", "bold", "band", "band_quiet", "rent"),
+    *("rule", "rule_head", "plain", "plain_last", "quiet", "quiet_last", "assumption"),
 )
 ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
@@ -134,7 +123,6 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
         # With "@" Excel shows a formula's text once the cell is edited; General shows text as well.
         look["num_format"] = "General"
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
-        look["shrink"] = look.get("shrink", role == "input")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and apart from the number before it
     elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "total"):
@@ -170,14 +158,14 @@ def fitted(sheet: Sheet) -> Sheet:
     for (row, column), cell in sheet.cells.items():
         if isinstance(cell.value, str) and cell.value and cell.role != "off_page":
             look = _look(cell.role, cell.display.excel)
-            if look.get("text_wrap"):
+            if cell.wraps or look.get("text_wrap"):
                 wrapped.append((row, column, cell.span, cell.value, look))
-            elif not (look.get("shrink") and (sheet.keeps_widths or cell.role != "input")):
+            elif not look.get("shrink") and not sheet.keeps_widths:
                 _fit_text(sheet, widths, (row, column), cell, look)
     for _, column, span, text, look in wrapped:
         have = _width(widths, column, span)
         longest = max((text_width(word, look) for word in text.split()), default=0.0)
-        if have < longest <= MOST_WIDTH:
+        if have < longest <= MOST_WIDTH and not sheet.keeps_widths:
             widths[column] = longest
     for row, column, span, text, look in wrapped:
         needed = text_height(text, _width(widths, column, span), look)
@@ -273,7 +261,7 @@ def text_width(text: str, look: Look) -> float:
 
 
 def text_height(text: str, width: float, look: Look) -> float:
-    """The height in points of the text wrapped in a column of this width; words are not split."""
+    """The height in points of the text wrapped in a column of this width; a word that is longer is split."""
     usable = width - PADDING - INDENT * int(look.get("indent", 0))
     lines, of_em = 0, _of_em(look)
     for paragraph in text.split("\n"):
@@ -282,7 +270,9 @@ def text_height(text: str, width: float, look: Look) -> float:
             needed = _ems(word) * of_em
             if needed > left and left < usable:
                 lines, left = lines + 1, usable
-            left -= needed + _ems(" ") * of_em
+            more = max(0, math.ceil(needed / usable) - 1)
+            lines += more
+            left -= needed - more * usable + _ems(" ") * of_em
     return lines * LINE * float(look.get("font_size", 10)) + 2
 
 
