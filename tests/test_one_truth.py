@@ -169,6 +169,13 @@ RISKS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any], str, set[str]]] = 
         "measure first: nothing is|impossible",
         {*PAPERS, JSON, TERMINAL},
     ),
+    "the next unmeasured": (
+        ("runner_up", "measured"),
+        lambda is_measured: not is_measured,
+        "",
+        {REQUEST, MARKDOWN, JSON},
+    ),
+    "the survivor unmeasured": (("survives_machine", "measured"), lambda is_measured: not is_measured, "", {JSON}),
     "never measured": (
         ("chosen", "measured"),
         lambda measured: not measured,
@@ -185,6 +192,34 @@ def test_a_risk_stands_on_all_that_speak_of_it(name: str) -> None:
     told = re.compile(word, re.IGNORECASE)
     assert {output for output, (_, after) in differs.items() if told.search(after)} == speaks
     assert {*differs} - speaks <= {CSV}  # which has it as a value
+
+
+def test_machines_without_runs_of_their_own_say_so_wherever_they_are_named() -> None:
+    record, question = answered()
+    (row,) = record.headline
+    cell = record.cells[row]
+    assert cell.survives_machine is not None and cell.runner_up is not None
+    other = replace(cell.survives_machine, instance=cell.runner_up.instance)  # which the request calls the next
+    mail: dict[bool, str] = {}
+    for is_measured in (True, False):
+        spared = changed(
+            record, ("cells", row, "survives_machine"), lambda _, m=is_measured: replace(other, measured=m)
+        )
+        texts = drawn(spared, question)
+        assert f"{other.n_instances} of the next" in texts[REQUEST] and "of the next" not in texts[MAIL]
+        mail[is_measured] = texts[MAIL].partition("surviving")[2].partition("\n")[0]
+    assert "unmeasured" in mail[False] and "unmeasured" not in mail[True]
+
+
+def test_the_largest_uncertainty_is_named_as_such_with_its_dollars() -> None:
+    move = next(i for i, move in enumerate(cell_now().moves) if move.input == "context_tokens")
+    differs = said_by(("moves", move, "high_usd"), lambda usd: 3 * usd)
+    more = 3 * round(cell_now().moves[move].high_usd or 0) - round(cell_now().answer.monthly_usd)
+    assert {*differs} == {REQUEST, MAIL, MARKDOWN, JSON}
+    for output in (REQUEST, MAIL, MARKDOWN):
+        after = differs[output][1].lower()
+        told = after.partition("largest uncertainty")[2][:60]
+        assert "pages" in told and re.search(rf"\${more // 1000},\d{{3}} more", told)
 
 
 def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report import pay_less_words, sentences
+from sheetgen.report import notes, pay_less_words, sentences
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request, WayRow
 from sheetgen.report.wording import full_money, sure
@@ -367,3 +367,49 @@ def test_targets_at_a_rate_are_met_on_average_and_its_row_names_the_model() -> N
     shape = {"users": 400, "stated_users": 400, "concurrent_requests": 9.9, "n_instances": 4, "model": "Llama 3.1 8B"}
     row = sentences.people_in_numbers.of(dict.fromkeys(sentences.people_in_numbers.inputs, 1) | shape)
     assert "Llama 3.1 8B" in str(row)
+
+
+def test_what_a_loss_does_is_said_of_the_margin_and_of_the_next() -> None:
+    asked, cell = requested(users="200", tiers="")
+    margin, survivor = cell.at_level(0.9), cell.survives_machine
+    assert margin is not None and survivor is not None and margin.instance == cell.answer.instance == survivor.instance
+    assert margin.n_instances >= survivor.n_instances > cell.answer.n_instances
+    of_margin = next(option for option in asked.options if option.reply == "with margin")
+    assert any("Survives" in str(fact) for fact in of_margin.facts)
+    crowded, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    assert cell.answer.n_instances == 1 and cell.runner_up is not None and cell.runner_up.n_instances > 1
+    assert "slower if one fails" in str(crowded.reasons[0])
+    safe, _ = requested(users="400", requests_per_user_per_day="40", tiers="", survive="machine")
+    assert "fails" not in str(safe.reasons[0])
+
+
+def test_owning_pays_off_in_the_month_of_money_and_a_way_elsewhere_has_its_gpus_supplier_and_certainty() -> None:
+    asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
+    assert cell.owned is not None
+    rows = {way.kind: way for way in asked.ways}
+    own, base = rows["own"], cell.owned.base
+    saved = cell.answer.monthly_usd - base["owned_energy_usd"] - base["owned_site_usd"]
+    assert (
+        str(own.pays_after) == str(math.ceil(base["owned_capex_usd"] / saved)) and str(own.pays_after) in own.pays_off
+    )
+    elsewhere = next(way for way in cell.other_terms if way.instance != cell.answer.instance)
+    assert elsewhere.chance is not None and elsewhere.chance > cell.answer.chance + 0.05
+    [row] = [row for row in asked.ways if row.kind == "term" and row.place]
+    assert amount(row.monthly) == elsewhere.monthly_usd and "Azure" in row.place and "H200" in row.loses
+    assert str(sure(elsewhere.chance)) in row.loses
+
+
+def test_less_certainty_that_saves_nothing_says_so() -> None:
+    asked, cell = requested(users="300", tiers="")
+    even = cell.at_level(0.5)
+    assert even is not None and even.monthly_usd == pytest.approx(cell.answer.monthly_usd)
+    assert "saves nothing" in str(asked.reasons[0])
+
+
+def test_people_of_each_workload_ask_as_often_as_it_is_sized_for() -> None:
+    question = ask(Catalog(), {"models": "8b", "users": "200", "as_of": "2026-11-20"})
+    [asks] = [
+        line for line in notes.most_assumed(record_for(solve(question)), question) if line.startswith("People ask")
+    ]
+    assert [workload.requests_per_user_per_day for workload in question.workloads] == [20, 20, 5]
+    assert "20 times a day (Long document 5)" in asks

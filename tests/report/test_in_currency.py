@@ -64,3 +64,27 @@ def test_a_currency_without_a_sign_goes_by_its_code(code: str, rate: float, mill
     amount = dollars.cards[1].monthly.value * rate
     assert page.cards[1].monthly == (f"{code} {amount / 1e6:,.2f}M" if millions else f"{code} {amount:,.0f}")
     assert lay_out(page, templates=templates_folder()).is_whole
+
+
+@pytest.mark.parametrize(("code", "rate"), [("EUR", 0.92), ("KRW", 1410)])
+def test_a_difference_is_that_of_the_sums_as_they_are_printed(code: str, rate: float) -> None:
+    """Also with a contingency, which the boxes have, and where sums are in millions."""
+    page, _ = pages(currency=code, fx_rate=str(rate), contingency_fraction="0.1")
+    sized, margin, measured = (str(option.price) for option in page.request.options)
+    risks = {str(risk).partition(" ")[0]: str(risk) for risk in page.request.risks}
+    more = re.search(r"margin, (.*) more", risks["Too"])
+    assert (
+        more and measured and amount_in_text(margin) - amount_in_text(sized) == pytest.approx(amount_in_text(more[1]))
+    )
+    told_of = str(page.request.uncertainty).partition(",")[0]
+    mover = next(mover for mover in page.request.movers if mover.name.split(" ")[0].lower() in told_of)
+    low, high = (amount_in_text(str(end)) for end in (mover.low, mover.high))
+    rent = amount_in_text(str(page.request.sized))
+    told = [amount_in_text(text) for text in re.findall(rf"(?:{code} |€)[\d.,]+M?", str(page.request.uncertainty))]
+    assert told == pytest.approx([*dict.fromkeys((round(rent - low, 6), round(high - rent, 6)))])
+
+
+def amount_in_text(text: str) -> float:
+    """The number in an amount: KRW 56.65M, €36,965."""
+    [number] = re.findall(r"\d[\d,.]*", text)
+    return float(number.replace(",", "")) * (1e6 if text.strip().endswith("M") else 1)

@@ -23,6 +23,7 @@ ASKED = {"ask": "llama-3.1-70b", "owner": "Ada Lovelace", "approver": "Grace Hop
 LOADS = {
     "people": {"users": "640"},
     "measure first": {"users": "200"},
+    "crowded": {"users": "400", "requests_per_user_per_day": "40"},
     "at once": {},
     "a rate": {"requests_per_second": "4"},
     "euro": {"currency": "EUR", "fx_rate": "0.92"},
