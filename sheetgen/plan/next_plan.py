@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -112,20 +113,21 @@ def _first_day(order: Data) -> datetime.date:
 
 
 def _ordered(before: Sequence[Data], now: Sequence[Data], buy: str) -> Iterator[Data]:
-    """The machines without a term: those of before, those that are ordered now, less those that are given back."""
-    counts: dict[tuple[str, str], int] = {}
-    days: dict[tuple[str, str], str] = {}
+    """The machines without a term, by the day from which they are there: those of before, those that are ordered now,
+    less those that are given back, the last of them first."""
+    counts = Counter[tuple[str, str, str]]()
     for part in before:
-        key = part["type"], part.get("purchase") or buy
-        counts[key], days[key] = counts.get(key, 0) + part["count"], str(part.get("from", ""))
-    for decision in now:
-        sign = {"order": 1, "release": -1}.get(decision["what"], 0)
-        if sign and not _has_term(decision):
-            key = machine_in(decision["instance"]), decision["purchase"]
-            counts[key] = counts.get(key, 0) + sign * int(decision["n_instances"])
-            if sign > 0:
-                days[key] = max(days.get(key, ""), _first_day(decision).isoformat())
-    for (name, purchase), count in counts.items():
+        counts[part["type"], part.get("purchase") or buy, str(part.get("from", ""))] += part["count"]
+    changed = [decision for decision in now if decision["what"] in ("order", "release") and not _has_term(decision)]
+    for decision in changed:
+        subject, n = (machine_in(decision["instance"]), decision["purchase"]), int(decision["n_instances"])
+        if decision["what"] == "order":
+            counts[*subject, _first_day(decision).isoformat()] += n
+        for key in sorted((key for key in counts if key[:2] == subject), reverse=True):
+            if decision["what"] == "release":
+                given = min(n, counts[key])
+                counts[key], n = counts[key] - given, n - given
+    for (name, purchase, day), count in counts.items():
         if count > 0:
-            row = {"type": name, "count": count, "purchase": purchase, "from": days.get((name, purchase))}
+            row = {"type": name, "count": count, "purchase": purchase, "from": day}
             yield {key: value for key, value in row.items() if value}

@@ -44,6 +44,7 @@ LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and cha
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 A_CENT = 0.01
+QUOTA_DECISION = "raise quota"
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -267,7 +268,13 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
         machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
         do = f"{decision.what}{' to' if decision.what == 'raise quota' else ''}"
         other = f"{do} {{}} x {machine}, not {{}}" if then else f"do not {do} {{}} x {machine}"
-        yield words(f"Decide the {levers} first: with {them} {other}{others}.", *(counts if then else counts[1:]))
+        stated = {row.instance for row in findings.now if row.what == QUOTA_DECISION}
+        raised = [
+            row for row in findings.closing.decisions if row.what == QUOTA_DECISION and row.instance not in stated
+        ]
+        quotas = joined("", [words("; {} then", _decided(row)) for row in raised])
+        pattern = f"Decide the {levers} first: with {them} {other}{others}{{}}."
+        yield words(pattern, *(counts if then else counts[1:]), quotas or "")
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     first = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if first is not None:
@@ -295,7 +302,7 @@ def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
     as what cannot be had without it."""
 
     def rank(decision: Decision) -> tuple[bool, float, float, bool]:
-        is_quota = decision.what == "raise quota"
+        is_quota = decision.what == QUOTA_DECISION
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
         binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
         return not decision.late, -binds, -money, is_quota
@@ -333,7 +340,7 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
 
 def _decided(decision: Decision) -> Text:
     """The decision in short: order 16 x NC40ads H100 v5, on-demand."""
-    to = " to" if decision.what == "raise quota" else ""
+    to = " to" if decision.what == QUOTA_DECISION else ""
     purchase = f", {decision.purchase}" if decision.purchase else ""
     machine = f"{short_name(decision.instance)}{purchase}"
     return words(f"{decision.what}{to} {{}} x {{}}", cell(decision.n_instances, WHOLE), machine)
@@ -634,12 +641,16 @@ def _utilization(answer: Answer) -> Iterator[Text]:
     yield f"What raises it most: {levers[min(parts, key=parts.__getitem__)]}."
 
 
-def _hosted(findings: Findings) -> Iterator[str]:
-    """The hosts behind the column of the table."""
+def _hosted(findings: Findings) -> Iterator[Text]:
+    """The hosts behind the column of the table, and its sum."""
     if findings.hosted:
         hosts = first_named([*dict.fromkeys(host for entry in findings.hosted for host in entry.hosts)])
         oldest = min(entry.read_on for entry in findings.hosted)
-        yield f"Hosted: the tokens at p50 at the cheapest host of the model ({hosts}), prices read from {oldest} on."
+        on_machines = (findings.answer.part_usd(entry.service, CASE["p50"]) for entry in findings.hosted)
+        amounts = math.fsum(entry.usd for entry in findings.hosted), math.fsum(on_machines)
+        sums = f"{count(len(findings.hosted), 'service')}: {{}}, where the machines are {{}}"
+        read = f"the tokens at p50 at the cheapest host of the model ({hosts}), prices read from {oldest} on"
+        yield words(f"Hosted: {read}; {sums}.", *map(usd, amounts))
 
 
 def _since(findings: Findings) -> Section:

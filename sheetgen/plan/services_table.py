@@ -8,7 +8,7 @@ from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.supplied import live
-from sheetgen.plan.whole_amounts import asked_in_whole, in_whole
+from sheetgen.plan.whole_amounts import in_whole_of_spend
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
 from sheetgen.report.wording import instance_name, sure, three_digits
@@ -46,7 +46,11 @@ def first_named(names: Sequence[str]) -> str:
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     """A row for each service, in the plan's order, then what is shared and the plan; with the price of its tokens at a
     host where some service has one."""
-    columns = [_in_whole(answer, CASE[quantile]) for quantile in ("p50", "p90")]
+    ids = range(len(answer.plan.services))
+    columns = [
+        in_whole_of_spend(answer, z, [*(answer.part_usd(s, z) for s in ids), float(answer.of_owners[None][:, z].sum())])
+        for z in (CASE["p50"], CASE["p90"])
+    ]
     at_hosts = {entry.service: usd(entry.usd) for entry in hosted}
     rows: Rows = [
         (
@@ -77,25 +81,11 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     return table("Services, at what their machines cost", heads, rows)
 
 
-def _in_whole(answer: Answer, case: int) -> list[float]:
-    """The parts of services, and what they share, that add up to the plan."""
-    parts = [answer.part_usd(s, case) for s in range(len(answer.plan.services))]
-    return in_whole(
-        answer.plan, [*parts, float(answer.of_owners[None][:, case].sum())], asked_in_whole(answer, case)[0]
-    )
-
-
 def owners_table(answer: Answer) -> Table:
     """The cost of each owner's services, and what is shared."""
     rows: Rows = []
-    columns = [
-        in_whole(
-            answer.plan,
-            [float(spend[:, CASE[quantile]].sum()) for spend in answer.of_owners.values()],
-            asked_in_whole(answer, CASE[quantile])[0],
-        )
-        for quantile in QUANTILES
-    ]
+    usd_of = answer.of_owners.values()
+    columns = [in_whole_of_spend(answer, z, [float(spend[:, z].sum()) for spend in usd_of]) for z in CASE.values()]
     for i, owner in enumerate(answer.of_owners):
         ids = [service.id for service in answer.plan.services if (service.owner or answer.plan.head.owner) == owner]
         names = first_named(ids) if owner is not None else SHARED

@@ -29,8 +29,12 @@ def asked_in_whole(answer: Answer, case: int) -> tuple[float, float]:
     return spend, asked - spend
 
 
+def in_whole_of_spend(answer: Answer, case: int, parts: Sequence[float]) -> list[float]:
+    """The parts of that spend."""
+    return in_whole(answer.plan, parts, asked_in_whole(answer, case)[0])
+
+
 def by_quarter_in_whole(answer: Answer, case: int) -> tuple[list[float], list[float]]:
     """The same by quarter."""
-    plan, totals = answer.plan, asked_in_whole(answer, case)
     spend, reserve = (answer.money[name][:, case].tolist() for name in ("spend_usd", "reserve_usd"))
-    return in_whole(plan, spend, totals[0]), in_whole(plan, reserve, totals[1])
+    return in_whole_of_spend(answer, case, spend), in_whole(answer.plan, reserve, asked_in_whole(answer, case)[1])

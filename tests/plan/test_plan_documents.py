@@ -32,6 +32,7 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
+from sheetgen.plan.decisions import Decision
 from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
@@ -302,8 +303,10 @@ def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[
 
 def test_each_service_has_a_row() -> None:
     """With its owner, what sets its replicas, and its money; the rows sum to the plan."""
-    (services,) = [one.table for one in page().behind if one.title.startswith("Services")]
-    assert services is not None
+    (section,) = [one for one in page().behind if one.title.startswith("Services")]
+    services, hosted = section.table, record_of(example())["hosted"]
+    assert services is not None and len(hosted) > 1
+    assert all(usd(math.fsum(one[name] for one in hosted)) in str(section.lines[0]) for name in ("usd", "p50_usd"))
     *rows, shared, plan_row = services.rows
     assert [row[0] for row in rows] == [one["id"] for one in DATA["services"]]
     for column in (6, 7):
@@ -414,6 +417,16 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
     hopeless = findings(solved_plan(plan(data))).closing
     assert hopeless is not None and hopeless.over == ("2027-Q1",)
+
+
+def test_a_quota_that_levers_take_is_said() -> None:
+    """Only decisions to sign now that are others with them were: not what they take beside those."""
+    found, day = example(), date(2027, 1, 1)
+    assert found.closing is not None
+    quota = Decision("raise quota", "aws/g6e.xlarge", 9, None, day, day)
+    closing = replace(found.closing, decisions=(*found.closing.decisions, quota))
+    said = [plan_page(replace(found, closing=taken)).first[0].lines[0] for taken in (found.closing, closing)]
+    assert str(said[1]) == f"{str(said[0]).removesuffix('.')}; raise quota to 9 x g6e.xlarge then."
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sheetgen.cli import main
+from sheetgen.plan.next_plan import next_plan
 
 
 def run(*arguments: str) -> str:
@@ -170,3 +172,23 @@ def test_orders_of_a_term_are_commitments_of_the_next_plan(tmp_path: Path, monke
     assert [row["committed"] for row in now["supply"]][:4] == [6, 6, 6, 0]
     # What they cost is what the last plan said of those quarters.
     assert now["money"][0]["p90_usd"] == pytest.approx(last["money"][1]["p90_usd"])
+
+
+def test_what_was_ordered_keeps_its_days() -> None:
+    """Eight of 4 January and one of the 20th were nine of the 20th; what is given back is of the last."""
+
+    def signed(what: str, n: int, day: str | None) -> dict[str, Any]:
+        about = {"instance": NC40, "purchase": "on-demand", "needed_from": "2027-01-01", "there_on": day}
+        return {"what": what, "kind": "now", "n_instances": n, **about}
+
+    before = {"type": NC40, "count": 1, "purchase": "on-demand", "from": "2027-01-20"}
+    supply = {**PLAN["supply"], "ordered": [before]}
+    last: dict[str, Any] = {"inputs": {**PLAN, "supply": supply}, "as_of": "2026-11-26"}
+
+    def ordered(*decisions: dict[str, Any]) -> dict[str, int]:
+        following = next_plan({**last, "decisions": decisions}, "q1.json", date(2027, 2, 26))
+        return {row["from"]: row["count"] for row in following["supply"]["ordered"]}
+
+    order = signed("order", 8, "2027-01-04")
+    assert ordered(order) == {"2027-01-20": 1, "2027-01-04": 8}
+    assert ordered(order, signed("release", 3, None)) == {"2027-01-04": 6}
