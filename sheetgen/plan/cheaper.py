@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,9 +16,9 @@ from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.inputs import BY_NAME
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import ON_DEMAND, listed
 
 POLICY, CLASS, PRECISION, PLACES = KINDS = ("policy", "class", "precision", "machines")
 MOST = 4  # services that are tried in FP8 by themselves: those that cost most
@@ -52,6 +52,7 @@ class Lever:
     change: Change
     asked_usd: float  # to approve
     saves_usd: float  # of what is to be approved now
+    saves_p50_usd: float  # of what is spent at p50; below 0 where it costs more
     moves_usd: float  # the cost of its moves over those of the plan, as the plan counts them, which no budget has
     bound_usd: float  # by its orders, to the end of their terms
     bound_after_usd: float  # of that what is paid after the plan's end
@@ -77,8 +78,8 @@ def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
-    """By kind the lever that saves most, its moves counted; of classes what they bind after the plan's end is not
-    counted as saved."""
+    """By kind the lever that saves most, on average at p50 and of what is to be approved, its moves counted; of classes
+    what they bind after the plan's end is not counted as saved."""
     best = []
     for kind in KINDS:
         of_kind = [lever for lever in levers if lever.change.kind == kind]
@@ -87,7 +88,7 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
 
 
 def _net_usd(lever: Lever) -> float:
-    return lever.saves_usd - lever.bound_after_usd - max(0.0, lever.moves_usd)
+    return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd - max(0.0, lever.moves_usd)
 
 
 def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
@@ -124,10 +125,16 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    if _waiting(unserved(other)) > _waiting(lost) + A_BIT:
-        return None
+    change, before, then = changes[0], _waiting(lost), _waiting(unserved(other))
+    if sum(then.values()) > sum(before.values()) + A_BIT:
+        if len(changes) > 1 or change.kind != POLICY:
+            return None
+        longer = [answer.plan.services[s].id for s, days in then.items() if days > before.get(s, 0) + A_BIT]
+        change = replace(change, gives_up=f"{change.gives_up}; {listed(longer)} longer without machines")
     moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
-    return Lever(changes[0], asked, saves, moves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
+    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
+    bound = sum(other.bound_usd), other.bound_after_usd
+    return Lever(change, asked, saves, at_p50, moves, *bound, tuple(other.over))
 
 
 def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
@@ -142,9 +149,12 @@ def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
         return None
 
 
-def _waiting(lost: Sequence[Unserved]) -> float:
-    """The days of services that have no machine yet."""
-    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in lost)
+def _waiting(lost: Sequence[Unserved]) -> dict[int, float]:
+    """By service the days for which it has no machine yet."""
+    days = defaultdict[int, float](float)
+    for gap in lost:
+        days[gap.service] += gap.share * ((gap.last - gap.first).days + 1)
+    return days
 
 
 def _policies(plan: Plan) -> Iterator[Change]:

@@ -11,6 +11,8 @@ from sheetgen.plan.stated_plan import machine_in
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.sizing.parallelism import requests_per_replica
 
+OWNED = "owned"  # in place of a class
+
 
 @dataclass(frozen=True)
 class ToMeasure:
@@ -23,7 +25,7 @@ class ToMeasure:
     instance: str
     n_instances: int
     purchase: str
-    usd: float
+    usd: float  # 0 on machines that are owned
 
 
 @dataclass(frozen=True)
@@ -59,5 +61,7 @@ def _to_measure(answer: Answer, s: int) -> ToMeasure | None:
             hourly_usd, purchase, instance = by_the_day(question, place.candidate)
             n = math.ceil(place.layout.n_gpus * place.pipeline_parallel_size / place.candidate.gpu_count)
             usd, chance = HOURS_OF_A_MEASUREMENT * n * hourly_usd, answer.hardware.speed[s, q, answer.case].chance
+            if answer.supply["owned_instances"][answer.place[place.instance], q, answer.case] >= n:
+                return ToMeasure(s, q, reasons, chance, place.instance, n, OWNED, 0.0)
             return ToMeasure(s, q, reasons, chance, machine_in(instance), n, purchase, usd)
     return None

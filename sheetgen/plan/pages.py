@@ -11,7 +11,6 @@ from itertools import groupby
 
 import numpy
 
-from sheetgen.answer.confidences import said_steps
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
@@ -35,8 +34,8 @@ from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
-from sheetgen.report.wording import short_money
-from sheetgen.units import CHANCE_STEP, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
+from sheetgen.report.wording import short_money, sure
+from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
@@ -264,18 +263,13 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     least = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if least is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[least.service].id}"
-        yield words(f"{which}, {{}}: {{}}.", _sure(least.chance), _day_of(least))
-
-
-def _sure(chance: float) -> Text:
-    """A chance in the steps in which it is said."""
-    return words("{} sure", cell(said_steps(chance) * CHANCE_STEP, PERCENT))
+        yield words(f"{which}, {{}}: {{}}.", sure(least.chance), _day_of(least))
 
 
 def _day_of(measured: ToMeasure) -> Text:
     """A measurement with its price."""
     machines = f"{measured.n_instances} x {short_name(measured.instance)}"
-    return words(f"{machines} for a day, {{}}", usd(measured.usd))
+    return words(f"{machines} for a day, {{}}", usd(measured.usd) if measured.usd else "owned already")
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
@@ -446,12 +440,20 @@ def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
 
 
-_LEVER_HEADS: Heads = ("Lever", "Change", "Gives up", number("To approve"), number("Saves"), "Over then")
+_LEVER_HEADS: Heads = (
+    "Lever",
+    "Change",
+    "Gives up",
+    number("To approve"),
+    number("Saves"),
+    number("At p50"),
+    "Over then",
+)
 
 
 def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
-        return (name, "none saves", "", NONE, NONE, "")
+        return (name, "none saves", "", NONE, NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
     if lever.moves_usd > 0:
         gives_up = words(f"{gives_up}; its moves cost {{}} that no budget has", usd(lever.moves_usd))
@@ -459,7 +461,15 @@ def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
         amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
     over = first_named(lever.over) or "none"
-    return (name, lever.change.name, gives_up, usd(lever.asked_usd), usd(lever.saves_usd), over)
+    return (
+        name,
+        lever.change.name,
+        gives_up,
+        usd(lever.asked_usd),
+        usd(lever.saves_usd),
+        usd(lever.saves_p50_usd),
+        over,
+    )
 
 
 def _closing(findings: Findings) -> Iterator[Text]:
@@ -539,9 +549,10 @@ def _keeping(findings: Findings) -> Iterator[Text]:
                 if plan.priorities[s] > plan.priorities[gap.service]:
                     keep[plan.services[s].id] = wait[plan.services[gap.service].id] = None
     if keep:
+        keeps = f"{first_named([*keep])} keep{'s' * (len(keep) == 1)}"
         yield (
-            f"{first_named([*keep])} keep machines that are there and could serve {first_named([*wait])}: priority is "
-            "among services of one type, and takes only what is idle of others."
+            f"{keeps} machines that are there and could serve {first_named([*wait])}: priority is among services of "
+            "one type, and takes only what is idle of others."
         )
 
 
@@ -768,7 +779,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
     first = [
-        words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
@@ -856,7 +867,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
     if findings.to_measure:
         services = [
-            words(f"{plan.services[measured.service].id} ({{}}) {{}}", _sure(measured.chance), _day_of(measured))
+            words(f"{plan.services[measured.service].id} ({{}}) {{}}", sure(measured.chance), _day_of(measured))
             for measured in findings.to_measure[:NAMED]
         ]
         n = len(findings.to_measure) - NAMED

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sheetgen.answer.confidences import said_steps
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
-from sheetgen.report.wording import instance_name, three_digits
-from sheetgen.units import CHANCE_STEP, DTYPES, ONE_DECIMAL, PERCENT, WHOLE
+from sheetgen.report.wording import instance_name, sure, three_digits
+from sheetgen.units import DTYPES, ONE_DECIMAL, WHOLE
 
 NAMED = 3  # services in a sentence
 SHARED = "shared: spare and idle machines, cover of late orders"
@@ -24,9 +23,9 @@ def short_name(instance: str) -> str:
 
 
 def first_named(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    """The first few names, and how many more there are: more than one, as that is as short by its name."""
+    n = NAMED if len(names) > NAMED + 1 else len(names)
+    return f"{', '.join(names[:n])}{f' and {len(names) - n} more' if names[n:] else ''}"
 
 
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
@@ -150,9 +149,9 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
     if quarters:
         speeds = [answer.hardware.speed[s, q, answer.case] for q in quarters]
         slowest = max(speed.tpot_seconds for speed in speeds), max(speed.ttft_seconds for speed in speeds)
-        least = min(said_steps(speed.chance) for speed in speeds) * CHANCE_STEP
+        least = min(speed.chance for speed in speeds)
         times = (Cell(1000 * seconds, WHOLE) for seconds in slowest)
-        yield words("{} ms a token, {} ms to the first; {} sure", *times, cell(least, PERCENT))
+        yield words("{} ms a token, {} ms to the first; {}", *times, sure(least))
 
 
 def _replicas(answer: Answer, s: int) -> Text:
