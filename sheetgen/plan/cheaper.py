@@ -17,7 +17,7 @@ from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import ON_DEMAND
 
@@ -53,6 +53,7 @@ class Lever:
     change: Change
     asked_usd: float  # to approve
     saves_usd: float  # of what is to be approved now
+    saves_p50_usd: float  # of what is spent at p50; below 0 where it costs more
     moves_usd: float  # the cost of its moves over those of the plan, as the plan counts them, which no budget has
     bound_usd: float  # by its orders, to the end of their terms
     bound_after_usd: float  # of that what is paid after the plan's end
@@ -78,8 +79,8 @@ def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
-    """By kind the lever that saves most, its moves counted; of classes what they bind after the plan's end is not
-    counted as saved."""
+    """By kind the lever that saves most, on average at p50 and of what is to be approved, its moves counted; of classes
+    what they bind after the plan's end is not counted as saved."""
     best = []
     for kind in KINDS:
         of_kind = [lever for lever in levers if lever.change.kind == kind]
@@ -88,7 +89,7 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
 
 
 def _net_usd(lever: Lever) -> float:
-    return lever.saves_usd - lever.bound_after_usd - max(0.0, lever.moves_usd)
+    return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd - max(0.0, lever.moves_usd)
 
 
 def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
@@ -129,17 +130,11 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     waits = _waits_more(other.plan, lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
-    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
     gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
-    return Lever(
-        replace(changes[0], gives_up=gives_up),
-        asked,
-        saves,
-        moves,
-        sum(other.bound_usd),
-        other.bound_after_usd,
-        tuple(other.over),
-    )
+    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
+    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
+    bound = sum(other.bound_usd), other.bound_after_usd
+    return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
 
 
 def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:

@@ -36,10 +36,11 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
-from sheetgen.plan.decisions import in_lines, is_of, kind, owners
+from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage, decision_words, plan_page
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.spending import (
@@ -55,6 +56,7 @@ from sheetgen.plan.spending import (
     quarter_instance_month_usd,
     reserve_usd,
 )
+from sheetgen.plan.stated_plan import Base, in_class
 from sheetgen.plan.supplied import live
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
@@ -90,7 +92,7 @@ from sheetgen.units import (
 )
 
 PULL = "run pull"  # what a cell says whose value is not of the inputs any more
-SCHEMA = 5  # of the layout
+SCHEMA = 6  # of the layout
 LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
@@ -387,7 +389,9 @@ class _Sheets:
             sheet.text(here, 0, instance, "label")
             usd = sheet.link(here, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
             price = worked_out(cost.discounted_usd_per_hour, {**inputs, "listed_usd_per_hour": usd})
-            hours = "bought_hours" if plan.class_of(instance) == plan.policy.purchase else "hours_per_month"
+            way = plan.class_of(instance)
+            hours = "committed_hours" if PURCHASES[way].committed else "hours_per_month"
+            hours = "bought_hours" if way == plan.policy.purchase else hours
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
             today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
@@ -548,9 +552,10 @@ class _Sheets:
                     sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = []
                     for z in CASE.values():
-                        months, base_usd = paid[t][:, q, z].tolist(), float(table["base_usd"][t, q, z])
-                        place, left = (row, 11 + z), 4 + z * (1 + len(self.quarters))
-                        cells.append(self._bought_usd(sheet, *place, machine.instance, months, left, base_usd))
+                        months = {machine.instance: paid[t][:, q, z].tolist()}
+                        months |= self._of_base([base for base in plan.base if base.instance == machine.instance], [q])
+                        place, left = (row, 11 + z), 4 + z * len(self.months) * len(self.quarters)
+                        cells.append(self._bought_usd(sheet, *place, months, left))
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
                 self.costs[machine.instance, q] = [
@@ -604,8 +609,9 @@ class _Sheets:
             values = [*(getattr(decision, name) for name in names), ", ".join(owners(self.answer, decision))]
             shown = zip(values, (DATE, TEXT, WHOLE, TEXT, DATE, TEXT), strict=True)
             line = [self._value(sheet, here, column, *value) for column, value in enumerate(shown)]
-            if decision.machine_months and decision.instance in self.months:
-                line.append(self._bought_usd(sheet, here, 6, decision.instance, decision.machine_months))
+            months = self._months_of(decision)
+            if months:
+                line.append(self._bought_usd(sheet, here, 6, months))
             else:
                 line.append(self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             line.append(self._value(sheet, here, 7, decision.cost_of_waiting_usd, USD, of_money=True))
@@ -616,27 +622,47 @@ class _Sheets:
         self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "break even", of_money=False)
         return sheet
 
+    def _of_base(self, bases: Iterable[Base], quarters: Sequence[int]) -> dict[str, list[float]]:
+        """By price the months of a base's machines in some quarters, by the quarter at whose price."""
+        n, months = len(self.quarters), dict[str, list[float]]()
+        for base in bases:
+            runs = sum(q in quarters for q in base.runs(n))
+            key = in_class(base.instance, base.purchase, self.plan.policy.purchase)
+            if runs:
+                months.setdefault(key, [0.0] * n)[base.first] += base.count * MONTHS_IN_A_QUARTER * runs
+        return months
+
+    def _months_of(self, decision: Decision) -> Mapping[str, Sequence[float]]:
+        """By price the months of machines that a decision pays, where prices are live."""
+        plan = self.plan
+        if decision.machine_months and decision.instance in self.months:
+            return {decision.instance: decision.machine_months}
+        key = decision.instance, decision.purchase, decision.needed_from
+        bases = (base for base in plan.base if decision.what == "order")
+        mine = (
+            base for base in bases if (base.instance, base.purchase, plan.first_day(plan.quarters[base.first])) == key
+        )
+        return self._of_base(mine, range(len(self.quarters)))
+
     def _bought_usd(
-        self,
-        sheet: Sheet,
-        row: int,
-        column: int,
-        instance: str,
-        months: Sequence[float],
-        more: int = 0,
-        base_usd: float = 0.0,
+        self, sheet: Sheet, row: int, column: int, months: Mapping[str, Sequence[float]], more: int = 0
     ) -> Ref:
-        """The cost of machines of which so many months are paid at each quarter's price, and those of a base at the
-        price of its term. more: hidden columns before."""
-        left = (sheet.n_printed or 0) * 2 + more
-        refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
-        counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
-        value = sum(float(count) * price.value for count, price in zip(months, prices.refs, strict=True))
-        flag, text = self.wiring.inputs["n_outdated"], "SUMPRODUCT({1},{2})"
-        of_base = [sheet.put(row, left + len(refs), Cell(base_usd, "off_page", USD))] if base_usd else []
-        text += "+{3}" if of_base else ""
-        order = Lookup.of(value + base_usd, f'IF({{0}}>0,"{PULL}",{text})', flag, counts, prices, *of_base)
-        return self._live(sheet, row, column, order)
+        """The cost of machines. months: by price, how many of their months are paid at each quarter's; more: hidden
+        columns before."""
+        left, value = (sheet.n_printed or 0) * 2 + more, 0.0
+        parts, ranges = list[str](), list[Range]()
+        for i, (key, of_price) in enumerate(months.items()):
+            first = left + i * len(self.quarters)
+            refs = [
+                sheet.put(row, first + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(of_price)
+            ]
+            parts.append(f"SUMPRODUCT({{{2 * i + 1}}},{{{2 * i + 2}}})")
+            ranges += [Range(refs, lock="columns"), Range(self.months[key])]
+            value += sum(float(count) * price.value for count, price in zip(of_price, self.months[key], strict=True))
+        flag = self.wiring.inputs["n_outdated"]
+        return self._live(
+            sheet, row, column, Lookup.of(value, f'IF({{0}}>0,"{PULL}",{"+".join(parts)})', flag, *ranges)
+        )
 
     def _services(self) -> Sheet:
         """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""

@@ -6,9 +6,10 @@ many plans out that are alike (the bridge) keeps what each load gave, and only w
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,7 @@ from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.together import moving_usd, together
+from sheetgen.plan.together import FEWER, TRIES, moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
@@ -167,13 +168,15 @@ class Sized:
             for s in range(len(plan.services)):
                 mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
                 offers |= _alone(plan, mine, by, of_term)
-            moves = _together(plan, loads, offers, by != PEAK and plan.rents_by_hour, of_term)
-            _pack(loads, self.keys, offers)
-            where = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
-            where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
-            if where not in every:
-                every.append(where)
-                yield Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
+            here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
+            layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
+            by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
+            for better, moves in together(plan, here, layouts, by_hour, of_term, tries):
+                where = {slot: loads[slot].placed(offer) for slot, offer in better.items()}
+                where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
+                if where not in every:
+                    every.append(where)
+                    yield Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
@@ -280,42 +283,38 @@ def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
     return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean()) * there.instance_month_usd
 
 
-def _together(
-    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], by_hour: bool, of_term: Mapping[str, float]
-) -> dict[At, float]:
-    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; what each move
-    saves."""
-    here = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
-    best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, by_hour, of_term)
-    offers |= {slot: place.offer for slot, place in best.items() if place.instance != here[slot]}
-    return moves
+def _by_service(slots: Iterable[At]) -> Iterator[tuple[int, list[At]]]:
+    for s, of_service in itertools.groupby(sorted(slots), lambda slot: slot[0]):
+        yield s, [*of_service]
 
 
-def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
-    """Lay out services that share a type of machine so that their replicas fill least of it: alone each of them would
-    have the whole machine, and `recommend` gives it the layout that serves most there."""
-    instance = {slot: loads[slot].offers.instance(offer) for slot, offer in offers.items()}
-    sharing: dict[tuple[int, str], set[int]] = defaultdict(set)
-    for (s, q), name in instance.items():
-        sharing[q, name].add(s)
-    runs: dict[tuple[int, Key, str, int], list[At]] = defaultdict(list)  # a service's quarters on the same offer
-    for slot in sorted(offers):
-        runs[slot[0], keys[slot], instance[slot], offers[slot]].append(slot)
-    for (_, _, _, offer), many in runs.items():
-        if all(len(sharing[q, instance[many[0]]]) == 1 for _, q in many):
-            continue
-        named = loads[many[0]].offers
-        alike = numpy.flatnonzero(named.instances == named.instances[offer])
-        able: Any = numpy.array([loads[slot].able[alike] for slot in many]).all(axis=0)
-        filled = sum(loads[slot].machines[alike] for slot in many)
-        suits = sum(loads[slot].columns["suitability"][alike] for slot in many)
-        counted = {loads[slot].everywhere[instance[slot]].offer for slot in many}  # by the search
-        ranked = (
-            (round(float(n), 9), int(i) not in counted, -float(suitability), int(i))
-            for i, n, suitability, can in zip(alike, filled, suits, able, strict=True)
-            if can
-        )
-        offers.update(dict.fromkeys(many, min(ranked)[-1]))
+def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapping[At, Placed]]:
+    """A service on each type of machine that can serve it: in the layout that fills least of it over all quarters of a
+    question, and in the one that costs least there by itself; of equal ones the most suitable."""
+    by_key, ways = defaultdict[Key, list[At]](list), defaultdict[tuple[int, str], dict[At, Placed]](dict)
+    for slot in loads:
+        by_key[keys[slot]].append(slot)
+    for slots in by_key.values():
+        of_slots = [loads[slot] for slot in slots]
+        instances, able = of_slots[0].offers.instances, numpy.array([load.able for load in of_slots])
+        suits = sum(load.columns["suitability"] for load in of_slots)
+        values = [load.machines for load in of_slots], [load.usd_of_month[BOUGHT] for load in of_slots]
+        for k, of_offers in enumerate(values):
+            whole = numpy.where(able, of_offers, 0).sum(axis=0)
+            order = numpy.lexsort((-suits, numpy.round(whole, 9), -able.sum(axis=0), instances))
+            for offer in order[numpy.unique(instances[order], return_index=True)[1]].tolist():
+                for slot, load, can in zip(slots, of_slots, able[:, offer], strict=True):
+                    name = load.offers.instance(offer)
+                    if can:
+                        ways[k, name][slot] = load.placed(offer)
+                    elif name in load.everywhere:
+                        ways[k, name][slot] = load.everywhere[name]
+    seen = set()
+    for way in ways.values():
+        offers = tuple((slot, place.offer) for slot, place in way.items())
+        if offers not in seen:
+            seen.add(offers)
+            yield way
 
 
 @dataclass(frozen=True)

@@ -471,12 +471,20 @@ def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
 
 
-_LEVER_HEADS: Heads = ("Lever", "Change", "Gives up", number("To approve"), number("Saves"), "Over then")
+_LEVER_HEADS: Heads = (
+    "Lever",
+    "Change",
+    "Gives up",
+    number("To approve"),
+    number("Saves"),
+    number("At p50"),
+    "Over then",
+)
 
 
 def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
-        return (name, "none saves", "", NONE, NONE, "")
+        return (name, "none saves", "", NONE, NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
     if lever.moves_usd > 0:
         gives_up = words(f"{gives_up}; its moves cost {{}} that no budget has", usd(lever.moves_usd))
@@ -485,7 +493,8 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
     over = _named_quarters(plan, lever.over) or "none"
     (saves,), (asked,) = in_whole(plan, (lever.saves_usd,)), in_whole(plan, (lever.asked_usd + lever.saves_usd,))
-    return (name, lever.change.name, gives_up, usd(asked - saves), usd(saves), over)
+    money = asked - saves, saves, lever.saves_p50_usd
+    return (name, lever.change.name, gives_up, *map(usd, money), over)
 
 
 def _named_quarters(plan: Plan, names: Sequence[str]) -> str:

@@ -315,6 +315,7 @@ def _lever(lever: Lever) -> Record:
         "what": lever.change.name,
         "kind": lever.change.kind,
         "usd": lever.saves_usd,
+        "p50_usd": lever.saves_p50_usd,
         "gives_up": lever.change.gives_up,
         "moves_usd": plain(lever.moves_usd),
         "asked_usd": lever.asked_usd,

@@ -38,9 +38,9 @@ def machine_name(answer: Answer, instance: str, quarters: Sequence[int]) -> str:
 
 
 def first_named(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    """The first few names, and how many more there are: more than one, as that is as short by its name."""
+    n = NAMED if len(names) > NAMED + 1 else len(names)
+    return f"{', '.join(names[:n])}{f' and {len(names) - n} more' if names[n:] else ''}"
 
 
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:

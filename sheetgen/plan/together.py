@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
@@ -28,8 +28,10 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 A_BIT = 1e-9  # of a month
-TRIES = 60  # services that are put together to begin with: all types for few services, one for many
+TRIES, FEWER = 100, 25  # services that are put together to begin with; of a plan without some types of machine
+TRIES_OF_WHOLE = 3  # of so many tries one is given as a whole plan
 AT_ONCE = 300_000  # numbers of the ways that are counted together
+ROWS = 10 * AT_ONCE  # and of those that are put together for it
 SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
 
 
@@ -43,43 +45,39 @@ def moving_usd(plan: Plan, there: Placed, months: float) -> float:
 
 def together(
     plan: Plan,
-    here: Mapping[At, str],
-    places: Mapping[At, Mapping[str, Placed]],
+    here: Mapping[At, Placed],
+    layouts: Mapping[int, Sequence[Mapping[At, Placed]]],
     by_hour: bool,
     of_term: Mapping[str, float],
-) -> tuple[Mapping[At, Placed], dict[At, float]]:
-    """The places of services, moved from `here` where the plan is cheaper for it; and what it would cost more without
-    each move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
-    layout on which it fills least; by_hour: where what is bought is rented for the hours that need it; of_term: by type
-    what a month of the cheapest term of a mix costs over one on demand."""
+    tries: int,
+) -> Iterator[tuple[dict[At, int], dict[At, float]]]:
+    """The offers of services, moved from `here` where the plan is cheaper for it, in the cheapest ways first; and what
+    it would cost more without each move, NaN where it cannot do without. layouts: of each service, one on each type of
+    machine that can serve it, or several; by_hour: where what is bought is rented for the hours that need it; of_term:
+    by type what a month of the cheapest term of a mix costs over one on demand; tries: see TRIES."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for slot in sorted(here):
-        by_service[slot[0]][slot] = places[slot][here[slot]]
+        by_service[slot[0]][slot] = here[slot]
     if not by_service:
-        return {}, {}
-    search = _Search(plan, supply, by_service, places, by_hour, of_term)
-    best = search.home
-    if len(by_service) > 1 or supply.is_any:  # one service by itself is where `recommend` has it
-        best = search.improved(search.home)
-        for start in search.starts(max(1, TRIES // len(by_service))):
-            if search.total_usd(better := search.improved(start)) < search.total_usd(best):
-                best = better
-    types = list(search.place)
-    there = {(s, q): places[s, q][types[t]] for s, filled in best.items() for q, t in enumerate(filled.types) if t >= 0}
-    return there, search.moves(best)
+        yield {}, {}
+        return
+    search = _Search(plan, supply, by_service, layouts, by_hour, of_term)
+    if len(by_service) == 1 and not supply.is_any:  # where `recommend` has it
+        yield {slot: place.offer for slot, place in here.items()}, search.moves(search.home)
+        return
+    n = max(1, tries // len(by_service))
+    every = [search.improved(start) for start in (search.home, *search.starts(n))]
+    unlike = {tuple(way.offers.tobytes() for way in ways.values()): ways for ways in every}
+    for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
+        better = search.exchanged(ways, n)
+        yield {(s, q): int(way.offers[0, q]) for s, way in better.items() for q in way.quarters}, search.moves(better)
 
 
-def _alternatives(
-    supply: Supplied, mine: Iterable[At], places: Mapping[At, Mapping[str, Placed]]
-) -> Iterator[dict[At, Placed]]:
-    """A service on each type of machine: in all quarters in which that can serve it; and in those alone in which there
-    is some of it anyway."""
-    by_type: dict[str, dict[At, Placed]] = {}
-    for slot in mine:
-        for name, place in places[slot].items():
-            by_type.setdefault(name, {})[slot] = place
-    for whole in by_type.values():
+def _ways(supply: Supplied, layouts: Iterable[Mapping[At, Placed]]) -> Iterator[Mapping[At, Placed]]:
+    """Each layout in all quarters in which it can serve, and in those alone in which there is some of its machine
+    anyway."""
+    for whole in layouts:
         yield whole
         there = {slot: place for slot, place in whole.items() if supply.has(place, slot[1])}
         if there and len(there) < len(whole):
@@ -88,63 +86,81 @@ def _alternatives(
 
 @dataclass(frozen=True)
 class _Filled:
-    """A service's machines by quarter, on one type each."""
+    """Ways to serve a service: by quarter its machines, on one type each."""
 
-    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
+    # Ways x (filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
     fills: Array
-    spares_of: Array  # (machines of its largest replica, its share of zones) x quarters
-    types: Array  # by position; -1 where it has none
-    enters_usd: Array  # what it costs to come there
-    n_types: int
+    spares: Array  # ways x (machines of its largest replica, its share of zones) x quarters
+    types: Array  # ways x quarters, by position; -1 where it has none
+    offers: Array  # ways x quarters: the layouts there
+    enters_usd: Array  # ways x quarters: what it costs to come there
 
     @property
-    def machines(self) -> Array:
-        """The machines that it fills by type, too: with types before the quarters."""
-        return self._by_type(self.fills)
+    def parts(self) -> tuple[Array, ...]:
+        return self.fills, self.spares, self.types, self.offers, self.enters_usd
+
+    @classmethod
+    def of_all(cls, some: Sequence[_Filled]) -> _Filled:
+        return cls(*(numpy.concatenate(parts) for parts in zip(*(ways.parts for ways in some), strict=True)))
+
+    def __getitem__(self, which: Any) -> _Filled:
+        return _Filled(*(part[which] for part in self.parts))
+
+    def but(self, others: _Filled, quarters: Array | bool = True) -> _Filled:
+        """This way, and in the quarters of others, or some of them, those."""
+        stays = (self.types >= 0) & ~((others.types >= 0) & quarters)
+        if not stays.any():
+            return others
+        sides = stays[:, None, None], stays[:, None], stays, stays, stays
+        return _Filled(*map(numpy.where, sides, self.parts, others.parts))
+
+    def on(self, types: Array) -> tuple[Array, Array]:
+        """The machines that each way fills, and spares, of one type or several: with ways and types before the
+        quarters."""
+        is_there = self.types[:, None] == types[..., None]
+        fills, spares = (numpy.moveaxis(part, 0, -2)[..., None, :] for part in (self.fills, self.spares))
+        return fills * is_there, spares * is_there
 
     @property
-    def spares(self) -> Array:
-        """The machines that it spares by type, too."""
-        return self._by_type(self.spares_of)
+    def quarters(self) -> list[int]:
+        """Those in which all ways serve."""
+        served: list[int] = numpy.flatnonzero(self.types[0] >= 0).tolist()
+        return served
 
-    def _by_type(self, values: Array) -> Array:
-        by_type = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
-        quarters = numpy.flatnonzero(self.types >= 0)
-        by_type[..., self.types[quarters], quarters] = values[..., quarters]
-        return by_type
-
-    def but(self, other: _Filled, quarters: Array | bool = True) -> _Filled:
-        """These, and in the quarters of another, or some of them, those."""
-        if quarters is True and (other.types >= 0)[self.types >= 0].all():
-            return other
-        there = (other.types >= 0) & quarters
-        parts = ("fills", "spares_of", "types", "enters_usd")
-        return replace(self, **{name: numpy.where(there, getattr(other, name), getattr(self, name)) for name in parts})
-
-    @cached_property
+    @property
     def moves(self) -> list[tuple[int, int]]:
-        """The quarters in which it comes to other machines, each with the one before."""
-        served = numpy.flatnonzero(self.types >= 0)
-        pairs = itertools.pairwise(served.tolist())
-        return [(before, q) for before, q in pairs if self.types[before] != self.types[q]]
+        """The quarters in which one way comes to other machines, each with the one before."""
+        (types,) = self.types
+        return [(before, q) for before, q in itertools.pairwise(self.quarters) if types[before] != types[q]]
 
-    @cached_property
-    def moves_usd(self) -> float:
-        return float(sum(self.enters_usd[q] for _, q in self.moves))
+    @property
+    def moves_usd(self) -> Array:
+        """By way the cost of its moves; all of them serve the same quarters."""
+        types, enters = self.types[:, self.quarters], self.enters_usd[:, self.quarters]
+        return numpy.asarray(((types[:, 1:] != types[:, :-1]) * enters[:, 1:]).sum(axis=1))
 
 
-Ways = dict[int, _Filled]  # by service
+Ways = dict[int, _Filled]  # by service, one each
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The machines that services fill together, by type, and what they cost by unit."""
+
+    machines: Array
+    usd: Array
 
 
 class _Search:
-    """The cost of a plan by the places of its services, and cheaper places."""
+    """The cost of a plan by the places of its services, and cheaper places. A plan costs the sum of its units: a type
+    of machine, or all types of a kind of GPU that is owned."""
 
     def __init__(
         self,
         plan: Plan,
         supply: Supplied,
         home: Mapping[int, dict[At, Placed]],
-        places: Mapping[At, Mapping[str, Placed]],
+        layouts: Mapping[int, Sequence[Mapping[At, Placed]]],
         by_hour: bool,
         of_term: Mapping[str, float],
     ) -> None:
@@ -152,8 +168,10 @@ class _Search:
         mean_loads, hours = plan.week.in_blocks
         self.over_peak = mean_loads if by_hour else plan.week.peaks_in_blocks
         self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
-        types = {name: place for of_slot in places.values() for name, place in of_slot.items()}
+        every = (*home.values(), *itertools.chain(*layouts.values()))
+        types = {place.instance: place for places in every for place in places.values()}
         self.place = {name: i for i, name in enumerate(types)}
+        self.every = numpy.arange(len(types))
         self.month_usd = numpy.array([place.instance_month_usd for place in types.values()])
         self.of_term = numpy.array([of_term.get(name, 1.0) for name in types])
         self.bought_as = numpy.array([plan.class_of(name) for name in types])
@@ -166,227 +184,306 @@ class _Search:
         self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
         self.lost = numpy.array([supply.lost_instances(gpu, n) + none for gpu, n in self.kinds])
         self.is_owned = numpy.array([gpu in supply.gpus for gpu, _ in self.kinds])  # some of its GPUs
+        owned = defaultdict[str, list[int]](list)
+        for t in numpy.flatnonzero(self.is_owned):
+            owned[self.kinds[t][0]].append(int(t))
+        alone = numpy.flatnonzero(~self.is_owned).reshape(-1, 1)
+        self.units = [units for units in (alone, *(numpy.array([one]) for one in owned.values())) if units.size]
+        self.unit = numpy.zeros(len(types), int)  # by type
+        for i, unit in enumerate(unit for units in self.units for unit in units):
+            self.unit[unit] = i
+        self.n_units = sum(map(len, self.units))
         self.is_there = (self.committed > 0).any(axis=1) | self.is_owned
-        self.home = {s: self._filled(mine) for s, mine in home.items()}
+        self.home = {s: self._filled([mine]) for s, mine in home.items()}
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
-        for s, filled in self.home.items():
-            self.is_near[s][filled.types] = True
-        self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(filled) for s, filled in self.home.items()}
-        self.elsewhere = {
-            s: [self._filled(places_of) for places_of in _alternatives(supply, mine, places)]
-            for s, mine in home.items()
-        }
+        for s, way in self.home.items():
+            self.is_near[s][way.types] = True
+        self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(way) for s, way in self.home.items()}
+        self.elsewhere = {s: self._filled([*_ways(supply, layouts[s])]) for s in home}
 
     def total_usd(self, ways: Ways) -> float:
         """The cost of the plan, and what must be saved besides for services that are not at home."""
-        return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, filled) for s, filled in ways.items())
+        besides = (self._besides_usd(s, way) for s, way in ways.items())
+        return float(self._sum(ways).usd.sum() + sum(float(usd[0]) for usd in besides))
 
-    def improved(self, ways: Ways) -> Ways:
-        """Services moved one by one while that makes the plan cheaper: home, to what others are on, to what is there,
-        or no more from what they were on before. In each sweep the one that saves most goes first, as it may leave no
-        reason to the others."""
-        now = dict(ways)
-        for _ in range(SWEEPS):
-            saves = {s: saved for s, saved, _ in self._best(now, now) if saved > A_CENT}
+    def improved(self, ways: Ways, waits: int | None = None) -> Ways:
+        """Services moved one by one while that makes the plan cheaper: home, to any type, to what is there, or no more
+        from what they were on before. In each sweep the one that saves most goes first, as it may leave no reason to
+        the others. waits: a service that does not move in the first."""
+        now, together = dict(ways), self._sum(ways)
+        for sweep in range(SWEEPS):
+            some = [s for s in now if sweep or s != waits]
+            saves = {s: saved for s, saved, _ in self._best(some, now, together) if saved > A_CENT}
             moved = 0
             for s in sorted(saves, key=lambda s: -saves[s]):
-                ((_, saved, there),) = self._best([s], now)
+                ((_, saved, there),) = self._best([s], now, together)
                 if saved > A_CENT:
                     now[s], moved = there, moved + 1
-            if not moved:
+                    together = self._sum(now)
+            if not moved and (sweep or waits is None):
                 break
+        return now
+
+    def exchanged(self, ways: Ways, n: int) -> Ways:
+        """Ways that are cheaper for it that one of n services first leaves its machines to others: those that cost
+        most."""
+        if len(ways) == 1:
+            return ways
+        now = ways
+        for s in sorted(ways, key=lambda s: -float(self._part_usd(ways[s])[0]))[:n]:
+            together = self._sum(now)
+            ((_, saved, there),) = self._best([s], now, together, leaves=True)
+            other = now | {s: there}
+            others = self._best([i for i in other if i != s], other, self._sum(other))
+            if saved + sum(of_other for _, of_other, _ in others) > A_CENT:
+                better = self.improved(other, waits=s)
+                if self.total_usd(better) < self.total_usd(now) - A_CENT:
+                    now = better
         return now
 
     def moves(self, ways: Ways) -> dict[At, float]:
         """By move what the plan would cost more without it; NaN where it cannot do without."""
         saves: dict[At, float] = {}
-        total = float(self._usd(*_sum(ways.values())))
-        for s, filled in ways.items():
-            stays = dict(self._stays(s, filled))
-            for _, q in filled.moves:
+        total = self._sum(ways).usd.sum()
+        for s, way in ways.items():
+            stays = dict(self._stays(s, way))
+            for _, q in way.moves:
                 other = ways | {s: stays[q]} if q in stays else None
-                saves[s, q] = numpy.nan if other is None else float(self._usd(*_sum(other.values()))) - total
+                saves[s, q] = numpy.nan if other is None else float(self._sum(other).usd.sum() - total)
         return saves
 
     def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
         """By move the service without it: on the machines of before until the next one, where those can serve it."""
-        quarters = numpy.arange(len(self.months))
-        ends = (*(q for _, q in now.moves[1:]), len(quarters))
-        for (before, q), end in zip(now.moves, ends, strict=False):
-            mine = (quarters >= q) & (quarters < end) & (now.types >= 0)
-            for other in self.elsewhere[s]:
-                if other.types.max() == now.types[before] and (other.types[mine] >= 0).all():
-                    yield q, now.but(other, mine)
-                    break
+        quarters, others = numpy.arange(len(self.months)), self.elsewhere[s]
+        moves, (types,) = now.moves, now.types
+        ends = (*(q for _, q in moves[1:]), len(quarters))
+        for (before, q), end in zip(moves, ends, strict=False):
+            mine = (quarters >= q) & (quarters < end) & (types >= 0)
+            able = (others.types.max(axis=1) == types[before]) & (others.types[:, mine] >= 0).all(axis=1)
+            for i in numpy.flatnonzero(able)[:1]:
+                yield q, now.but(others[[i]], mine)
 
-    def _best(self, some: Iterable[int], now: Ways) -> Iterator[tuple[int, float, _Filled]]:
-        """By service where it makes the plan cheapest while the others stay, and what that saves."""
-        machines, some = _total([*now.values()]), [*some]
-        tried, rests = list[tuple[int, _Filled]](), list[tuple[Array, Array]]()
-        largest = _without_each(now, some)
-        for s in some:
-            rest = machines - now[s].machines, largest[s]
-            is_open = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
-            mine = [now[s], self.home[s], *(way for _, way in self._stays(s, now[s]))]
-            mine += [now[s].but(way) for way in self.elsewhere[s] if is_open[way.types.max()]]
-            unlike = {way.types.tobytes(): way for way in mine}  # on the same types they are the same
-            tried += ((s, way) for way in unlike.values())
-            rests += [rest] * len(unlike)
-        n = max(1, AT_ONCE // machines.size)
-        usd: list[float] = []
-        for i in range(0, len(tried), n):
-            pairs = [*zip(rests[i : i + n], tried[i : i + n], strict=True)]
-            filled = numpy.array([rest + way.machines for (rest, _), (_, way) in pairs])
-            spares = numpy.array([numpy.maximum(rest, way.spares) for (_, rest), (_, way) in pairs])
-            usd += (self._usd(filled, spares) + [self._besides_usd(s, way) for _, (s, way) in pairs]).tolist()
-        for s, many in itertools.groupby(range(len(tried)), lambda i: tried[i][0]):
-            first, *_ = of_it = [*many]
-            best = min(of_it, key=lambda i: usd[i])
-            yield s, float(usd[first] - usd[best]), tried[best][1]
+    def _best(
+        self, some: Sequence[int], now: Ways, together: _Sum, leaves: bool = False
+    ) -> Iterator[tuple[int, float, _Filled]]:
+        """By service where it makes the plan cheapest while the others stay, and what that saves. leaves: where it goes
+        to other machines in all quarters, if that can be."""
+        n = max(1, ROWS // (len(self.place) * together.machines[:, :, 0].size))
+        for i in range(0, len(some), n):
+            yield from self._best_of_each(some[i : i + n], now, together, leaves)
+
+    def _best_of_each(
+        self, some: Sequence[int], now: Ways, together: _Sum, leaves: bool
+    ) -> Iterator[tuple[int, float, _Filled]]:
+        """The same of few: by unit that a way is on what it costs with it, over what it costs without the service."""
+        others, nothing = self._spares_of_others(some, now), self._filled([{}])
+        tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
+        for i, s in enumerate(some):
+            mine, alone = now[s], self.elsewhere[s]
+            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), nothing]
+            tried.append(every := _Filled.of_all(ways))
+            is_on = numpy.zeros((len(every.types), self.n_units), bool)
+            served = numpy.nonzero(every.types >= 0)
+            is_on[served[0], self.unit[every.types[served]]] = True
+            is_on[-1] = is_on[0]
+            for b, units in enumerate(self.units):
+                way, unit = numpy.nonzero(is_on[:, self.unit[units[:, 0]]])
+                if not way.size:
+                    continue
+                types = units[unit]
+                (fills, spares), (left, _) = every[way].on(types), mine.on(types)
+                machines = together.machines[:, :, types] + fills - left
+                largest = numpy.maximum(others[i][:, types], spares)
+                rows[b].append((numpy.full(len(way), i), n_ways + way, types, machines, largest))
+            n_ways += len(is_on)
+        usd, without = numpy.zeros(n_ways), numpy.tile(together.usd, (len(some), 1))
+        last = numpy.cumsum([len(ways.types) for ways in tried]) - 1  # by service the way that is nothing
+        for parts in rows.values():
+            which, way, types = (numpy.concatenate([row[k] for row in parts]) for k in range(3))
+            machines, largest = (numpy.concatenate([row[k] for row in parts], axis=-3) for k in (3, 4))
+            unit, of_row = self.unit[types[:, 0]], self._usd(types, machines, largest)
+            rest = way == last[which]
+            without[which[rest], unit[rest]] = of_row[rest]
+            numpy.add.at(usd, way, of_row - without[which, unit])
+        for s, every, of_ways in zip(some, tried, numpy.split(usd, last[:-1] + 1), strict=True):
+            whole = of_ways[:-1] + self._besides_usd(s, every[:-1])
+            able = numpy.full(len(whole), True)
+            if leaves:
+                able = (every.types[:-1, every.quarters] != every.types[0, every.quarters]).all(axis=1)
+            best = int(numpy.where(able, whole, numpy.inf).argmin())
+            yield s, float(whole[0] - whole[best]), every[[best]]
 
     def starts(self, n: int) -> Iterator[Ways]:
-        """By type all services that it can serve on it, and as many of them as is cheapest: first the one that saves
-        most by a part of its machines in place of its own, and so on. Of all these the n cheapest."""
-        own = {s: float(self._usd(way.machines, way.spares)) for s, way in self.home.items()}
-        by_type: dict[int, dict[int, tuple[float, _Filled]]] = defaultdict(dict)
-        for s, every in self.elsewhere.items():
-            for way in every:
-                there, t = self.home[s].but(way), int(way.types.max())
-                more = self._part_usd(there) - own[s]
-                if s not in by_type[t] or more < by_type[t][s][0]:
-                    by_type[t][s] = more, there
-        (machines, spares), starts = _sum(self.home.values()), list[tuple[float, int, Ways]]()
-        for of_it in by_type.values():
-            ranked = sorted(of_it, key=lambda s: of_it[s][0])
-            chosen = [(s, of_it[s][1]) for s in ranked]
-            filled = machines + numpy.cumsum([way.machines - self.home[s].machines for s, way in chosen], axis=0)
+        """At home, in the layouts that fill least; and by type all services that it can serve on it, and as many of
+        them as is cheapest: first the one that saves
+        most by a part of its machines in place of its own, and so on. Of all these n: those of types that are there
+        anyway, then the cheapest."""
+        own = self._by_unit(*_Filled.of_all([*self.home.values()]).on(self.every[None])).sum(axis=1)
+        by_type = defaultdict[int, dict[int, tuple[float, _Filled]]](dict)
+        for (s, ways), own_usd in zip(self.elsewhere.items(), own, strict=True):
+            there, types = self.home[s].but(ways), ways.types.max(axis=1)
+            more = self._part_usd(there) - own_usd
+            for i in numpy.argsort(more, kind="stable").tolist():
+                by_type[int(types[i])].setdefault(s, (float(more[i]), there[[i]]))
+        machines, spares = self._sum(self.home).machines, self._largest(self.home.values())
+        starts = dict[tuple[bytes, ...], tuple[tuple[bool, float], Ways]]()
+        for t, of_it in by_type.items():
+            chosen = [(s, of_it[s][1]) for s in sorted(of_it, key=lambda s: of_it[s][0])]
+            comes, spared = _Filled.of_all([way for _, way in chosen]).on(self.every[None])
+            left, _ = _Filled.of_all([self.home[s] for s, _ in chosen]).on(self.every[None])
+            filled = machines[:, :, None] + numpy.cumsum(comes - left, axis=2)
             # The largest replicas of those that stay and of those that went: never less than there are.
-            largest = numpy.maximum(spares, numpy.maximum.accumulate([way.spares for _, way in chosen]))
-            besides = [self._besides_usd(s, way) - self._besides_usd(s, self.home[s]) for s, way in chosen]
-            usd = self._usd(filled, largest) + numpy.cumsum(besides)
+            largest = numpy.maximum(spares[:, None], numpy.maximum.accumulate(spared, axis=1))
+            besides = [self._besides_usd(s, way)[0] - self._besides_usd(s, self.home[s])[0] for s, way in chosen]
+            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides)
             for last in {int(usd.argmin()), len(chosen) - 1}:
-                starts.append((float(usd[last]), len(starts), self.home | dict(chosen[: last + 1])))
-        yield from (ways for *_, ways in sorted(starts, key=lambda start: start[:2])[:n])
+                start = self.home | dict(chosen[: last + 1])
+                rank = not self.is_there[t], float(usd[last])
+                starts.setdefault(tuple(way.types.tobytes() for way in start.values()), (rank, start))
+        of_home = tuple(way.types.tobytes() for way in self.home.values())
+        ranked = sorted((start for key, start in starts.items() if key != of_home), key=lambda start: start[0])
+        yield {s: self._filling_least(s) for s in self.home}
+        yield from (start for _, start in ranked[: n - 1])
 
-    def _besides_usd(self, s: int, there: _Filled) -> float:
+    def _filling_least(self, s: int) -> _Filled:
+        """A service on its machines at home, in the layout that fills least of them."""
+        there = self.home[s].but(self.elsewhere[s])
+        alike = numpy.flatnonzero((there.types == self.home[s].types).all(axis=1))
+        return there[[min(alike, key=self._part_usd(there).__getitem__)]] if alike.size else self.home[s]
+
+    def _besides_usd(self, s: int, ways: _Filled) -> Array:
         """The cost of a service's moves; and a near tie of what it fills at home, where it is on machines that it has
         not there, and that are not there anyway."""
-        return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
+        is_near = self.is_near[s][ways.types].all(axis=1)
+        return numpy.asarray(ways.moves_usd + numpy.where(is_near, 0, self.near_usd[s]))
 
-    def _part_usd(self, way: _Filled) -> float:
-        """The cost of the machines that a service fills."""
-        filled = (way.fills[0] * self.weights).sum(axis=0)
-        return float((filled * self.months) @ self.month_usd[way.types])
+    def _part_usd(self, ways: _Filled) -> Array:
+        """By way the cost of the machines that a service fills."""
+        filled = (ways.fills[:, 0] * self.weights).sum(axis=1)
+        return numpy.asarray((filled * self.months * self.month_usd[ways.types]).sum(axis=1))
 
-    def _filled(self, places: Mapping[At, Placed]) -> _Filled:
-        redundancy = self.plan.redundancy(next(iter(places))[0])
+    def _filled(self, ways: Sequence[Mapping[At, Placed]]) -> _Filled:
+        n_ways, n_quarters = len(ways), len(self.months)
+        fills = numpy.zeros((n_ways, len(SURVIVES) + 1, *self.weights.shape))
+        spares, enters = numpy.zeros((n_ways, 2, n_quarters)), numpy.zeros((n_ways, n_quarters))
+        types, offers = numpy.full((2, n_ways, n_quarters), -1)
+        slots = [slot for way in ways for slot in way]
+        if not slots:
+            return _Filled(fills, spares, types, offers, enters)
+        places = [place for way in ways for place in way.values()]
+        way, quarters = numpy.repeat(numpy.arange(n_ways), [*map(len, ways)]), numpy.array(slots)[:, 1]
+        redundancy = self.plan.redundancy(slots[0][0])
         lost = SURVIVES[redundancy.survive]
-        zone_share = 1 / (redundancy.zones - 1) if lost == ZONE else 0
-        n_quarters = len(self.months)
-        fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
-        spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
-        enters = numpy.zeros(n_quarters)
-        every, slots = [*places.values()], [*places]
-        quarters = [q for _, q in slots]
-        fills[0][:, quarters], safe, fills[-1][:, quarters] = filled_by_hour(
-            every, self.over_peak[tuple(zip(*slots, strict=True))]
-        )
-        fills[1 : 1 + lost][:, :, quarters] = safe
-        for q, place in zip(quarters, every, strict=True):
-            types[q] = self.place[place.instance]
-            if lost:
-                spares[:, q] = 1 / place.replicas_per_instance, zone_share
-            enters[q] = moving_usd(self.plan, place, self.months[q])
-        return _Filled(fills, spares, types, enters, len(self.place))
+        filled, safe, apart = filled_by_hour(places, self.over_peak[tuple(zip(*slots, strict=True))])
+        fills[way, 0, :, quarters], fills[way, -1, :, quarters] = filled.T, apart.T
+        for k in range(1, 1 + lost):
+            fills[way, k, :, quarters] = safe.T
+        types[way, quarters] = [self.place[place.instance] for place in places]
+        offers[way, quarters] = [place.offer for place in places]
+        if lost:
+            spares[way, 0, quarters] = [1 / place.replicas_per_instance for place in places]
+            spares[way, 1, quarters] = 1 / (redundancy.zones - 1) if lost == ZONE else 0
+        pairs = zip(places, quarters, strict=True)
+        enters[way, quarters] = [moving_usd(self.plan, place, self.months[q]) for place, q in pairs]
+        return _Filled(fills, spares, types, offers, enters)
 
-    def _usd(self, machines: Array, spares: Array) -> Array:
-        """The cost of what must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and
-        at the quantile."""
+    def _sum(self, ways: Ways) -> _Sum:
+        services = [*ways.values()]
+        machines = self._spread(services, [way.fills for way in services], numpy.add)
+        return _Sum(machines, self._by_unit(machines[:, :, None], self._largest(services)[:, None])[0])
+
+    def _largest(self, services: Iterable[_Filled]) -> Array:
+        """The largest of what services spare, by type."""
+        every = [*services]
+        if not every:
+            return numpy.zeros((2, len(self.place), len(self.months)))
+        return self._spread(every, [way.spares for way in every], numpy.maximum)
+
+    def _spread(self, services: Sequence[_Filled], values: Sequence[Array], into: numpy.ufunc) -> Array:
+        """Values of services by quarter, their last side, put together by type: added or the largest of them."""
+        types, parts = numpy.concatenate([way.types for way in services]), numpy.concatenate(values)
+        which, quarters = numpy.nonzero(types >= 0)
+        spread = numpy.zeros((*parts.shape[1:-1], len(self.place), len(self.months)))
+        into.at(spread, (..., types[which, quarters], quarters), numpy.moveaxis(parts[which, ..., quarters], 0, -1))  # type: ignore[arg-type]
+        return spread
+
+    def _spares_of_others(self, some: Sequence[int], now: Ways) -> list[Array]:
+        """By some of the services the largest of what the others spare."""
+        if len(some) == 1:
+            return [self._largest(way for s, way in now.items() if s not in some)]
+        every = _Filled.of_all([*now.values()]).on(self.every[None])[1]
+        second, first = numpy.partition(every, -2, axis=1)[:, -2:].swapaxes(0, 1)
+        place = {s: i for i, s in enumerate(now)}
+        return [numpy.where(every[:, place[s]] == first, second, first) for s in some]
+
+    def _by_unit(self, machines: Array, spares: Array) -> Array:
+        """By plan and unit what must be bought costs. machines, spares: with plans and types before the quarters."""
+        n_plans = machines.shape[2]
+        usd = numpy.zeros((n_plans, self.n_units))
+        used = numpy.asarray((machines > A_BIT).any(axis=(0, 1, 2, 4)))
+        for some in self.units:
+            units = some[used[some].any(axis=1)]
+            if units.size:
+                rows = n_plans * len(units), units.shape[1], len(self.months)
+                filled, spared = (part[..., units, :].reshape(*part.shape[:-3], *rows) for part in (machines, spares))
+                of_rows = self._usd(numpy.tile(units, (n_plans, 1)), filled, spared)
+                usd[:, self.unit[units[:, 0]]] = of_rows.reshape(n_plans, -1)
+        return usd
+
+    def _usd(self, types: Array, machines: Array, spares: Array) -> Array:
+        """The cost of what must be bought of units, one or another in each row: the mean of the hours at p50 and at the
+        quantile. types: by row, those of its unit; machines, spares: what is filled, and the largest that is spared,
+        with rows and types before the quarters."""
+        n = max(1, AT_ONCE // (machines.size // len(types)))
+        parts = (slice(i, i + n) for i in range(0, len(types), n))
+        return numpy.concatenate(
+            [self._usd_of_rows(types[part], machines[:, :, part], spares[:, part]) for part in parts]
+        )
+
+    def _usd_of_rows(self, types: Array, machines: Array, spares: Array) -> Array:
         quarters = numpy.arange(len(self.months))
-        used = numpy.asarray((machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2)))
         # Sums of parts that are taken off again leave a trace that is no machine.
-        filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
-        largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
-        needed = needs.needed_instances(*filled, *largest, self.lost[used])
-        pairs = needed.reshape(*needed.shape[:-3], 2, -1, *needed.shape[-2:])
-        held = numpy.where(self.is_held[used][:, None], pairs.max(axis=-3, keepdims=True), pairs)
+        needed = needs.needed_instances(*numpy.round(machines, 9), *spares[:, None], self.lost[types])
+        pairs = needed.reshape(2, -1, *needed.shape[1:])
+        held = numpy.where(self.is_held[types][..., None], pairs.max(axis=1, keepdims=True), pairs)
         needed = held.reshape(needed.shape)
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
-        owned, mine = numpy.zeros(kept.shape), numpy.flatnonzero(self.is_owned[used])
-        kinds = [self.kinds[i] for i in numpy.flatnonzero(self.is_owned & used)]
-        of_types = self.supply.owned_instances(kinds, [kept[..., t, :] for t in mine], gives_rest=False)
-        for t, counts in zip(mine, of_types, strict=True):
-            owned[..., t, :] = counts
-        committed = self.committed[used]
+        owned = numpy.zeros(kept.shape)
+        if self.is_owned[types[0, 0]]:
+            of_types = [*numpy.moveaxis(kept, -2, 0)]
+            counts = self.supply.owned_instances([self.kinds[t] for t in types[0]], of_types, gives_rest=False)
+            owned = numpy.stack([numpy.broadcast_to(count, of_types[0].shape) for count in counts], axis=-2)
+        committed = self.committed[types]
         short = needs.short_instances(needed, owned, committed)
         missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)
         for purchase, term in self.terms.items():
-            mine = self.bought_as[used] == purchase
-            paid = term.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
-            missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
-        return numpy.asarray(self._paid_months(missing, self.of_term[used]) @ self.month_usd[used])
+            mine = self.bought_as[types] == purchase
+            paid = term.paid_quarters(numpy.moveaxis(short[:, mine], -1, 0))
+            missing[:, mine] = numpy.moveaxis(paid, 0, -1)
+        months = self._paid_months(missing, self.of_term[types])
+        return numpy.asarray((months * self.month_usd[types]).sum(axis=1))
 
     def _paid_months(self, missing: Array, of_term: Array) -> Array:
-        """By type months of machines that are paid, of those that are missing by block of hours, type and quarter, at
-        today's price: the mean of the hours at p50 and at the quantile. Of a mix those machines are bought for a term
-        that the hours at the quantile need for a larger share of the time than what the term costs over it."""
-        paid = self.weights[:, None, :] * self.months
+        """By row and type months of machines that are paid, of those that are missing by block of hours, row, type and
+        quarter, at today's price: the mean of the hours at p50 and at the quantile. Of a mix those machines are bought
+        for a term that the hours at the quantile need for a larger share of the time than what the term costs over
+        it."""
+        paid = self.weights[:, None, None] * self.months
         if (of_term == 1).all():
-            return numpy.asarray((missing * paid).sum(axis=(-3, -1)))
+            return numpy.asarray((missing * paid).sum(axis=(0, -1)))
         half = len(self.weights) // 2
-        counts = numpy.moveaxis(missing[..., half:, :, :], -2, -3).reshape(*missing.shape[:-3], len(of_term), -1)
+        counts = numpy.moveaxis(missing[half:], 0, -2).reshape(*of_term.shape, -1)
         order = numpy.argsort(-counts, axis=-1, kind="stable")
-        hours = numpy.cumsum((paid[half:, 0] * 2).reshape(-1)[order], axis=-1)
+        hours = numpy.cumsum((paid[half:, 0, 0] * 2).reshape(-1)[order], axis=-1)
         whole = self.months.sum()
-        enough = hours > (of_term * whole)[:, None] + A_BIT
-        ranked = numpy.take_along_axis(counts, order, axis=-1)
-        base = numpy.where(enough, ranked, 0).max(axis=-1)
-        above = numpy.maximum(0, missing - base[..., None, :, None])
-        return numpy.asarray((above * paid).sum(axis=(-3, -1)) + base * of_term * whole)
+        enough = hours > (of_term * whole)[..., None] + A_BIT
+        base = numpy.where(enough, numpy.take_along_axis(counts, order, axis=-1), 0).max(axis=-1)
+        above = numpy.maximum(0, missing - base[..., None])
+        return numpy.asarray((above * paid).sum(axis=(0, -1)) + base * of_term * whole)
 
 
 def _by_earlier_quarter(counts: Array) -> Array:
     """Counts by quarter, the last side, as rows that are read whole for each quarter: they are the first side then."""
     return numpy.moveaxis(counts, -1, 0)[..., None]
-
-
-def _spread(services: Sequence[_Filled], values: Array, into: numpy.ufunc, n_types: int) -> Array:
-    """Values of services by quarter, their last side, put together by type: added or the largest of them, as `into`
-    says."""
-    types = numpy.array([filled.types for filled in services])
-    which, quarters = numpy.nonzero(types >= 0)
-    spread = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
-    parts = numpy.moveaxis(numpy.array(values)[which, ..., quarters], 0, -1)
-    into.at(spread, (..., types[which, quarters], quarters), parts)  # type: ignore[arg-type]
-    return spread
-
-
-def _total(services: Sequence[_Filled]) -> Array:
-    """The machines that services fill together, by type."""
-    return _spread(services, numpy.array([filled.fills for filled in services]), numpy.add, services[0].n_types)
-
-
-def _largest(services: Sequence[_Filled], like: _Filled) -> Array:
-    """The largest of what services spare, by type; of none as one like them has it."""
-    if not services:
-        return numpy.zeros_like(like.spares)
-    return _spread(services, numpy.array([filled.spares_of for filled in services]), numpy.maximum, like.n_types)
-
-
-def _sum(services: Iterable[_Filled]) -> tuple[Array, Array]:
-    """The machines that services fill together, and the largest of what they spare."""
-    every = [*services]
-    return _total(every), _largest(every, every[0])
-
-
-def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Array]:
-    """By some of the services the largest of what the others spare."""
-    if len(few := [*some]) == 1:
-        return {few[0]: _largest([filled for s, filled in ways.items() if s != few[0]], ways[few[0]])}
-    every = numpy.array([filled.spares for filled in ways.values()])
-    order = numpy.argsort(every, axis=0)
-    first = numpy.take_along_axis(every, order[-1:], axis=0)[0]
-    second = numpy.take_along_axis(every, order[-2:-1], axis=0)[0] if len(every) > 1 else numpy.zeros(first.shape)
-    return {s: numpy.where(order[-1] == i, second, first) for i, s in enumerate(ways)}

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
 from sheetgen.plan.orders import lead_days
-from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Growth, Head
-from sheetgen.plan.stated_plan import Plan, in_class
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Band, Growth, Head
+from sheetgen.plan.stated_plan import Plan, class_in, in_class
 from sheetgen.plan.tables import bands_of, numbers_of
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
@@ -118,10 +118,16 @@ def price_name(instance: str) -> str:
 
 
 def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
-    """By machine that serves a plan what an hour costs, in the class that is bought and before the discount. record:
-    the plan as JSON."""
+    """By machine that serves a plan what an hour costs before the discount, in the class that is bought; and of a mix
+    in the class of its base, too. record: the plan as JSON."""
     machines = dict.fromkeys(row["instance"] for row in record["services"] if row["instance"])
-    return {name: float(record["prices"][name][plan.class_of(name)]) for name in machines}
+    ways = [(name, plan.class_of(name)) for name in machines]
+    orders = (order for order in record["decisions"] if plan.policy.buy == MIX and order["what"] == "order")
+    ways += dict.fromkeys((order["instance"], order["purchase"]) for order in orders if order["instance"] in machines)
+    prices = ((name, way, record["prices"][name][way]) for name, way in ways)
+    return {
+        name if class_in(name) else in_class(name, way, plan.policy.purchase): float(usd) for name, way, usd in prices
+    }
 
 
 def of_currency(head: Head) -> tuple[Display, str]:
@@ -148,10 +154,7 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
         yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
         place = ("prices", "usd_per_hour", instance)
-        terms = dict.fromkeys(base.purchase for base in plan.base if base.instance == instance)
-        written = [f"prices.usd_per_hour: {in_class(instance, way, policy.purchase)}" for way in terms]
-        about = f"Not of its term, which stands in plan.yaml: {', '.join(written)}." if written else ""
-        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", about, True)
+        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:
         rate, label = BY_NAME["fx_rate"].kind, f"{plan.head.currency} for one US dollar"

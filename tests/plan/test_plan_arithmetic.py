@@ -263,11 +263,11 @@ def test_services_that_share_machines_have_the_layout_that_the_search_counted() 
 
 def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all ways: each service on each of the types, by itself. A type that serves at an even chance alone is
-    an answer where it is the only one, and none beside others: here it is none. One plan of a hundred may be dearer, by
-    8.4 %: a service goes by itself only to the type where it is best alone."""
+    an answer where it is the only one, and none beside others: here it is none. Of two layouts that fill as much of a
+    machine the one that takes more to survive a loss was taken, and a plan cost 8.4 % more."""
     monkeypatch.setattr("sheetgen.answer.solve.in_force", lambda grid, _: grid)
-    rng, n, dearer = random.Random(1), 0, dict[int, float]()
-    for number in range(amount(2, 100)):
+    rng, n = random.Random(1), 0
+    for _ in range(amount(2, 100)):
         data = several(rng, near_tie_fraction=0, moving_cost_usd=0)
         data["services"] = data["services"][:3]
         found = solved_plan(times(data, 1), timed=False)
@@ -280,10 +280,79 @@ def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.M
             way = solved_plan(times({"services": services, "policy": data["policy"]}, 1), timed=False)
             if not way.hardware.nothing:
                 n += 1
-                if spend_of(found) > spend_of(way) * (1 + 1e-12):
-                    dearer[number] = max(dearer.get(number, 1), spend_of(found) / spend_of(way))
+                assert spend_of(found) <= spend_of(way) * (1 + 1e-12), (data, types)
     assert n > amount(8, 500)
-    assert len(dearer) <= amount(0, 1) and max(dearer.values(), default=1) < 1.085, dearer
+
+
+def test_two_layouts_that_fill_as_much_take_different_machines_for_a_loss() -> None:
+    """Of 70B on p4d.24xlarge two layouts fill two machines, and what a loss must leave 1 or 1.5: with a spare replica
+    two machines do, or three. It went to seven g7e.12xlarge beside the others, and the plan cost 8.4 % more."""
+    loads = (("8b", 0.5), ("qwen3-32b", 0), ("70b", 0))
+    data = {
+        "services": [
+            {"id": model, "demand": {"at_once": 12}, "model": model, "growth": growth} for model, growth in loads
+        ],
+        "policy": {
+            "redundancy": {"survive": "machine", "hot_share": 0.5},
+            "near_tie_fraction": 0,
+            "moving_cost_usd": 0,
+        },
+        "supply": {"allowed": {"instances": ["aws/p4d.24xlarge", "aws/g7e.12xlarge"]}},
+    }
+    found = solved_plan(times(data, 1), timed=False)
+    needed = {
+        machine.instance: count
+        for machine, count in zip(found.types, found.supply["needed_instances"][:, 0, 1], strict=True)
+    }
+    assert needed == {"aws/g7e.12xlarge": 3, "aws/p4d.24xlarge": 2}
+
+
+def test_a_service_leaves_its_machine_to_another() -> None:
+    """The small chat took the owned machine, where it saves less than the code assistant, which rented two: neither
+    moves by itself. The plan was 12 % dearer, and cheaper with fewer types for the assistant."""
+    services = [
+        {
+            "id": "shop",
+            "demand": {"users": {"dau": {"p10": 6000, "p50": 9000, "p90": 14000}, "requests_per_session": 5}},
+            "profile": "business",
+            "model": {"id": "llama-3.3-70b", "weight_dtype": "fp8"},
+        },
+        {
+            "id": "helpdesk",
+            "demand": {"users": {"people": {"p10": 2000, "p50": 2500, "p90": 3200}, "requests_per_user_per_day": 6}},
+            "profile": "business",
+            "model": "qwen3-32b",
+        },
+        {
+            "id": "code",
+            "demand": {"users": {"people": 350, "requests_per_user_per_day": 40}},
+            "model": "qwen3-coder-30b-a3b",
+        },
+        {
+            "id": "triage",
+            "demand": {"users": {"people": {"p10": 150, "p50": 220, "p90": 300}, "requests_per_user_per_day": 30}},
+            "model": "mistral-small-24b-2501",
+        },
+        {"id": "chat", "demand": {"at_once": 4}, "model": "llama-3.1-8b"},
+    ]
+    owned = [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 45000}]
+    types = ["azure/Standard_ND96isr_H100_v5", "aws/p5.48xlarge", "aws/g6e.xlarge", "aws/g7e.2xlarge"]
+    data = {
+        "services": services,
+        "policy": {"headroom_fraction": 0.1, "redundancy": {"survive": "replica"}},
+        "supply": {"allowed": {"instances": types}, "owned": owned},
+    }
+    fewer = [
+        service | ({"allowed": {"instances": types[:2]}} if service["id"] == "code" else {}) for service in services
+    ]
+    head = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": AS_OF}}
+    usd = [
+        with_moves_usd(
+            solved_plan(plan_of(Document("plan.yaml", head | data | {"services": some}, {}), CATALOG), timed=False)
+        )
+        for some in (services, fewer)
+    ]
+    assert usd[0] <= usd[1] + 0.01
 
 
 def test_a_service_goes_to_what_another_fills_half() -> None:
@@ -313,11 +382,11 @@ def test_a_floor_and_spare_replicas() -> None:
 
 
 def test_machines_are_shared_out_by_the_replicas_on_them() -> None:
-    services = [{"id": f"s{n}", "demand": {"at_once": 4}, "model": "8b", "floor_replicas": n} for n in (1, 4)]
+    services = [{"id": f"s{n}", "demand": {"at_once": 4}, "model": "8b", "floor_replicas": n} for n in (1, 6)]
     found = solved(services, **ONE_TYPE)
     # Alone each is as `recommend` has it; beside another it is laid out so that the machine holds both.
     assert [one["tensor_parallel_size"] for one in rows(found)[::3]] == [1, 1]
-    assert [one["n_instances"] for one in rows(found)[::3]] == pytest.approx([0.2, 0.8])
+    assert [one["n_instances"] for one in rows(found)[::3]] == pytest.approx([1 / 7, 6 / 7])
     assert [one["needed"] for one in found["supply"]] == [1, 1, 1]
 
 
@@ -651,14 +720,12 @@ def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> No
     # One decision has two ways; what else is decided takes the place of no order.
     ways = [(one, one["or"]) for one in found["decisions"] if one["or"]]
     others = [other for _, other in ways]
-    assert [other["what"] for other in others] == ["commit", "commit", "renew", "replace owned"]
+    assert [other["what"] for other in others] == ["commit", "replace owned"]
     assert all(one["what"] == "order" and one["instance"] == other["instance"] for one, other in ways)
     assert all(one["needed_from"] == other["needed_from"] for one, other in ways)
-    assert {one["what"] for one in found["decisions"]} == {"order", "raise quota"}
+    assert {one["what"] for one in found["decisions"]} == {"order", "raise quota", "renew", "release"}
     # What is worth committing is one line for each machine, and a day's delay of the same class has no price.
-    commits = others[:2]
-    assert len({commit["instance"] for commit in commits}) == 2
-    for commit in commits:
+    for commit in others[:1]:
         assert commit["n_instances"] > 0 and commit["expected_saving_usd"] > 0
         assert commit["cost_of_waiting_usd"] == pytest.approx(commit["expected_saving_usd"] / 12)
         # Of twelve quarters of the term the plan has six: half of what it binds is in the plan.

@@ -114,14 +114,14 @@ def test_services_and_what_is_shared_sum_to_the_plan(found: dict[str, Any]) -> N
                 mine = math.fsum(3 * row["monthly_usd"] for row in of_it if row["owner"] == owner)
                 assert by_owner[owner] == pytest.approx(mine)
             assert math.fsum(by_owner.values()) == pytest.approx(money[f"{name}_usd"], abs=1e-6)
-    # The first quarter at p90, by hand: what is shared is a spare machine of one GPU, at what those of its type cost on
-    # average, 7 of them committed. It was below 0, by what owned and committed machines cost less than on demand.
+    # The first quarter at p90, by hand: what is shared is a spare machine of two GPUs, at what those of its type cost
+    # on average, 8 of them owned. It was below 0, by what owned and committed machines cost less than on demand.
     (shared,) = [one["p90_usd"] for one in found["owners"] if one["owner"] is None and one["quarter"] == "2027-Q1"]
-    (kind,) = [one for one in found["supply"] if one["instance"] == COMMITTED and one["quarter"] == "2027-Q1"]
-    assert (kind["spare"], kind["committed"], kind["idle"]) == (1, 7, 0)
-    prices = {name: CATALOG.instance(COMMITTED).price(name).usd_per_hour for name in ("on-demand", "reserved-1yr")}  # type: ignore[union-attr]
-    cost = 0.9 * 730 * 3 * (7 * prices["reserved-1yr"] + kind["gap"] * prices["on-demand"])
-    assert shared == pytest.approx(cost / kind["needed"])
+    (kind,) = [one for one in found["supply"] if one["instance"] == LIMITED and one["quarter"] == "2027-Q1"]
+    assert (kind["spare"], kind["owned"], kind["idle"]) == (1, 8, 0)
+    price = CATALOG.instance(LIMITED).price("on-demand").usd_per_hour  # type: ignore[union-attr]
+    late = (kind["gap"] - QUOTA) * 15 / 90  # of those beyond the quota
+    assert shared == pytest.approx((90000 + 0.9 * 730 * 3 * price * (kind["gap"] - late)) / kind["needed"])
 
 
 def test_utilization_is_the_load_over_the_places(found: dict[str, Any]) -> None:
