@@ -130,19 +130,11 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     waits = _waits_more(other.plan, lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
-    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
-    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
     gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
-    return Lever(
-        replace(changes[0], gives_up=gives_up),
-        asked,
-        saves,
-        at_p50,
-        moves,
-        sum(other.bound_usd),
-        other.bound_after_usd,
-        tuple(other.over),
-    )
+    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
+    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
+    bound = sum(other.bound_usd), other.bound_after_usd
+    return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
 
 
 def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:

@@ -493,7 +493,8 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
     over = _named_quarters(plan, lever.over) or "none"
     (saves,), (asked,) = in_whole(plan, (lever.saves_usd,)), in_whole(plan, (lever.asked_usd + lever.saves_usd,))
-    return (name, lever.change.name, gives_up, usd(asked - saves), usd(saves), usd(lever.saves_p50_usd), over)
+    money = asked - saves, saves, lever.saves_p50_usd
+    return (name, lever.change.name, gives_up, *map(usd, money), over)
 
 
 def _named_quarters(plan: Plan, names: Sequence[str]) -> str:

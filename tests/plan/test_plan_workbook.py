@@ -34,6 +34,7 @@ from sheetgen.plan.findings import Findings, findings, spans, spent
 from sheetgen.plan.flat_book import ON_PLAN, PULL
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.yellow import price_name
 
 SEED = 1919
 SHEETS = ["Inputs", "Plan", "Decisions", "Services", "Supply", "Money", "Checks"]
@@ -288,3 +289,30 @@ def test_money_is_in_the_plans_currency_too(tmp_path: Path) -> None:
                 is_amount = isinstance(usd, float)
                 assert math.isclose(usd * rate, eur) if is_amount else eur == usd
         assert any("€" in str(cell.number_format) for cell in openpyxl.load_workbook(path)["Money"]["C"])
+
+
+def test_the_price_of_a_mixs_term_is_live(tmp_path: Path) -> None:
+    """Only the price on demand had a cell: who typed what was agreed for a year saw no other money."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "policy": {"buy": "mix"},
+        "prices": {"expected_change_per_year": -0.1, "discount_fraction": 0.1},
+        "services": [
+            {"id": "chat", "demand": {"requests": {"per_day": 4e5}}, "profile": "business", "model": "8b"},
+            {"id": "flat", "demand": {"at_once": 40}, "model": "8b", "growth": {"steps": {"2027-Q2": 1.5}}},
+        ],
+        "supply": {"allowed": {"instances": ["azure/Standard_NC40ads_H100_v5"]}},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    (purchase,) = {base.purchase for base in found.answer.plan.base}
+    name = price_name(f"azure/Standard_NC40ads_H100_v5 ({purchase})")
+    listed = next(row.value for row in rows_of(found) if row.name == name)
+    (path := tmp_path / "mix.xlsx").write_bytes(workbook_of(found))
+    before, after = values_after(path, {}), values_after(path, {f"in_{name}": listed / 2})
+    assert found.answer.base_usd > 0
+    for quantile in ("p50", "p90"):
+        saved = before[f"rec_{quantile}_usd"] - after[f"rec_{quantile}_usd"]
+        assert math.isclose(saved, found.answer.base_usd / 2)
+    bases = [5 + n for n, (one, _) in enumerate(in_lines(found.decisions)) if one.purchase == purchase and one.usd]
+    ordered = sum(before["Decisions", f"G{n}"] - after["Decisions", f"G{n}"] for n in bases)
+    assert bases and math.isclose(ordered, found.answer.base_usd / 2)
