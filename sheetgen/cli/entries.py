@@ -341,7 +341,9 @@ def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[
             raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
         shipped = folder.resolve() == default_folder().resolve()
         chosen = catalog.folders[0] if shipped else catalog.lay_over(folder)
-        inside = target.resolve().relative_to(folder.resolve()).as_posix()
+        # A link to a file elsewhere is the file of its own name here.
+        place = target.resolve() if target.is_dir() else target.parent.resolve() / target.name
+        inside = place.relative_to(folder.resolve()).as_posix()
     faults = faults_of(catalog)
     problems, remarks = (
         {

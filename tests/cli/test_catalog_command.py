@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_lines import Run
 
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, default_folder
 from sheetgen.importer.config_reader import is_hub_id
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
@@ -202,3 +202,15 @@ def test_a_path_that_is_no_model(run: Run, here: Path) -> None:
     (here / "package.json").write_text('{"name": "left-pad"}')
     result = run("size", "--model", "package.json", "--gpu", "h100")
     assert result.exit_code == 1 and result.stderr.startswith("package.json: model_type is missing")
+
+
+def test_a_link_to_a_file_elsewhere_is_checked_as_the_file_that_it_stands_for(run: Run, here: Path) -> None:
+    shipped = default_folder() / "models" / "llama-3.1-8b.yaml"
+    (here / "elsewhere").mkdir()
+    (here / "elsewhere" / "x.yaml").write_text(shipped.read_text(), "utf-8")
+    (here / "c" / "models").mkdir(parents=True)
+    (here / "c" / "models" / shipped.name).symlink_to(here / "elsewhere" / "x.yaml")
+    (here / "c" / "workloads.yaml").symlink_to(here / "elsewhere" / "x.yaml")
+    assert run("check", f"c/models/{shipped.name}").exit_code == 0
+    broken = run("check", "c/workloads.yaml")
+    assert broken.exit_code == 1 and "c/workloads.yaml:1: field 'workloads' is missing." in broken.stderr
