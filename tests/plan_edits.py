@@ -56,17 +56,19 @@ def repriced(place: Placed, plan: Plan) -> Placed:
 
 
 def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
-    """Money as Python has it: a sheet, what its row begins with, and the cells from the second one on that must
-    say the same."""
-    money = answer.money
+    """Money as Python has it, in the plan's currency: a sheet, what its row begins with, and the cells from the second
+    one on that must say the same."""
+    money, rate = answer.money, answer.plan.head.fx_rate
     for q, quarter in enumerate(map(str, answer.plan.quarters)):
         spend = [float(money["spend_usd"][q, z]) for z in CASE.values()]
         reserves = [float(money["reserve_usd"][q, CASE[name]]) for name in ("p50", "p90")]
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
-        yield "Money", quarter, [budget, *spend, *reserves, ..., answer.verdicts[q]]
+        amounts = [usd * rate for usd in (budget, *spend, *reserves)]
+        yield "Money", quarter, [*amounts, ..., answer.verdicts[q]]
     orders = (decision for decision in decisions(answer, ()) if decision.what == "order")
     for n, order in enumerate(sorted(orders, key=lambda order: (order.instance, order.needed_from))):
-        yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd]
+        assert order.usd is not None
+        yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd * rate]
 
 
 def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:

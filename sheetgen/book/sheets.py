@@ -57,7 +57,6 @@ KINDS = {
     "Checks": CONTROL,
     "Change log": CONTROL,
     "Record": CONTROL,
-    **{IN_DOLLARS.format(name): WORKINGS for name in ("Sizing sheet", "Decision", "Money")},
     # Of a plan.
     "Plan": OUTPUT,
     "Decisions": OUTPUT,
@@ -70,6 +69,7 @@ KINDS = {
 }
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
 TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply")
+KINDS |= {IN_DOLLARS.format(name): WORKINGS for name in ("Sizing sheet", "Decision", "Money", *TABS_OF_PLAN)}
 TABS_SHOWN = (
     "Sizing sheet", "Decision", "Inputs", "Money", "Prices and hardware", *TABS_OF_PLAN, "Checks",
     "Sources and checks",
@@ -429,9 +429,10 @@ class Sheet:
 
     def text(self, row: int, column: int, value: CellValue, role: str = "text", **more: Any) -> Ref:
         """Place a text."""
+        cell = Cell(value, role, **more)
         if self.currency is not None and isinstance(value, str):
-            value = self.currency.named(value)
-        return self.put(row, column, Cell(value, role, **more))
+            cell = replace(cell, value=self.currency.named(value), note=self.currency.named(cell.note))
+        return self.put(row, column, cell)
 
     def draw(self, chart: Chart) -> None:
         """Place a chart, in the currency of the sheet."""

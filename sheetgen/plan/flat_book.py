@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -39,7 +38,8 @@ from sheetgen.plan import needs
 from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
-from sheetgen.plan.pages import MONEY, PlanPage, decision_words, plan_page
+from sheetgen.plan.pages import MONEY, PlanPage, decision_words
+from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
@@ -65,7 +65,6 @@ from sheetgen.plan.yellow import (
     SURVIVE,
     Yellow,
     listed_prices_of,
-    of_currency,
     part_of_name,
     price_name,
     yellow_rows,
@@ -73,6 +72,7 @@ from sheetgen.plan.yellow import (
 from sheetgen.report.notes import first_link
 from sheetgen.report.page import Cell as Shown
 from sheetgen.report.page import Table, Text
+from sheetgen.report.wording import prefix_of, sign_of
 from sheetgen.sizing import cost
 from sheetgen.units import (
     DATE,
@@ -97,6 +97,7 @@ LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
 INKS = ("#1D4ED8", "#0E7490", "#7C3AED", "#B45309", "#4D7C0F", "#BE185D", "#475569")
+IN_DOLLARS = USD.in_currency(prefix_of(DOLLARS))  # beside amounts in another currency: USD 12,229
 P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 LONG = 30  # characters from which a text is wrapped
 Value = str | float | datetime.date | None  # of a cell
@@ -132,11 +133,7 @@ COLUMNS: Mapping[str, Sequence[tuple[str, float]]] = {  # of sheets that are one
 
 
 def build_plan_book(findings: Findings, page: PlanPage, record: Mapping[str, Any]) -> Book:
-    """The workbook, in US dollars whatever the plan's currency. record: the plan as JSON, which it carries."""
-    if findings.answer.plan.head.currency != DOLLARS:
-        head = findings.answer.plan.head.model_copy(update={"currency": DOLLARS, "fx_rate": 1})
-        answer = replace(findings.answer, plan=replace(findings.answer.plan, head=head))
-        page = plan_page(replace(findings, answer=answer), page.paper)
+    """The workbook, in the plan's currency. record: the plan as JSON, which it carries."""
     return _Sheets(findings, page, record).book()
 
 
@@ -147,9 +144,10 @@ class _Sheets:
         self.findings, self.page, self.record = findings, page, record
         self.answer: Answer = findings.answer
         self.plan = self.answer.plan
+        self.sign = sign_of(self.plan.head.currency)
         self.quarters = [str(quarter) for quarter in self.plan.quarters]
         self.listed = listed_prices_of(self.plan, record)
-        self.wiring = Wiring()
+        self.wiring = Wiring(code=self.plan.head.currency)
         self.cells: dict[str, Ref] = {}  # yellow, by name
         self.inputs = self._inputs()
         self.money_sheet = self._sheet("Money", "What each quarter costs, in US dollars.", (34, *[14] * 8), 9)
@@ -161,9 +159,9 @@ class _Sheets:
 
     def book(self) -> Book:
         first, checks = self._first(), self._checks()
-        pages = (first, self.decisions_sheet, self.services_sheet, self.supply_sheet, self.money_sheet, checks)
+        pages = (first, self.decisions_sheet, self.services_sheet, self.supply_sheet, self.money_sheet)
         return Book(
-            [self.inputs, *pages],
+            [self.inputs, *pages, checks, *(sheet.dollars for sheet in pages if sheet.currency)],
             self.wiring.names,
             {
                 "sheetgen.plan_schema": str(SCHEMA),
@@ -190,7 +188,8 @@ class _Sheets:
         one_page: bool = False,
     ) -> Sheet:
         """A sheet whose columns from `n_printed` on are hidden: there stand the values that its cells show."""
-        sheet = titled(name, title or name, about, freeze=freeze, one_page=one_page)
+        currency = None if name == "Inputs" else self.wiring.currency
+        sheet = titled(name, title or name, about, freeze=freeze, one_page=one_page, currency=currency)
         sheet.widths, sheet.n_printed = dict(enumerate(widths)), n_printed
         if name != "Inputs":
             self._put_state(sheet, 1)
@@ -251,7 +250,8 @@ class _Sheets:
         if isinstance(text, Shown) and not text.parts and isinstance(text.value, int | float):
             of_money = of_money or bool(text.display.prefix)
             return self._value(sheet, row, column, text.value, text.display, of_money=of_money)
-        return self._value(sheet, row, column, str(text), TEXT, of_money=of_money or "$" in str(text))
+        words = str(in_currency(text, self.plan.head))
+        return self._value(sheet, row, column, words, TEXT, of_money=of_money or self.sign in words)
 
     def _table(self, sheet: Sheet, row: int, table: Table, *, of_money: bool = False) -> int:
         """A table of the documents under its title; gives the row below it."""
@@ -371,8 +371,8 @@ class _Sheets:
     def _prices(self) -> None:
         """At the sheet's end by quarter the price over today's, a month of each machine, and what is paid anyway."""
         sheet, inputs, plan = self.money_sheet, self.wiring.inputs, self.plan
-        n, currencies = len(self.quarters), 1 + (plan.head.currency != DOLLARS)
-        self.top_of_parts = HEAD_ROWS + currencies * (len([*spans(plan)]) + 3)
+        n = len(self.quarters)
+        self.top_of_parts = HEAD_ROWS + len([*spans(plan)]) + 3
         row = self.top_of_parts + n + 3
         sheet.n_printed = max(11, 3 + n)
         sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
@@ -470,8 +470,6 @@ class _Sheets:
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
         self._by_quarter(HEAD_ROWS, parts)
-        if self.plan.head.currency != DOLLARS:
-            self._in_currency(HEAD_ROWS + len([*spans(self.plan)]) + 3)
 
     def _by_quarter(self, top: int, parts: Sequence[Sequence[Ref]]) -> None:
         sheet, inputs, n = self.money_sheet, self.wiring.inputs, len(self.quarters)
@@ -507,19 +505,6 @@ class _Sheets:
             row.append(self._live(sheet, here, 8, verdict, TEXT, role))
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
-
-    def _in_currency(self, top: int) -> None:
-        """The same amounts in the plan's currency, at the rate on Inputs."""
-        sheet, (display, _) = self.money_sheet, of_currency(self.plan.head)
-        title = f"The same in {self.plan.head.currency}, at the rate on Inputs"
-        self._bar(sheet, top, title, ("Quarter", *MONEY))
-        rate = self.wiring.inputs["fx_rate"]
-        for i, (name, *_) in enumerate(spans(self.plan)):
-            is_quarter, here = i < len(self.quarters), top + 2 + i
-            sheet.text(here, 0, name, "label" if is_quarter else "light")
-            for column, refs in enumerate(self.columns[:-1], 1):
-                role = "computed" if is_quarter else "total"
-                self._live(sheet, here, column, derived(_there, refs[i], rate), display, role)
 
     # Supply
 
@@ -617,7 +602,7 @@ class _Sheets:
             line.append(self._value(sheet, here, 7, decision.cost_of_waiting_usd, USD, of_money=True))
             sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
             line.append(self._value(sheet, here, 8, sign, TEXT))
-            self._text(sheet, here, 9, str(decision_words(self.answer, decision, is_other)))
+            self._text(sheet, here, 9, decision_words(self.answer, decision, is_other))
             self.lines.append(line)
         self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "break even", of_money=False)
         return sheet
@@ -707,12 +692,11 @@ class _Sheets:
         """The sum to be approved, whether the budget holds, money by quarter, the first decisions, GPUs by quarter."""
         plan, n = self.plan, len(self.quarters)
         head, columns = plan.head, self.columns
-        other = "" if head.currency == DOLLARS else f"in US dollars; Money has it in {head.currency}, too"
-        about = " · ".join(filter(None, (self.page.people, other)))
         widths = (22, 14, 18, 14, 18, 14, 18, 14, 24)
-        sheet = self._sheet("Plan", f"{about}.", widths, 9, title=self.page.title, one_page=True, freeze=(0, 0))
+        about = f"{self.page.people}." if self.page.people else ""
+        sheet = self._sheet("Plan", about, widths, 9, title=self.page.title, one_page=True, freeze=(0, 0))
         put_light(self.wiring, sheet, HEAD_ROWS - 1, 4, "All checks")
-        row, display = HEAD_ROWS, of_currency(head)[0]
+        row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
         asked = derived(_asked_usd, planned, *self.already, share)
@@ -727,8 +711,7 @@ class _Sheets:
             if name:
                 self.wiring.names[f"rec_{name}_usd"] = ref
             if head.currency != DOLLARS:
-                rate = self.wiring.inputs["fx_rate"]
-                self._live(sheet, row + 3, column, derived(_there, ref, rate), display, "answer_money")
+                self._live(sheet, row + 3, column, ref, IN_DOLLARS, "answer_money")
         sheet.text(row + 4, 0, "Budget, contingency counted:", "label")
         sheet.link(row + 4, 2, self._budget_words(Range(tuple(columns[7][:n]))), TEXT, "light")
         row += 6
@@ -819,7 +802,7 @@ class _Sheets:
             sheet.text(here, 0, str(check), "label")
             held.append(self._value(sheet, here, 1, str(holds), TEXT, of_money=True))
             if str(against):
-                self._value(sheet, here, 4, str(against), TEXT, of_money=True)
+                self._text(sheet, here, 4, against, of_money=True)
         page.line("signing", "Before signing, what is said below", count_of(Range(tuple(held)), HOLDS), len(held))
         page.total()
         row += len(table.rows) + 2
@@ -901,10 +884,6 @@ def _verdict(budget_usd: Any, p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:
     return where(is_number(middle_usd), where(both(low_usd <= middle_usd, middle_usd <= high_usd), 1, 0), 1)
-
-
-def _there(usd: Any, rate: Any) -> Any:
-    return where(is_number(usd), cost.in_currency(usd, rate), usd)
 
 
 def _sum(refs: Sequence[Ref]) -> Lookup:

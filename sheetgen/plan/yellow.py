@@ -133,8 +133,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
 def of_currency(head: Head) -> tuple[Display, str]:
     """How an amount in the plan's currency shows, and its sign."""
     sign = sign_of(head.currency)
-    prefix = prefix_of(sign)
-    return (USD, sign) if head.currency == DOLLARS else (Display(f'"{prefix}"#,##0', prefix=prefix), sign)
+    return USD.in_currency(prefix_of(sign)), sign
 
 
 def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:

@@ -1,6 +1,6 @@
 """The page in the currency of the budget: every amount in it, US dollars beside what is to be approved.
 
-The workbook keeps dollars, with a conversion of its own, and so do JSON and CSV.
+The sheets of answers in the workbook are in it too, live; JSON and CSV keep dollars.
 """
 
 from __future__ import annotations
@@ -63,5 +63,5 @@ def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) 
     if cell.display.prefix != USD.prefix or cell.value is None:
         return cell
     there = float(cost.in_currency(cell.value, fx_rate))
-    full = Cell(there, replace(cell.display, prefix=prefix))
+    full = Cell(there, cell.display.in_currency(prefix))
     return short_money(there, prefix) if is_short_money(cell) or len(str(full)) > longest else full

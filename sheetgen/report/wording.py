@@ -110,7 +110,7 @@ def short_money(usd: float | None, sign: str = USD.prefix) -> Cell:
     """Dollars, or another currency by its sign, for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
     if usd is None:
         return NONE
-    return Cell(usd, replace(next(display for below, display in _SHORT_MONEY if usd < below), prefix=sign))
+    return Cell(usd, next(display for below, display in _SHORT_MONEY if usd < below).in_currency(sign))
 
 
 FULL_MONEY_BELOW = 1_000_000

@@ -339,7 +339,7 @@ def total_usd(usd: Quantity, contingency_usd: Quantity) -> Quantity:
 def in_currency(usd: Quantity, fx_rate: Quantity) -> Quantity:
     """US dollars in the budget's currency, at the rate on Inputs: units of that currency for one dollar.
 
-    Source: definition; prices are in dollars, and only totals are converted.
+    Source: definition; prices are in dollars.
     """
     return number_where(is_number(usd), usd * fx_rate)
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -273,22 +274,33 @@ def test_fiscal_years_follow(path: Path, typed: dict[str, Any]) -> None:
         assert found[name][-1] == one.verdict
 
 
-def test_money_is_in_the_plans_currency_too(tmp_path: Path) -> None:
+def test_amounts_are_in_the_plans_currency(tmp_path: Path) -> None:
+    """Live at the rate on Inputs, with US dollars beside what is to be approved; formulas read dollars on hidden
+    sheets."""
     path = tmp_path / "others.xlsx"
-    path.write_bytes(workbook_of(others()))
-    for typed in ({}, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000}):
-        now = values_after(path, typed)
-        rate = typed.get("in_fx_rate", 0.92)
-        dollars, euros = (
-            money_rows(now, title)
-            for title in ("By quarter, US dollars; contingency apart", "The same in EUR, at the rate on Inputs")
-        )
-        assert euros["2027-Q2"][0] == typed.get("in_budget_2027_q2", 90_000)
-        for name, amounts in dollars.items():
-            for usd, eur in zip(amounts[:-1], euros[name], strict=False):
-                is_amount = isinstance(usd, float)
-                assert math.isclose(usd * rate, eur) if is_amount else eur == usd
-        assert any("€" in str(cell.number_format) for cell in openpyxl.load_workbook(path)["Money"]["C"])
+    path.write_bytes(workbook_of(others(approval_days=0)))  # no cover of late orders, which is of its day
+    book, built = openpyxl.load_workbook(path), values_after(path, {})
+    shown = ("Plan", "Decisions", "Services", "Supply", "Money")
+    hidden = {f"{name} in US dollars" for name in shown}
+    assert {sheet.title for sheet in book if sheet.sheet_state == "hidden"} == hidden
+    formats = {
+        (name, cell.coordinate): cell.number_format for name in shown for row in book[name].iter_rows() for cell in row
+    }
+    amounts = {place for place, text in formats.items() if "€" in text}
+    assert len(amounts) > 100 and not [place for place, text in formats.items() if "$" in text]
+    for sheet, cell in amounts:
+        usd, there = built.get((f"{sheet} in US dollars", cell)), built.get((sheet, cell))
+        is_amount = isinstance(usd, float)
+        assert math.isclose(usd * 0.92, there, rel_tol=1e-9) if is_amount else there == usd, (sheet, cell)
+    texts = {place: value for place, value in built.items() if isinstance(place, tuple) and isinstance(value, str)}
+    named = {place: text for place, text in texts.items() if place[0] in shown and re.search(r"\$|US dollar", text)}
+    assert not named
+    assert (formats["Plan", "A7"], built["Plan", "A7"]) == ('"USD "#,##0', built["rec_asked_usd"])
+    assert built["Plan", "A6"] == pytest.approx(0.92 * built["rec_asked_usd"])
+    after = values_after(path, {"in_fx_rate": 0.5, "in_budget_2027_q2": 70_000})
+    budgets = [money_rows(now, "By quarter, EUR; contingency apart")["2027-Q2"][0] for now in (built, after)]
+    assert budgets == [90_000, 70_000]
+    assert after["Plan", "A6"] == pytest.approx(0.5 * after["rec_asked_usd"])
 
 
 def test_the_price_of_a_mixs_term_is_live(tmp_path: Path) -> None:
