@@ -516,7 +516,8 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         first = min(term(part)[1] for part in parts) + _DAY
         counts, n_quarters = [part.count for part in parts], QUARTERS_OF_TERM.get(purchase, 1)
         prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
-        again = min(sum(counts), float(answer.supply["gap"][t, q, answer.case]))
+        most = (float(answer.supply[name][t, q, answer.case]) for name in ("gap", "needed_instances"))
+        again = min(sum(counts), *most)  # what is kept idle for a quarter is not bound for a year
         paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
         about = f"commitment{'s' * (len(parts) > 1)} {listed([part.id for part in parts])}, {sum(counts)} in all"
         subject = "renew" if again else "let end", answer.types[t].instance, again or sum(counts), purchase
