@@ -227,7 +227,7 @@ def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatc
     told = said_by(("chosen", "chance"), lambda chance: 0.6123)
     assert MAIL not in told
     for before, after in (told[output] for output in (REQUEST, MARKDOWN) if output in told):
-        beside = r"; \d+% sure|Too slow \(up to \d+%\)"  # a term, which is compared, and what is left to chance
+        beside = r"; \d+% sure| \(\d+% sure\)"  # ways to pay less, which are compared
         assert re.sub(beside, "", after) == re.sub(beside, "", before)
 
 
@@ -272,5 +272,8 @@ def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
     )
     assert any(listed(record.not_in_price) in text for text in cells)
     told = {str(cell.value) for cell in sheets["Decision"].cells.values()}
+    [largest] = [text for text in told if text.startswith("Largest uncertainty")]
+    request = build_page(record, question).request
+    assert re.findall(r"\$[\d,]+", largest) == re.findall(r"\$[\d,]+", str(request.uncertainty))
     hours = [way.loses for way in build_page(record, question).request.ways if way.kind == "hours"]
     assert hours and told.issuperset(hours) and re.search(r"\d+ of 730 h", hours[0])

@@ -178,6 +178,7 @@ function* servedOf(record) {
     times: String(question.workload.requests_per_user_per_day),
     per_hour: count(Math.round((question.users || record.users) * question.workload.requests_per_user_per_day * CONSTANTS.peak_hour_share * CONSTANTS.burst_factor)),
     requests: requestsWord(question),
+    most: count(Math.floor(((question.users ?? 0) * record.served_at_target) / (question.isRate ? record.requests_per_second : record.concurrent_requests))),
     at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
@@ -224,7 +225,7 @@ function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
   if (margin && !isSure && !FACTS.terms[purchase])
-    yield say("request_too_slow", { chance: record.chance, chance_step: FACTS.chance_step, usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShortOf(record)) });
+    yield say("request_too_slow", { usd: lessOf(moreThan(margin.monthly_usd, usd)), is_short: Number(isShortOf(record)) });
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });

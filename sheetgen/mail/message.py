@@ -244,7 +244,7 @@ def _ways(ways: Sequence[WayRow]) -> Iterator[Text]:
         if way.binds:
             paid = way.pays_off if is_first else way.pays_off.removeprefix("pays off in ")
             commits = words("commits {}", way.commits) if is_first else way.commits
-            lost, is_first = joined("; ", [*filter(None, (way.place, commits, paid))]), False
+            lost, is_first = joined("; ", [*filter(None, (way.loses if way.place else "", commits, paid))]), False
         yield words("{} {} ({})", way.change, way.monthly, lost)
 
 

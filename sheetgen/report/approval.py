@@ -59,7 +59,6 @@ from sheetgen.report.wording import (
 from sheetgen.sizing import cost
 from sheetgen.units import (
     CAPACITY_BLOCK,
-    CHANCE_STEP,
     EVEN,
     ON_DEMAND,
     ONE_DECIMAL,
@@ -144,7 +143,7 @@ _TOGETHER = template(
     served=q.served == 1,
     carried=q.carried == 1,
 )
-_ASKING = template("Each asks {times} times a day: {per_hour} an hour at peak, {at_once} at once.")
+_ASKING = template("Each asks {times} times a day: {per_hour} an hour at peak, {at_once} at once; enough for {most}.")
 _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
@@ -164,11 +163,7 @@ _FAILS = template(
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
-_TOO_SLOW = template(
-    "Too [short?small or ]slow (up to {risk:percent}): the margin, {usd} more, lowers that.",
-    short=q.is_short == 1,
-    risk=sentences.left_to_chance,
-)
+_TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
     "All {users} at the same moment: [waits?{places} at a time, {turn} s each: the last after {last}; without waits ]"
@@ -782,6 +777,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             per_hour=wording.whole(hour_of(question, workload, int(users))),
             requests=_requests(question, cell),
             at_once=rate_number(cell.concurrent_requests or 0) if cell.is_rate else cell.requests,
+            most=wording.whole(_most_people(question, cell)),
         )
     if workload.output_tokens > 1:
         aimed = question.settings.speed_targets
@@ -800,13 +796,20 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users, question.settings.fx_rate))
 
 
+def _most_people(question: Question, cell: CellRecord) -> int:
+    """How many people the machines serve within the targets, where people are asked for: as many more than these as the
+    machines serve more requests than theirs."""
+    asked = cell.requests_per_second if cell.is_rate else cell.requests
+    return math.floor((question.loads[cell.row].users or 0) * cell.answer.served_at_target / asked)
+
+
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """Risks, each with its cost."""
     answer, usd = cell.answer, cell.answer.monthly_usd
     surer = _next_step(question, cell)
     if surer is not None:
         more, is_short = _margin_more(question, cell, surer), int(wording.is_short(answer))
-        yield _TOO_SLOW.fill(chance=answer.chance, chance_step=CHANCE_STEP, usd=more, is_short=is_short)
+        yield _TOO_SLOW.fill(usd=more, is_short=is_short)
     if failure := _failure(question, cell, is_beside_next=True):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:

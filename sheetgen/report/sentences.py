@@ -198,7 +198,6 @@ same_moment = template(
     word=_WORD,
     waits=is_text(q.last),
 )
-left_to_chance = 1 - round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step  # as it is said
 # A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
 # level worked out from itself may lie the last digits below (two decimals).
 how_sure = first_of(
