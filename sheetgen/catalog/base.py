@@ -67,10 +67,18 @@ class Document:
         return self.lines.get(loc, 1)
 
 
+def with_home(name: str) -> Path:
+    """The path of a name that may begin with ~; unchanged where that user has no home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def is_file(name: str) -> bool:
     try:
-        return Path(name).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        return with_home(name).is_file()
+    except (OSError, ValueError):  # a name that no file can have
         return False
 
 

@@ -89,6 +89,8 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
         raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
     except csv.Error as error:
         raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error
+    except ValueError as error:  # a name that no file can have
+        raise ScenarioError(f"{shown(source)}: cannot be read ({shown(error, 100)}).") from error
     if not rows:
         raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
     head, too_long = rows.pop(0), {}

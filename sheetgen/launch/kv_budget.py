@@ -7,9 +7,8 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded, read_text
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded, read_text, with_home
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
@@ -193,11 +192,10 @@ def _inline_pairs(text: str) -> Iterator[tuple[str, str]]:
 def _from_file(name: str) -> Stated:
     where = shown(name, 200)
     try:
-        raw = read_bounded(Path(name).expanduser(), MAX_BYTES, "Name the config.json, YAML or env file itself")
-    except (ValueError, RuntimeError) as error:  # RuntimeError: ~ of an unknown user
-        problem = f"cannot be read ({shown(error)})" if isinstance(error, RuntimeError) else str(error)
-        hint = " Settings are written name=value." if problem.startswith("cannot") and "=" not in name else ""
-        raise ScenarioError(f"{where}: {problem}.{hint}") from None
+        raw = read_bounded(with_home(name), MAX_BYTES, "Name the config.json, YAML or env file itself")
+    except ValueError as error:
+        hint = " Settings are written name=value." if str(error).startswith("cannot") and "=" not in name else ""
+        raise ScenarioError(f"{where}: {error}.{hint}") from None
     if len(raw) > MAX_BYTES:
         raise ScenarioError(f"{where}: is larger than {MAX_BYTES:,} bytes, which no file of settings is.")
     try:

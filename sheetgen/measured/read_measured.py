@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic
 
 from pydantic import AfterValidator, BaseModel, PlainValidator, ValidationError
 
-from sheetgen.catalog.base import RawRecord, RawValue, every_fault, is_file, read_bounded
+from sheetgen.catalog.base import RawRecord, RawValue, every_fault, is_file, read_bounded, with_home
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.measured import guidellm_results, sglang_results, vllm_results
@@ -173,7 +173,7 @@ def _points(option: object, catalog: Catalog) -> Iterator[Reading]:
     first = next((i for i, part in enumerate(parts) if "=" in part and (i or len(parts) > 1)), len(parts))
     file, stated = ",".join(parts[:first]).strip(), _stated(parts[first:])
     if file:
-        yield from with_stated(_of_file(Path(file).expanduser(), catalog), stated)
+        yield from with_stated(_of_file(with_home(file), catalog), stated)
         return
     if any(name in stated for name in OF_POOL):
         yield from with_stated([MeasuredPool(source=GIVEN)], stated)
