@@ -5,6 +5,7 @@ Lets the helpers explain a failed assert (pyproject.toml puts their folders on t
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import functools
 import gc
@@ -25,11 +26,17 @@ from sheetgen.answer.answer_record import Record
 from sheetgen.answer.solution import Solution
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog, base, default_folder, load
-from sheetgen.plan import read_plan, stated_plan
+from sheetgen.catalog.engines import Engine
+from sheetgen.live import live_facts, live_page
+from sheetgen.plan import bridge, cheaper, findings, read_plan, solve_plan, stated_plan
+from sheetgen.plan.bridge import Last
+from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.worked_plan import Answer
 from sheetgen.question import sheet_question
+from sheetgen.question.market import Filters, OfMarket, _RunsOn
 from sheetgen.question.overrides import Written
 from sheetgen.question.sheet_question import Question
-from sheetgen.readback import compared_facts, month_bridge, pulled
+from sheetgen.readback import compared_facts, month_bridge, pulled, pulled_plan
 from sheetgen.writers import pdf, plan_page
 from sheetgen.writers.layout import Spacing
 
@@ -112,8 +119,8 @@ pulled._build_anew = _build_once
 
 # Many tests put the same question, in a command, in a file or by themselves: it is asked and solved once.
 _ask, _solve = sheet_question.ask, solving.solve
-_kept_question = functools.lru_cache(24)(lambda asked, day, unsold: _ask(asked.it[0], asked.it[1], unsold))
-_kept_solution = functools.lru_cache(12)(lambda question: _solve(question.it))
+_kept_question = functools.lru_cache(48)(lambda asked, day, unsold: _ask(asked.it[0], asked.it[1], unsold))
+_kept_solution = functools.lru_cache(32)(lambda question: _solve(question.it))
 
 
 def _names_a_file(options: Mapping[str, Any]) -> bool:
@@ -142,8 +149,8 @@ api.answer_of = lambda solved: _kept_answer(ById(solved))
 
 # Of one solution the levers and the record are the same, whichever test of a file, page or workbook reads them.
 _levers_of, _record_of = levers.levers_of_sheet, recording.record_of
-_kept_levers = functools.lru_cache(16)(lambda solved, rows: _levers_of(solved.it, rows))
-_kept_record = functools.lru_cache(16)(lambda solved, levers: _record_of(solved.it, levers.it))
+_kept_levers = functools.lru_cache(32)(lambda solved, rows: _levers_of(solved.it, rows))
+_kept_record = functools.lru_cache(32)(lambda solved, levers: _record_of(solved.it, levers.it))
 _no_levers = functools.cache(lambda n: ((),) * n)  # one object for each number of loads
 
 
@@ -157,6 +164,69 @@ def _record_once(solved: Solution, levers: levers.EveryLever = ()) -> Record:
 
 levers.levers_of_sheet = _levers_once
 recording.record_of = _record_once
+
+# Of a plan that says the same of one catalog the answer, and all that follows from it, are the same, too.
+_solved_plan, _findings = solve_plan.solved_plan, findings.findings
+_kept_plan = functools.lru_cache(12)(lambda asked, timed: _solved_plan(asked.it, timed))
+_kept_findings = functools.lru_cache(12)(lambda answer: _findings(answer.it))
+
+
+class AskedPlan(Asked):
+    """A plan as the key of a cache, by all that was read of it."""
+
+    def __init__(self, plan: Plan) -> None:
+        parts = (getattr(plan, part.name) for part in dataclasses.fields(plan) if part.repr)
+        self.it, self.key = plan, repr(tuple(parts))
+
+
+def _plan_once(plan: Plan, timed: bool = True, *how: Any, **named: Any) -> Answer:
+    if how or named or not _is_shipped(plan.catalog):
+        return _solved_plan(plan, timed, *how, **named)
+    return _kept_plan(AskedPlan(plan), timed)
+
+
+def _findings_once(answer: Answer, last: Last | None = None) -> findings.Findings:
+    return _kept_findings(ById(answer)) if last is None else _findings(answer, last)
+
+
+solve_plan.solved_plan = pulled_plan.solved_plan = bridge.solved_plan = cheaper.solved_plan = _plan_once
+findings.findings = pulled_plan.findings = _findings_once
+
+# The facts of a live page of the same models are gathered once, and packed once.
+_facts_of_catalog, _packed = live_facts.facts_of_catalog, live_page.packed
+_kept_facts = functools.lru_cache(4)(lambda names, as_of, day: _facts_of_catalog(_shipped(), names, as_of))
+_kept_packed = functools.lru_cache(4)(lambda facts: _packed(facts.it))
+
+
+def _facts_once(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> live_facts.Json:
+    if not _is_shipped(catalog) or _shipped()._imported:
+        return _facts_of_catalog(catalog, names, as_of)
+    return _kept_facts(tuple(names), as_of, os.environ.get("SOURCE_DATE_EPOCH") or datetime.date.today())
+
+
+class KeptMarket:
+    """The instances that may be rented, worked out when first asked for."""
+
+    def __init__(self, market: OfMarket) -> None:
+        self.it = market
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.it, name)
+        setattr(self, name, value)
+        return value
+
+
+_kept_market = functools.lru_cache(400)(lambda engine, filters: KeptMarket(OfMarket(_shipped(), engine, filters)))
+
+
+def _market_once(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket | KeptMarket:
+    if not _is_shipped(catalog) or _shipped()._imported:
+        return OfMarket(catalog, engine, filters)
+    return _kept_market(_RunsOn.of(engine), filters)
+
+
+live_facts.facts_of_catalog, live_facts.OfMarket = _facts_once, _market_once
+live_page.packed = lambda facts: _kept_packed(ById(facts))
 
 # A page with the same words is laid out once.
 _laid_out = pdf.laid_out
@@ -256,7 +326,8 @@ def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) 
 @pytest.fixture
 def nothing_is_kept() -> None:
     """For a test that what is worked out twice is the same."""
-    for kept in (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record, _kept_layout):
+    of_sheets = (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record)
+    for kept in (*of_sheets, _kept_plan, _kept_findings, _kept_market, _kept_facts, _kept_packed, _kept_layout):
         kept.cache_clear()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,11 @@ class Runs:
         values = {k: v[index] for k, v in self.values.items()}
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
 
+    @cached_property
+    def in_waves(self) -> Any:
+        """Which runs start together and end together."""
+        return ((self.rows["publisher"] == WAVES[0]) & (self.rows["engine"] == WAVES[1])).to_numpy()
+
     def by(self, chunks_power: float) -> Runs:
         """The same, where the steps before a prompt grow with its chunks to this power."""
         return replace(self, values={**self.values, "chunks_power": numpy.full(len(self.rows), chunks_power)})
@@ -248,9 +254,8 @@ def predict(runs: Runs, constants: Any, residuals: Residuals | None = None) -> d
 def _of_each(runs: Runs, constants: Any) -> Any:
     """The constants of every run's cell [constants, runs]; in waves half of the others' prompts are waited for."""
     own = constants[runs.cell].T
-    in_waves = (runs.rows["publisher"] == WAVES[0]) & (runs.rows["engine"] == WAVES[1])
     wait = NAMES.index("wait_factor")
-    own[wait] = numpy.where(in_waves, HALF_OF_WAVE, own[wait])
+    own[wait] = numpy.where(runs.in_waves, HALF_OF_WAVE, own[wait])
     return own
 
 

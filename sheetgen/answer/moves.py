@@ -5,12 +5,14 @@ prices; people and context together, and all of them together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, MoveRecord
 from sheetgen.answer.levers.changes import with_context
-from sheetgen.answer.levers.lever import Change, Loads
+from sheetgen.answer.levers.lever import Change, Loads, Rented
 from sheetgen.answer.solution import Solution
 from sheetgen.question.sheet_question import with_stated
 from sheetgen.units import EVEN, SURE
@@ -20,39 +22,57 @@ LOAD_FACTORS = ("move_load_low_factor", "move_load_high_factor")  # judgements, 
 PRICE_FACTORS = ("move_price_low_factor", "move_price_high_factor")
 
 
-def moves_of(solved: Solution, cell: CellRecord, loads: Loads) -> tuple[MoveRecord, ...]:
-    """The inputs that move a cell's month, each with two values and the month's cost at them; None where nothing holds
-    the load then."""
-    if cell.chosen is None:
-        return ()
-    return tuple(_moves(solved, cell, loads))
+class _Moved(NamedTuple):
+    """The headline of a cell with other inputs, low and high: requests at once or a second, contexts, and both."""
+
+    cell: CellRecord
+    requests: tuple[float, float]
+    contexts: tuple[int, int]
+    alone: list[Change]
+    together: list[Change]
+    surely: list[Change]
 
 
-def _moves(solved: Solution, cell: CellRecord, loads: Loads) -> Iterator[MoveRecord]:
+def moves_of(solved: Solution, cells: Sequence[CellRecord], loads: Loads) -> dict[int, tuple[MoveRecord, ...]]:
+    """By the row of each cell that something holds, the inputs that move its month, each with two values and the
+    month's cost at them; None where nothing holds the load then."""
+    moved = [_moved(solved, cell) for cell in cells if cell.chosen is not None]
+    answers = iter(loads.ask([change for of in moved for change in (*of.alone, *of.together, *of.surely)]))
+    return {of.cell.row: tuple(_moves(solved, of, answers)) for of in moved}
+
+
+def _moved(solved: Solution, cell: CellRecord) -> _Moved:
     question, row = solved.question, cell.row
     load, workload = question.loads[row], question.workload_of(row)
-    assumption = question.reference.assumption
-    low, high = (assumption(name) for name in LOAD_FACTORS)
+    low, high = (question.reference.assumption(name) for name in LOAD_FACTORS)
     if load.requests_per_second:
         few, many = low * load.requests_per_second, high * load.requests_per_second
     else:
         few, many = (max(1, math.ceil(factor * load.concurrent_requests)) for factor in (low, high))
     longest = question.model_of(row).model.max_context_tokens or 0
-    contexts = [min(longest, int(factor * workload.context_tokens)) for factor in (low, high)]
+    short, long = (min(longest, int(factor * workload.context_tokens)) for factor in (low, high))
     shapes = [
         with_stated((with_context(workload, context),), question.stated, question.settings, question.reference)[0]
-        for context in contexts
+        for context in (short, long)
     ]
-    changes = [Change(row, requests=few), Change(row, requests=many)]
-    changes += [Change(row, workload=shape) for shape in shapes]
-    answers = loads.ask(changes)
-    fewer, more, shorter, longer = (answer.monthly_usd if answer else None for answer in answers)
     together = [
         Change(row, requests=requests, workload=shape) for requests, shape in zip((few, many), shapes, strict=True)
     ]
-    name = "requests_per_second" if load.requests_per_second else "concurrent_requests"
-    yield MoveRecord(name, few, many, fewer, more)
-    yield MoveRecord("context_tokens", contexts[0], contexts[1], shorter, longer)
+    surely = [
+        replace(change, settings=replace(question.settings, confidence=level))
+        for change, level in zip(together, (EVEN, SURE), strict=True)
+    ]
+    alone = [Change(row, requests=few), Change(row, requests=many), *(Change(row, workload=shape) for shape in shapes)]
+    return _Moved(cell, (few, many), (short, long), alone, together, surely)
+
+
+def _moves(solved: Solution, moved: _Moved, answers: Iterator[Rented | None]) -> Iterator[MoveRecord]:
+    """answers: of the changes in their order."""
+    cell, assumption = moved.cell, solved.question.reference.assumption
+    months = [answer.monthly_usd if answer else None for answer in islice(answers, len(moved.alone))]
+    is_rate = bool(solved.question.loads[cell.row].requests_per_second)
+    yield MoveRecord("requests_per_second" if is_rate else "concurrent_requests", *moved.requests, *months[:2])
+    yield MoveRecord("context_tokens", *moved.contexts, *months[2:])
     levels = [level for level in cell.by_confidence if level is not None]
     if len(levels) > 1:
         yield MoveRecord(
@@ -60,14 +80,11 @@ def _moves(solved: Solution, cell: CellRecord, loads: Loads) -> Iterator[MoveRec
         )
     cheap, dear = (assumption(name) for name in PRICE_FACTORS)
     yield MoveRecord("price_factor", cheap, dear, cheap * cell.answer.monthly_usd, dear * cell.answer.monthly_usd)
-    both = [answer.monthly_usd if answer else None for answer in loads.ask(together)]
+    low, high = (assumption(name) for name in LOAD_FACTORS)
+    both = [answer.monthly_usd if answer else None for answer in islice(answers, len(moved.together))]
     yield MoveRecord(LOAD_AND_CONTEXT, low, high, *both)
-    surely = [
-        replace(change, settings=replace(question.settings, confidence=level))
-        for change, level in zip(together, (EVEN, SURE), strict=True)
-    ]
     every = [
         factor * answer.monthly_usd if answer and not answer.is_even_chance else None
-        for factor, answer in zip((cheap, dear), loads.ask(surely), strict=True)
+        for factor, answer in zip((cheap, dear), islice(answers, len(moved.surely)), strict=True)
     ]
     yield MoveRecord(EVERYTHING, low, high, *every)

@@ -116,9 +116,10 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     ]
     cells = [replace(c, longest_context=longest_context(solved, c.row)) if c.row in headline else c for c in cells]
     if levers:
-        loads, longer = Loads(solved), cheaper_longer(solved, headline)
+        longer = cheaper_longer(solved, headline)
+        moves = moves_of(solved, [c for c in cells if c.row in headline], Loads(solved))
         cells = [
-            replace(c, moves=moves_of(solved, c, loads), cheaper_longer=longer.get(c.row)) if c.row in headline else c
+            replace(c, moves=moves.get(c.row, ()), cheaper_longer=longer.get(c.row)) if c.row in headline else c
             for c in cells
         ]
     fit = subject(solved)

@@ -76,8 +76,7 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
             "layout": [layouts.index(profile.layout) for profile in profiles],
         },
     )
-    paces = [(model, workload) for model in range(len(question.models)) for workload in range(len(question.workloads))]
-    grid = grid.along("pace", {"model": [m for m, _ in paces], "workload": [w for _, w in paces]})
+    grid = grid.along("pace", {"model": [m for m, _ in question.paces], "workload": [w for _, w in question.paces]})
     grid = grid.along("load", {"pace": [question.pace(load) for load in question.loads]})
     _put_inputs(grid, question)
     _put_models(grid, question)

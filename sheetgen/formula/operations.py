@@ -51,7 +51,12 @@ def choose(condition: Value, then: Value, otherwise: Value) -> Value:
 
 
 def _is_text(value: Value) -> bool:
-    return isinstance(value, str) or (hasattr(value, "dtype") and value.dtype.kind in "US")
+    return value.dtype.kind in "US" if is_array((value,)) else isinstance(value, str)
+
+
+def _none(holds: Value) -> bool:
+    """True where a condition holds nowhere: numpy counts in less time than it looks whether any holds."""
+    return not numpy.count_nonzero(holds)
 
 
 @operation(lambda condition, value: call("IF", condition, value, "-"), "?")
@@ -112,7 +117,7 @@ def round_up(x: Value) -> Value:
     """
     if is_array((x,)):
         near = numpy.rint(x)
-        if (near == x).all():
+        if _none(near != x):
             return near
         return numpy.where(abs(x - near) <= 1e-12 * abs(near), near, numpy.ceil(x))
     if x != x:
@@ -140,7 +145,7 @@ def ratio(x: Value, n: Value, otherwise: Value = 0) -> Value:
     """x / n, or `otherwise` where n is 0: the one guarded division, lazy in all readings."""
     if is_array((x, n, otherwise)):
         is_none = numpy.equal(n, 0)
-        if type(otherwise) in (int, float) and not is_none.any():
+        if type(otherwise) in (int, float) and _none(is_none):
             return x / n
         return choose(is_none, otherwise, x / numpy.where(is_none, 1, n))
     return otherwise if n == 0 else x / n

@@ -72,6 +72,8 @@ class Repeat:
 
     start: the quantities that the first step reads. step: those of a step. carry: by quantity of the start, the one of
     a step that stands in its place for the next. rows: the axis of which a step's formulas read all positions at once.
+    answer: the quantity, 1 or 0, by which alone a step decides what the next one tries: what is tried after either
+    answer is known before the answer, and numpy works out some steps together.
     """
 
     name: str
@@ -82,6 +84,13 @@ class Repeat:
     carry: Mapping[str, str]
     where: str | None = None
     rows: str | None = None
+    answer: str | None = None
+
+    def parts(self) -> tuple[tuple[Named, ...], tuple[Named, ...]]:
+        """The quantities of a step up to its answer, and those after it."""
+        names = [name for name, _ in by_name(self.step)]
+        end = len(names) if self.answer is None else names.index(self.answer) + 1
+        return self.step[:end], self.step[end:]
 
 
 Declared = Table | Again | Repeat

@@ -7,6 +7,7 @@ layout), a load of a model. numpy's shapes follow from the axes; nobody else ali
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ from sheetgen.program.declared import Again, Axes, Declared, Named, Program, Rep
 Column: TypeAlias = Any  # a number, or a numpy array with a side for each of its axes
 Positions: TypeAlias = "numpy.ndarray[Any, Any]"  # whole numbers: of each position on one axis that on another
 Columns: TypeAlias = dict[str, Column]
+TRIED = "tried"  # the axis of what some steps of a search may try
+MOST_TRIED = 1_000  # values of a column, about: as many take numpy little longer than few
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class _AxisFacts:
 
     sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict)
     differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict)
+    readable: dict[Axes, dict[Axes, bool]] = field(default_factory=dict)  # by the axes that are read over, its own
 
 
 @functools.lru_cache(256)
@@ -179,9 +183,13 @@ class Grid:
 
     def _readable(self, name: str, axes: Axes) -> tuple[Axes, Column] | None:
         """The latest column that can be read over `axes`, with its own axes."""
-        for own, column in reversed(self.columns.get(name, ())):
-            if own == axes or not own or None not in self._sides_of(own, axes):
-                return own, column
+        readable = self._facts.readable.setdefault(axes, {axes: True, (): True})
+        for standing in reversed(self.columns.get(name, ())):
+            own = standing[0]
+            if own not in readable:
+                readable[own] = None not in self._sides_of(own, axes)
+            if readable[own]:
+                return standing
         return None
 
     def _sides_of(self, own: Axes, axes: Axes) -> tuple[int | None, ...]:
@@ -204,11 +212,11 @@ class Grid:
         Raises KeyError where a column cannot be read.
         """
         every = axes if rows is None else (*axes, rows)
-        return self._fewest((self._find(name, every)[0] for name in names), axes, every)
+        owns = (self._find(name, every)[0] for name in names)
+        return self._fewest(frozenset(filter(None, owns)), axes, every)
 
-    def _fewest(self, owns: Iterable[Axes], axes: Axes, every: Axes) -> Axes:
+    def _fewest(self, different: frozenset[Axes], axes: Axes, every: Axes) -> Axes:
         """The fewest axes for columns that have these axes of their own."""
-        different = frozenset(filter(None, owns))
         key = different, axes, every
         if key not in self._facts.differing:
             wanted: list[set[str]] = [set() for _ in every]
@@ -240,18 +248,22 @@ class Grid:
             for quantity in formula.inputs:
                 if quantity not in standing:
                     standing[quantity] = self._find(quantity, every)
-            stands = {standing[quantity][0] for quantity in formula.inputs}
+            inputs = [standing[quantity] for quantity in formula.inputs]
+            stands = frozenset([own for own, _ in inputs if own])
             own = self._fewest(stands, axes, every)
-            if not formula.rows and stands <= {own, ()}:
-                values = [standing[quantity][1] for quantity in formula.inputs]
+            if not formula.rows and (not stands or stands == {own}):
+                values = [column for _, column in inputs]
             else:
                 whole = own if rows is None else (rows, *own)
                 values = []
-                for quantity in formula.inputs:
-                    key = quantity, whole if quantity in formula.rows else own
-                    if key not in read:
-                        read[key] = self._laid_out(*standing[quantity], key[1])
-                    values.append(read[key])
+                for quantity, (stood, column) in zip(formula.inputs, inputs, strict=True):
+                    wanted = whole if quantity in formula.rows else own
+                    if stood and stood != wanted:
+                        key = quantity, wanted
+                        if key not in read:
+                            read[key] = self._laid_out(stood, column, wanted)
+                        column = read[key]
+                    values.append(column)
             self._add(name, own, formula.function(*values))
             if standing.pop(name, None):
                 read = {key: column for key, column in read.items() if key[0] != name}
@@ -271,11 +283,57 @@ class Grid:
 
     def _repeat(self, repeat: Repeat) -> None:
         self.evaluate(repeat.start, repeat.axes)
-        for _ in range(repeat.times):
+        left = repeat.times
+        while repeat.answer is not None and left:
+            left -= self._steps_together(repeat, repeat.answer, left)
+        for _ in range(left):
             self.evaluate(repeat.step, repeat.axes, repeat.rows)
-            carried = {name: self.columns[quantity][-1] for name, quantity in repeat.carry.items()}
-            for name, column in carried.items():
-                self.columns[name] = (*self.columns[name], column)
+            self._carry(repeat)
+
+    def _carry(self, repeat: Repeat) -> None:
+        carried = {name: self.columns[quantity][-1] for name, quantity in repeat.carry.items()}
+        for name, column in carried.items():
+            self.columns[name] = (*self.columns[name], column)
+
+    def _steps_together(self, repeat: Repeat, answer: str, most: int) -> int:
+        """Take some steps of a search, at most so many, and return their number: all that they may try is worked out at
+        once, and then followed answer by answer."""
+        axes, (tried, after) = repeat.axes, repeat.parts()
+        shape = tuple(self.sizes[axis] for axis in axes)
+        n_steps = min(most, max(1, int(math.log2(1 + MOST_TRIED / max(1, math.prod(shape))))))
+        ahead = self.along(TRIED, {}, 2**n_steps - 1)
+        ahead.put((TRIED, *axes), self._ways(repeat, answer, n_steps))
+        ahead.evaluate(tried, (TRIED, *axes), repeat.rows)
+        read = {name for _, formula in by_name(after) for name in formula.inputs}
+        results = {name: ahead.spread(name, (TRIED, *axes)) for name, _ in by_name(tried) if name in read}
+        place = numpy.zeros((1, *shape), int)
+        for _ in range(n_steps):
+            here = {name: numpy.take_along_axis(column, place, axis=0)[0] for name, column in results.items()}
+            self.put(axes, here)
+            self.evaluate(after, axes)
+            self._carry(repeat)
+            place = 2 * place + numpy.where(here[answer] == 1, 1, 2)
+        return n_steps
+
+    def _ways(self, repeat: Repeat, answer: str, n_steps: int) -> Columns:
+        """All that so many steps of a search may read of the steps before them: first what the first step reads, and
+        after the one at place n, counted from 0, the next one's at 2n + 1 where its answer is 1, and at 2n + 2."""
+        read = {name for _, formula in by_name(repeat.parts()[0]) for name in formula.inputs}
+        step = {name: self.spread(name, repeat.axes)[None] for name in repeat.carry if name in read}
+        steps = [step]
+        for _ in range(n_steps - 1):
+            yes, no = (self._carried(repeat, {**step, answer: value}) for value in (1, 0))
+            step = {name: numpy.stack([yes[name], no[name]], 1).reshape(-1, *step[name].shape[1:]) for name in step}
+            steps.append(step)
+        return {name: numpy.concatenate([step[name] for step in steps]) for name in step}
+
+    @staticmethod
+    def _carried(repeat: Repeat, values: Columns) -> Columns:
+        """Of what the next step reads, all that follows from `values` alone, by the names under which it reads it."""
+        for name, formula in by_name(repeat.step):
+            if name not in values and all(quantity in values for quantity in formula.inputs):
+                values[name] = formula.of(values)
+        return {name: values[quantity] for name, quantity in repeat.carry.items() if quantity in values}
 
     def read_again(self, again: Again, program: Program) -> Grid:
         """A copy in which tables are read again under other values."""

@@ -389,6 +389,7 @@ CHOSEN = Program(
             carry={"low_z": "served_z", "high_z": "missed_z", "paced_at_level": "served_places"},
             where=RATE,
             rows="step",
+            answer="is_served",
         ),
         Table("rank", ("chosen",), (certainty.rank_requests, same_as("held_requests", "rank_requests"))),
         Table(

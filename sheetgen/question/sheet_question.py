@@ -439,9 +439,15 @@ class Question:
         """The discount on the prices of a provider in a purchase class, as a share."""
         return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
+    @cached_property
+    def paces(self) -> dict[tuple[int, int], int]:
+        """The pairs of model and workload that loads have, each with its place: speed does not depend on the tier."""
+        pairs = dict.fromkeys((load.model, load.workload) for load in self.loads)
+        return {pair: place for place, pair in enumerate(pairs)}
+
     def pace(self, cell: Load) -> int:
-        """The index of a load's pair of model and workload: speed does not depend on the tier."""
-        return cell.model * len(self.workloads) + cell.workload
+        """The place of a load's pair of model and workload."""
+        return self.paces[cell.model, cell.workload]
 
 
 def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False) -> Question:

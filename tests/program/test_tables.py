@@ -165,6 +165,24 @@ def quantities_of(program: Program) -> list[str]:
     return list(names)
 
 
+@pytest.mark.parametrize("most", [1, 40, None])
+def test_steps_of_a_search_that_are_taken_together_end_where_they_end_one_by_one(most: int | None) -> None:
+    """Few pairs of loads and offers take all steps at once, many some or one."""
+    solved = tables(ask(CATALOG, {"models": "8b,70b", "requests_per_second": 5, "providers": "aws,lambda"}))
+    held = numpy.argwhere(solved.grid.spread("monthly_usd", ("load", "offer")) > 0)[:most]
+    one_by_one = [replace(table, answer=None) if isinstance(table, Repeat) else table for table in CHOSEN.tables]
+    ends = []
+    for of_program in (CHOSEN.tables, one_by_one):
+        chosen = solved.grid.along("chosen", {"load": held[:, 0], "offer": held[:, 1]})
+        chosen.work_out(*of_program)
+        ends.append(
+            {name: chosen.spread(name, ("chosen",)) for name in ("low_z", "high_z", "paced_at_level", "chance")}
+        )
+    together, apart = ends
+    assert all((together[name] == apart[name]).all() for name in apart)
+    assert len({*together["low_z"]}) > (len(held) > 1) * 5
+
+
 def test_deployments(tmp_path: Path) -> None:
     """Rows give every quantity that `size` has of them, but for the two searches."""
     n_rows = len(DEPLOYMENTS["model"])

@@ -346,10 +346,7 @@ class Plans:
                 tried[lever, row] = []  # no tighter one is cheaper
             else:
                 least[row] = after.cheapest_usd
-        wanted = [change for changes in tried.values() for change in changes]
-        for model in range(len(self.question.models)):  # one by one: together each is worked out at all targets of all
-            self.loads.work_out(change for change in wanted if self.question.loads[change.row].model == model)
-        answers = iter(self.loads.ask(wanted))
+        answers = iter(self.loads.ask([change for changes in tried.values() for change in changes]))
         alone = dict(before)  # the least that one target alone leads to
         steps_of: dict[tuple[str, int], list[Step]] = {}
         for (lever, row), changes in tried.items():

@@ -237,16 +237,13 @@ class Loads:
         return answers
 
     def work_out(self, changes: Iterable[Change]) -> None:
-        """Work out all new changed loads together.
-
-        Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
-        """
-        groups: dict[tuple[Settings, bool], dict[Key, OneLoad]] = {}
+        """Work out all new changed loads of the same settings together."""
+        groups: dict[Settings, dict[Key, OneLoad]] = {}
         for change in changes:
             load = self._load(change)
             if (key := _key(load)) not in self._known:
-                groups.setdefault((load[0], change.model is None), {})[key] = load
-        for (settings, _), loads in groups.items():
+                groups.setdefault(load[0], {})[key] = load
+        for settings, loads in groups.items():
             solved = tables(_question(self.solved.question, settings, list(loads.values())))
             self._known |= {key: (solved, row) for row, key in enumerate(loads)}
 
