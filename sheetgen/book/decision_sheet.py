@@ -524,7 +524,7 @@ class DecisionSheets:
             self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
         both = self._of_load(load_of(Context(case=HIGH), HIGH))
         row = top + 2 + len(names)
-        sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="bold")
+        sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="light")
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
         sheet.draw(
             Chart(

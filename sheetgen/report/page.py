@@ -578,7 +578,7 @@ class Page:
         fit = [c for c in self.cards if c.fits]
         lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
-            lines.append(words("Hardly more than asked: {}.", joined(", ", spare)))
+            lines.append(words("Hardly any room: {}.", joined(", ", spare)))
         machines = [words("{} {}", c.model, c.survivor) for c in self.cards if c.survivor]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; surviving that, a month: {}."

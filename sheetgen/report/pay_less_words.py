@@ -106,7 +106,7 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            "[elsewhere?{elsewhere}|cancelling][surer?; {own}]",
+            "cancelling[elsewhere?, on {elsewhere}][surer?; {own}]",
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
         ),
