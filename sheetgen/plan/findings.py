@@ -258,9 +258,10 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost
     }
-    ends = [day for gap in lost for day in (gap.first, gap.last)]
-    within = f" between {min(ends)} and {max(ends)}" if ends and not answer.hardware.nothing else ""
-    yield Check(IS_SERVED, nothing, f"{_are(len(waiting), 'service')} not fully served{within}")
+    failing = f"{_are(len(waiting), 'service')} not fully served"
+    if lost and not answer.hardware.nothing:
+        failing += f" from {min(gap.first for gap in lost)} to {max(gap.last for gap in lost)}"
+    yield Check(IS_SERVED, nothing, failing)
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]

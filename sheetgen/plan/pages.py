@@ -40,6 +40,7 @@ from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
+MOST_AT_HOSTS = 0.5  # of what its machines cost, under which the first page names a service's host
 LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and characters of a whole line
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
@@ -123,6 +124,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     answer, plan = findings.answer, findings.answer.plan
     warnings = tuple(_warnings(findings))
     n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warnings)
+    n_lines += len([*_at_hosts(findings)])
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
@@ -468,7 +470,23 @@ def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
         _lever_row(findings.answer.plan, name, of_kind.get(name)) for name in KINDS if name in of_kind or name != PLACES
     ]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
-    return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
+    lines = (*_closing(findings), *_at_hosts(findings))
+    return _section(table(saves, _LEVER_HEADS, rows if levers else []), *lines)
+
+
+def _at_hosts(findings: Findings) -> Iterator[Text]:
+    """The services whose tokens cost a part of their machines at a host of their model; the largest difference."""
+    answer = findings.answer
+    own = {entry.service: answer.part_usd(entry.service, CASE["p50"]) for entry in findings.hosted}
+    less = [entry for entry in findings.hosted if entry.usd < MOST_AT_HOSTS * own[entry.service]]
+    if less:
+        most = max(less, key=lambda entry: own[entry.service] - entry.usd)
+        others = f"; of {count(len(less) - 1, 'other service')} under half too" if less[1:] else ""
+        name = answer.plan.services[most.service].id
+        pattern = (
+            f"At a host of its model ({first_named(most.hosts)}) {name} costs {{}} at p50, its machines {{}}{others}."
+        )
+        yield words(pattern, usd(most.usd), usd(own[most.service]))
 
 
 _LEVER_HEADS: Heads = (
@@ -740,6 +758,8 @@ def _needed(answer: Answer, decision: Decision) -> Text:
     if not decision.binds_usd or decision.break_even is None or decision.break_even.fewer_below is None:
         return ""
     planned, middle = _at_once(answer, decision)
+    if not planned:  # machines that are kept after the need has fallen
+        return ""
     shares = cell(decision.break_even.fewer_below, PERCENT), cell(middle / planned, PERCENT)
     return words("needed above {} of the demand planned for, of which p50 is {}", *shares)
 

@@ -1,9 +1,11 @@
 """Services placed together: on machines that another half fills, or that are there anyway.
 
-`recommend` places each service by itself, on whole machines, and knows of no supply. Here services go to another type,
-some together or one to what others are on or what is owned or committed, for all quarters or for those of the supply,
-where the whole plan is cheaper for it: by more than a near tie of what they cost, unless it is for what is there. A
-plan costs what must be bought, on average at p50 and at the quantile that is bought, and what its moves do.
+`recommend` places each service by itself, on whole machines, and knows of no supply. Here services go to another type
+or layout, some together or one by itself, for all quarters or for those of the supply, where the whole plan is cheaper
+for it: by more than a near tie of what they cost, unless it is for what is there. A plan costs what must be bought, on
+average at p50 and at the quantile that is bought, and what its moves do. The search begins in several ways; from the
+cheapest that it comes to, each service leaves its machines to the others once. What several ways cost is worked out as
+whole plans (solve_plan.py), as a search counts a mix's base from the first quarter on alone.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 A_BIT = 1e-9  # of a month
-TRIES, FEWER = 100, 25  # services that are put together to begin with; of a plan without some types of machine
-TRIES_OF_WHOLE = 3  # of so many tries one is given as a whole plan
-AT_ONCE = 300_000  # numbers of the ways that are counted together
-ROWS = 10 * AT_ONCE  # and of those that are put together for it
+TRIES, FEWER = 100, 25  # beginnings x services; of a plan that is tried without some types of machine
+TRIES_OF_WHOLE = 3  # of so many beginnings one is given as a whole plan
+AT_ONCE = 300_000  # numbers that are worked out together
+ROWS = 10 * AT_ONCE  # numbers of the ways that are gathered for it
 SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -15,6 +16,7 @@ from sheetgen.plan.draws import correlated, drawn, quantiles, swings
 from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
+from sheetgen.plan.services_table import services_table
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.terms import worth_a_term
 from sheetgen.plan.worked_plan import Answer
@@ -100,6 +102,23 @@ def test_spare_machines_for_a_loss_hide_no_measurement() -> None:
     (measured,) = found["measure_first"]
     assert measured["passed_saves_usd"] == pytest.approx(alone["monthly_usd"] / 2) and measured["usd"] > 0
     assert measured["passed_saves_usd"] == pytest.approx(alone["measure"]["passed_saves_usd"])
+
+
+def test_measuring_on_an_owned_machine_costs_nothing_more() -> None:
+    """A day was priced at a cloud's list price where the company's own machine does."""
+    tight = {"targets": {"tpot_ms": 50, "ttft_ms": 3000}, "allowed": {"instances": ["gcp/a3-highgpu-8g"]}}
+    request = {"context_tokens": "8k", "input_tokens": 6000, "output_tokens": 600}
+    chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
+    owned = [{"id": "o", "gpu": "h100", "count": 16, "cost_per_quarter": 1000}]
+    (measured,) = record_of(findings(answer([chat], supply={"owned": owned})))["measure_first"]
+    assert (measured["usd"], measured["purchase"], measured["n_instances"]) == (0, "owned", 1)
+
+
+def test_nothing_is_said_to_be_100_percent_sure() -> None:
+    one = answer([service("one")])
+    speed = {slot: replace(speed, chance=0.99) for slot, speed in one.hardware.speed.items()}
+    drawn = services_table(replace(one, hardware=replace(one.hardware, speed=speed)), ())
+    assert "over 95% sure" in " ".join(str(cell) for row in drawn.rows for cell in row)
 
 
 def test_draws_of_one_service_are_its_quantiles() -> None:
