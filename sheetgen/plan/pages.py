@@ -758,7 +758,7 @@ def _needed(answer: Answer, decision: Decision) -> Text:
     if not decision.binds_usd or decision.break_even is None or decision.break_even.fewer_below is None:
         return ""
     planned, middle = _at_once(answer, decision)
-    if not planned:  # machines that are kept after the need has fallen
+    if not planned:  # kept for a quarter in which nothing needs it
         return ""
     shares = cell(decision.break_even.fewer_below, PERCENT), cell(middle / planned, PERCENT)
     return words("needed above {} of the demand planned for, of which p50 is {}", *shares)
