@@ -78,8 +78,8 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     every = list(every_lever)[: wiring.tables["loads"].n_fixed]
     before = {load: levers[0].before for load, levers in enumerate(every) if levers}
     built = Table(wiring, sheet, len(before), left=table.next_column + 1)
-    for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
-        built.looked_up(name, label, (loads[name][load] for load in before), TEXT, width=width)
+    for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load as built", 26)):
+        built.given(name, label, [loads[name][load].value for load in before], TEXT, role="fixed", width=width)
     built.given(
         "gpus", "GPUs as built", [answer.n_gpus if answer else NONE for answer in before.values()], WHOLE, role="fixed"
     )

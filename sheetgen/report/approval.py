@@ -166,8 +166,8 @@ _FAILS = template(
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?{places} at a time, {turn} s each: the last begins after {last}; without waits ]"
-    "{usd}.",
+    "All {users} at the same moment: [waits?{places} at a time, {turn} s each: the last begins after {last}; without "
+    "waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
