@@ -92,8 +92,7 @@ _SURE = template(
 )
 _STEP = template("{chance}: {month}.")
 _SERVES = template(
-    "up to {most}[routed? by least-busy routing][alone?, one at a time on each replica]; memory for at least {memory} "
-    "at once.",
+    "up to {most}[routed? by least-busy routing][alone?, one at a time on each replica]; memory for {memory} at once.",
     routed=q.is_routed,
     alone=q.is_alone == 1,
 )

@@ -184,7 +184,7 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _OLDEST = template(
-    "Prices, {prices}[known?, since {oldest}].[exchanged? {exchange}.]",
+    "Prices, {prices}[known?, the oldest of {oldest}].[exchanged? {exchange}.]",
     known=is_text(q.oldest),
     exchanged=is_text(q.exchange),
 )
