@@ -99,11 +99,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
 )  # fmt: skip
 OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
 SPEED = "Speed"
-OF_FACTORS = {
-    "users": "People or requests, times",
-    "context": "Tokens of a request, times",
-    "price": "List prices, times",
-}
+OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 
 
 def _change(kind: str, **slots: object) -> str:

@@ -30,7 +30,12 @@ def test_waits_are_those_of_a_replica() -> None:
     assert waits["ttft_full_seconds"] == pytest.approx(full["ttft_seconds"], rel=1e-9)
     assert waits["tpot_full_seconds"] == pytest.approx(full["tpot_seconds"], rel=1e-9)
     last = sized(ASKED["users"] // n_replicas)["ttft_seconds"]
-    assert waits["same_moment"] == {"people": 640, "last_ttft_seconds": pytest.approx(last, rel=1e-9)}
+    turn = full["ttft_seconds"] + (ASKED["output_tokens"] - 1) * full["tpot_seconds"]
+    assert waits["same_moment"] == {
+        "people": 640,
+        "turn_seconds": pytest.approx(turn, rel=1e-9),
+        "last_ttft_seconds": pytest.approx(last, rel=1e-9),
+    }
     assert waits["ttft_alone_seconds"] < cell["ttft_seconds"] < waits["ttft_full_seconds"] < last
 
 

@@ -58,7 +58,7 @@ def test_a_healthy_log_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> N
 def test_the_second_set(on_more: dict[str, Verdict]) -> None:
     """Logs of other threads: right more often than when they were held out, and never another kind of failure."""
     for kinds, least in ((("yes",), 0.95), (("yes", "weak"), 0.9), (("no",), 0.85)):
-        right, n = measure.share(on_more, *kinds, of=more())
+        right, n = measure.share(on_more, *kinds, labelled=more())
         print(f"\n{'+'.join(kinds)}: {right} of {n} right ({100 * right / n:.1f} %)")
         assert right / n >= least, measure.wrong_of(on_more, more())
     for log in more():
