@@ -221,6 +221,7 @@ def test_excel_has_nothing_to_repair(euro: tuple[Path, Question]) -> None:
     assert {rule.__name__: found for rule in RULES if (found := list(rule(package)))} == {}
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_pull_of_an_edited_book_agrees_whatever_currency_was_typed(
     euro: tuple[Path, Question], dollar: Path, tmp_path: Path

@@ -596,6 +596,7 @@ def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
 
 
 @needs_libreoffice
+@pytest.mark.some(1)
 @pytest.mark.parametrize("share", [None, 0.7], ids=["of each GPU", "of all GPUs"])
 def test_the_share_of_memory_of_an_engine_that_differs_by_gpu(share: float | None, tmp_path: Path) -> None:
     options = {

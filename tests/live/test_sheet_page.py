@@ -78,6 +78,7 @@ def opened(facts: Any) -> dict[str, Any]:
     return asked
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("name", BUILDS)
 def test_the_page_opens_with_the_builds_answer(name: str, tmp_path: Path) -> None:
     question = question_of(name)

@@ -144,6 +144,7 @@ def test_a_dry_run_of_the_json(folder: Path) -> None:
     assert refused.exit_code == 1 and "give other money than it says" in refused.output
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("title", ["Plan", "Serving capacity of all products in every region of the world, fiscal"])
 def test_a_subject_keeps_its_limit(title: str, tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(OLD.replace("Serving plan", f'"{title}"'))
