@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog import Catalog
@@ -31,6 +33,14 @@ def example() -> Findings:
 @functools.cache
 def example_record() -> dict[str, Any]:
     return record_of(example())
+
+
+def example_retiring(folder: Path, quarter: str) -> dict[str, Any]:
+    """The example's record where its last service is served until that quarter begins."""
+    text, n = re.subn(r"(?<=retire: )\S+", quarter, (templates_folder() / "plan.yaml").read_text())
+    assert n == 1
+    (folder / "plan.yaml").write_text(text)
+    return record_of(findings(solved_plan(read_plan(folder / "plan.yaml", Catalog()))))
 
 
 @functools.cache

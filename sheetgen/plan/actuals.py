@@ -22,7 +22,7 @@ from sheetgen.catalog.base import first_fault, read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
 from sheetgen.plan.quarters import Quarter, quarter_of
-from sheetgen.plan.schema import DOLLARS, InQuarter, Line, one_line
+from sheetgen.plan.schema import COMMITTED, DOLLARS, OWNED, InQuarter, Line, one_line
 from sheetgen.plan.spending import in_dollars
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.question.parse import number
@@ -40,7 +40,6 @@ FOCUS = (
 COUNTED = ("", "usage", "purchase", "adjustment")  # of ChargeCategory; tax and credits are not capacity
 SPOT = "dynamic"  # FOCUS's PricingCategory for it
 UNTAGGED = "idle, or not tagged"  # of charges, and of what is planned
-OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
 _DAY_LONG = datetime.timedelta(days=1)
 
 

@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import MeasureRecord
 from sheetgen.answer.recording import measured_first
 from sheetgen.answer.solve import chosen_of
 from sheetgen.plan.placement import At
+from sheetgen.plan.schema import COMMITTED, OWNED
 from sheetgen.plan.sized_alone import load_alone, starts_elsewhere
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.plan.worked_plan import Answer
@@ -19,9 +20,9 @@ A_BIT = 1e-9  # of a machine
 
 @dataclass(frozen=True)
 class ToMeasure:
-    """A service to measure first, in the first quarter in which that is worth it: some machines for a day. usd: its
-    price, 0 on machines that are owned or committed; passed_saves_usd, failed_costs_usd: the month's money that it
-    decides, of the second none where nothing is sure."""
+    """A service to measure first, in the first quarter in which that is worth it: some machines for a day. purchase:
+    their class, or that they are owned or committed; usd: its price, which is 0 then; passed_saves_usd,
+    failed_costs_usd: the month's money that it decides, of the second none where nothing is sure."""
 
     service: int
     quarter: int
@@ -80,16 +81,18 @@ def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasur
     for (s, q), (reasons, measure) in sorted(measured.items()):
         if measure.is_worth_it and s not in every:
             run, chance = measure.run, answer.hardware.speed[s, q, answer.case].chance
-            usd = 0.0 if _is_there(answer, (s, q), run.n_instances) else run.usd
+            paid_as = _paid_as(answer, (s, q), run.n_instances)
+            price = (paid_as, 0.0) if paid_as else (run.purchase, run.usd)
             stakes = measure.passed_saves_usd, measure.failed_costs_usd
-            machines = machine_in(run.instance), run.n_instances, run.purchase
-            every[s] = ToMeasure(s, q, reasons, chance, *machines, usd, *stakes)
+            every[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
     return sorted(every.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
 
 
-def _is_there(answer: Answer, slot: At, n: int) -> bool:
-    """True where so many machines of a service's type are owned or committed."""
+def _paid_as(answer: Answer, slot: At, n: int) -> str | None:
+    """The class of what is paid anyway, where so many machines of a service's type are owned or committed."""
     s, q = slot
     t = answer.place[answer.hardware.placed[s, q].instance]
-    owned, committed = (answer.supply_counts[name][t, q, answer.case] for name in ("owned", "committed"))
-    return float(owned + committed) >= n - A_BIT
+    owned, committed = (float(answer.supply_counts[name][t, q, answer.case]) for name in (OWNED, COMMITTED))
+    if owned >= n - A_BIT:
+        return OWNED
+    return COMMITTED if owned + committed >= n - A_BIT else None

@@ -29,6 +29,7 @@ else:
     BuyOf = Literal[(*PURCHASES, "mix")]
 
 QUANTILES = ("p10", "p50", "p90")
+OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
 OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"

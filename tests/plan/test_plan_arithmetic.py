@@ -7,13 +7,14 @@ import math
 import random
 import shlex
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from amounts import amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_books import example, example_record
+from plan_books import example, example_record, example_retiring
 
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
@@ -711,21 +712,31 @@ def test_the_command_of_a_service_names_its_machine_where_recommend_takes_anothe
     assert recommend(**asked)["instance"] == "aws/p6-b200.48xlarge"
 
 
-def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> None:
-    found = example_record()
+@pytest.mark.parametrize(
+    ("retire", "other_ways", "kinds"),
+    [
+        # The service that a commitment serves is not served after its end, or a year longer.
+        ("2027-Q3", ["commit", "replace owned"], {"order", "raise quota", "let end", "release"}),
+        ("2028-Q3", ["commit", "commit", "renew", "replace owned"], {"order", "raise quota"}),
+    ],
+)
+def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not(
+    tmp_path: Path, retire: str, other_ways: list[str], kinds: set[str]
+) -> None:
+    found = example_retiring(tmp_path, retire)
     orders = {(one["order_by"], one["instance"]): one for one in found["decisions"] if one["what"] == "order"}
     paid = sum(one["committed_usd"] + one["owned_usd"] for one in found["money"])
     spent = sum(one["p90_usd"] for one in found["money"])
     assert sum(one["usd"] for one in orders.values()) + paid == pytest.approx(spent)
-    # One decision has two ways; what else is decided takes the place of no order.
+    # Some orders have another way; what else is decided takes the place of no order.
     ways = [(one, one["or"]) for one in found["decisions"] if one["or"]]
     others = [other for _, other in ways]
-    assert [other["what"] for other in others] == ["commit", "replace owned"]
+    assert [other["what"] for other in others] == other_ways
     assert all(one["what"] == "order" and one["instance"] == other["instance"] for one, other in ways)
     assert all(one["needed_from"] == other["needed_from"] for one, other in ways)
-    assert {one["what"] for one in found["decisions"]} == {"order", "raise quota", "renew", "release"}
+    assert {one["what"] for one in found["decisions"]} == kinds
     # What is worth committing is one line for each machine, and a day's delay of the same class has no price.
-    for commit in others[:1]:
+    for commit in (other for other in others if other["what"] == "commit"):
         assert commit["n_instances"] > 0 and commit["expected_saving_usd"] > 0
         assert commit["cost_of_waiting_usd"] == pytest.approx(commit["expected_saving_usd"] / 12)
         # Of twelve quarters of the term the plan has six: half of what it binds is in the plan.

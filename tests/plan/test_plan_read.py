@@ -343,7 +343,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
     ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
     what = {one["what"] for one in ways}
-    assert {"order", "raise quota", "commit", "renew", "replace owned"} <= what
+    assert {"order", "raise quota", "commit", "let end", "replace owned"} <= what  # a service ends with its commitment
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
 

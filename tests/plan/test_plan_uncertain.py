@@ -104,14 +104,20 @@ def test_spare_machines_for_a_loss_hide_no_measurement() -> None:
     assert measured["passed_saves_usd"] == pytest.approx(alone["measure"]["passed_saves_usd"])
 
 
-def test_measuring_on_an_owned_machine_costs_nothing_more() -> None:
+def test_measuring_on_a_machine_that_is_there_costs_nothing_more() -> None:
     """A day was priced at a cloud's list price where the company's own machine does."""
     tight = {"targets": {"tpot_ms": 50, "ttft_ms": 3000}, "allowed": {"instances": ["gcp/a3-highgpu-8g"]}}
     request = {"context_tokens": "8k", "input_tokens": 6000, "output_tokens": 600}
     chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
     owned = [{"id": "o", "gpu": "h100", "count": 16, "cost_per_quarter": 1000}]
-    (measured,) = record_of(findings(answer([chat], supply={"owned": owned})))["measure_first"]
-    assert (measured["usd"], measured["purchase"], measured["n_instances"]) == (0, "owned", 1)
+    term = {"id": "c", "type": "gcp/a3-highgpu-8g", "count": 2, "until": "2028-12-31", "purchase": "reserved-1yr"}
+
+    def measured(**supply: Any) -> tuple[float, str, int]:
+        (row,) = record_of(findings(answer([chat], supply=supply)))["measure_first"]
+        return row["usd"], row["purchase"], row["n_instances"]
+
+    assert measured(owned=owned) == (0, "owned", 1)
+    assert measured(committed=[term]) == (0, "committed", 1)
 
 
 def test_nothing_is_said_to_be_100_percent_sure() -> None:
