@@ -17,6 +17,7 @@ from sheetgen.book.sheets import Book
 from sheetgen.catalog import Catalog
 from sheetgen.cli.answer_text import recommendation
 from sheetgen.launch.recommended import with_launch_rows
+from sheetgen.report.approval import SENTENCES
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 
@@ -35,6 +36,12 @@ def printed_page(solved: Solution) -> Page:
     """The page with how its answers are started, as it is printed."""
     record = with_europe(record_for(solved), solved)
     return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, Catalog())
+
+
+def never_measured() -> str:
+    """How the request begins the risk that the speed of a GPU was never measured."""
+    risk = SENTENCES["never_measured"].fill(usd="", rent="", other=False, named=False, is_same_gpu=0)
+    return str(risk).partition(":")[0]
 
 
 def book_for(

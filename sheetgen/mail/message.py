@@ -32,7 +32,9 @@ from sheetgen.writers.html import strict_environment
 from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
-MOST_WORDS, OF_FRAME = 180, 12  # of a mail; those of its greetings, numbers and version among them
+MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
+_CONDITIONS, _SURE, _MODELS = "Conditions", "Sure", "Models"
+LEFT_TO_PAGE = (_CONDITIONS, _SURE, _MODELS)  # what a mail has as far as its words allow, the most needed first
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; longer subjects name fewer models, but at least one
 MOST_CHARACTERS = 200  # of a subject
@@ -183,25 +185,32 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
-    ways = joined(
-        " ", [words("{}.", joined("; ", [*_ways([*reversed(shown.values())])]))] * bool(shown) + _told(asked.less_only)
-    )
-    points: tuple[tuple[str, Text], ...] = (
-        ("To pay less", ways),
-        ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
-        ("Failure", asked.failure),
-        ("Models", asked.reasons[-1] if asked.reasons else NONE),
-        ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
-        ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
-        ("Sure", _sure_means(page) if asked.options else NONE),
-        ("Attached", _attached(name, attached, page.has_request)),
-    )
+    own_ways = [words("{}.", joined("; ", [*_ways([*reversed(shown.values())])]))] * bool(shown)
     sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
-    said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
-    said += [part for pair in (*replies, *points) for part in pair if part]
-    n_words = OF_FRAME + len(" ".join(str(part) for part in said if part).split())
-    if asked.subject and n_words > MOST_WORDS:
-        points = tuple(point for point in points if point[0] != "Models")
+
+    def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
+        """The points, of those that a long mail leaves to its page with these."""
+        labelled: tuple[tuple[str, Text], ...] = (
+            ("To pay less", joined(" ", own_ways + _told(asked.less_only if _CONDITIONS in kept else NONE))),
+            ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
+            ("Failure", asked.failure),
+            (_MODELS, asked.reasons[-1] if asked.reasons and _MODELS in kept else NONE),
+            ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
+            ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
+            (_SURE, _sure_means(page) if asked.options and _SURE in kept else NONE),
+            ("Attached", _attached(name, attached, page.has_request)),
+        )
+        return tuple((label, text) for label, text in labelled if text)
+
+    def is_long(kept: Sequence[str]) -> bool:
+        said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
+        said += [part for pair in (*replies, *points(kept)) for part in pair]
+        return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
+
+    kept: tuple[str, ...] = ()
+    for point in LEFT_TO_PAGE:
+        if not asked.subject or not is_long((*kept, point)):
+            kept = (*kept, point)
     return Contents(
         page.title,
         page.approver,
@@ -211,7 +220,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         beside,
         replies,
         asked.warnings,
-        tuple((label, text) for label, text in points if text),
+        points(kept),
         page.owner,
         (asked.prices or asked.basis) if asked.options else NONE,
         page.version,

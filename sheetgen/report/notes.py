@@ -261,7 +261,7 @@ def most_assumed(record: Record, question: Question) -> Iterator[str]:
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without {lacks}."
     if any(cell.needs_reservation for cell in record.cells):
         most = wording.plain(question.reference.assumption("reservation_above_instances"))
-        yield f"More than {most} machines: ask the provider before you promise them."
+        yield f"More than {most} machines: ask the provider first."
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:

@@ -349,7 +349,7 @@ def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
 
 def test_what_is_paid_ahead_commits_and_an_old_price_to_own_is_marked() -> None:
     def rows(as_of: str) -> dict[str, WayRow]:
-        asked, _ = requested(users="400", requests_per_user_per_day="40", tiers="", as_of=as_of)
+        asked, _ = requested(users="640", requests_per_user_per_day="20", tiers="", as_of=as_of)
         return {way.kind: way for way in asked.ways}
 
     fresh, old = rows("2026-11-20"), rows("2026-12-15")  # the price of an H100 is of 2026-06
