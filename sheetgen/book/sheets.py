@@ -471,7 +471,15 @@ class Sheet:
         written = self.cells[ref.row, ref.column].formula
         return written is not None and written.array
 
-    def pass_on(self, row: int, column: int, searched: Ref, quantity: Formula, env: Mapping[str, Source]) -> Ref:
+    def pass_on(
+        self,
+        row: int,
+        column: int,
+        searched: Ref,
+        quantity: Formula,
+        env: Mapping[str, Source],
+        role: str = "computed",
+    ) -> Ref:
         """Place the result of an array formula in a plain cell, for all others to read.
 
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
@@ -481,7 +489,7 @@ class Sheet:
         shown = self.cells[searched.row, searched.column].display
         lock = "column" if searched.lock == "column" else "both"
         passed = function("IF", read >= 0, searched.expr(self.name))
-        return self.formula(row, column, searched.value, passed, shown, lock=lock)
+        return self.formula(row, column, searched.value, passed, shown, role, lock=lock)
 
     def link(
         self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
