@@ -563,7 +563,8 @@ class DecisionSheets:
         searches = (figures.largest_swing_usd, figures.largest_rise_usd, figures.any_open)
         for place, quantity in enumerate(searches):
             column = HIDDEN + 4 + 2 * place
-            searched = sheet.compute(row, column, quantity, env, role="off_page")
+            # Without a sign: in another currency an amount would be shown beside it by a cell that reads the search.
+            searched = sheet.compute(row, column, quantity, env, role="off_page", display=PLAIN)
             env[quantity.name] = sheet.pass_on(row, column + 1, searched, quantity, env, "off_page")
         for place, of in enumerate(moved):
             flag = sheet.compute(of["swing_usd"].row, HIDDEN + 8, figures.is_largest, {**env, **of}, role="off_page")
