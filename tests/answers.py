@@ -50,9 +50,10 @@ def book_for(
     choices: Choices | None = None,
     baseline: Mapping[str, Any] | None = None,
     page: Page | None = None,
+    shown_in: str | None = None,
 ) -> Book:
     record = record_for(solved, levers)
-    return build_book(solved, record, page or build_page(record, solved.question), levers, choices, baseline)
+    return build_book(solved, record, page or build_page(record, solved.question), levers, choices, baseline, shown_in)
 
 
 def document(solved: Solution, levers: EveryLever = ()) -> dict[str, Any]:

@@ -974,6 +974,16 @@ def answer_at(load: Load, discount: str, asked: float | None = None) -> Answer |
     return Answer(best, cheapest, runner_up, by_purchase, _sized_by(load, best, discount), load)
 
 
+def owning_pays_off(up_front_usd: float | None, each_month_usd: float, rent_usd: float) -> int | None:
+    """The first month in which what was paid for owning is no more than the rent so far; none where it never is, and
+    of GPUs that have no price to buy."""
+    if up_front_usd is None or rent_usd <= each_month_usd:
+        return None
+    month = math.ceil(up_front_usd / (rent_usd - each_month_usd) * (1 - 1e-12))
+    assert up_front_usd + month * each_month_usd <= month * rent_usd * (1 + 1e-12)
+    return month
+
+
 def cheapest_at(load: Load, confidence: float, discount: str = "0") -> Plan | None:
     """Of all that cost the least and serve a load at a confidence, the one that is chosen; or nothing."""
     served = plans(replace(load, confidence=confidence), candidates(discount, load.purchase), *load.targets)[0]

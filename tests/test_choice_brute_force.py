@@ -34,6 +34,7 @@ from brute_force import (
     cheapest_at,
     choose,
     layouts,
+    owning_pays_off,
     plans,
     predicted_pool,
     rate_in_words,
@@ -296,16 +297,24 @@ def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount:
     """The same hardware as at list prices, for less; prices, of runner-ups too, times (1 - discount)."""
     listed = document(solve(ask(catalog, {"models": THREE})))["cells"]
     cells = document(solve(ask(catalog, {"models": THREE, "discount_fraction": discount})))["cells"]
+    n_paid_off = 0
     for before, cell in zip(listed, cells, strict=True):
         check(cell, discount=discount)
         assert {k: before[k] for k in EXPECTED} == {k: cell[k] for k in EXPECTED}
         owned = cell["owned"]["base"]
-        assert {k: v for k, v in owned.items() if k != "break_even_utilization"} == {
-            k: v for k, v in before["owned"]["base"].items() if k != "break_even_utilization"
+        beside_rent = ("break_even_utilization", "owning_pays_off_month")
+        assert {k: v for k, v in owned.items() if k not in beside_rent} == {
+            k: v for k, v in before["owned"]["base"].items() if k not in beside_rent
         }
+        running = owned["owned_energy_usd"] + owned["owned_site_usd"]
+        assert owned["owned_running_usd"] == pytest.approx(running, rel=1e-12)
+        month = owning_pays_off(owned["owned_capex_usd"], running, cell["monthly_usd"])
+        assert owned["owning_pays_off_month"] == month
+        n_paid_off += month is not None
         broken_even = before["owned"]["base"]["break_even_utilization"]
         if broken_even is not None:
             assert owned["break_even_utilization"] * (1 - float(discount)) == pytest.approx(broken_even, rel=1e-12)
+    assert (n_paid_off > 0) is (discount != "0.99")  # at a hundredth of the rent, power and site alone cost more
 
 
 def _limits(draw: random.Random) -> dict[str, Any]:

@@ -556,8 +556,12 @@ class DecisionSheets:
         sheet = self.sheet
         ranges = {"swings": "swing_usd", "rises": "rises_usd", "opens": "is_open"}
         env: dict[str, Source] = {name: Range(tuple(of[key] for of in moved)) for name, key in ranges.items()}
-        for column, quantity in enumerate((figures.largest_swing_usd, figures.largest_rise_usd, figures.any_open), 4):
-            env[quantity.name] = sheet.compute(row, HIDDEN + column, quantity, env, role="off_page")
+        searches = (figures.largest_swing_usd, figures.largest_rise_usd, figures.any_open)
+        for place, quantity in enumerate(searches):
+            column = HIDDEN + 4 + 2 * place
+            # Without a sign: in another currency an amount would be shown beside it by a cell that reads the search.
+            searched = sheet.compute(row, column, quantity, env, role="off_page", display=PLAIN)
+            env[quantity.name] = sheet.pass_on(row, column + 1, searched, quantity, env, "off_page")
         for place, of in enumerate(moved):
             flag = sheet.compute(of["swing_usd"].row, HIDDEN + 8, figures.is_largest, {**env, **of}, role="off_page")
             env[f"largest_{place}"] = flag

@@ -471,17 +471,25 @@ class Sheet:
         written = self.cells[ref.row, ref.column].formula
         return written is not None and written.array
 
-    def pass_on(self, row: int, column: int, searched: Ref, quantity: Formula, env: Mapping[str, Source]) -> Ref:
+    def pass_on(
+        self,
+        row: int,
+        column: int,
+        searched: Ref,
+        quantity: Formula,
+        env: Mapping[str, Source],
+        role: str = "computed",
+    ) -> Ref:
         """Place the result of an array formula in a plain cell, for all others to read.
 
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        read = function("COUNT", *(env[i].expr(self.name) for i in quantity.inputs))
-        shown = self.cells[searched.row, searched.column].display
+        here = self._home(quantity.display).name
+        read = function("COUNT", *(env[i].expr(here) for i in quantity.inputs))
         lock = "column" if searched.lock == "column" else "both"
-        passed = function("IF", read >= 0, searched.expr(self.name))
-        return self.formula(row, column, searched.value, passed, shown, lock=lock)
+        passed = function("IF", read >= 0, searched.expr(here))
+        return self.formula(row, column, searched.value, passed, quantity.display, role, lock=lock)
 
     def link(
         self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any

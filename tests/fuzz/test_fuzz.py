@@ -151,7 +151,7 @@ def test_a_wrong_formula_is_found(tmp_path: Path) -> None:
     least, slipped = Workbook(books.LEAST, tmp_path), tmp_path / "slipped.xlsx"
     sheet, cell, _, _ = tamper(least.path, slipped, AS_BUILT)
     edits: Edits = {("inputs", "context_chat"): 8192}
-    result = least.compared(least.after(edits), least.recalculated(edits, of=slipped))
+    result = least.compared(least.after(edits), least.recalculated(edits, path=slipped))
     assert (sheet, cell) in {difference.place for difference in result.wrong}
 
 

@@ -104,7 +104,8 @@ class Workbook:
         # A workbook answers at an even chance where nothing served a context at the confidence when it was built.
         if paces_at_even_chance(solved) != paces_at_even_chance(self.solved):
             raise Refused("a context is answered at another level than as built")
-        book = book_for(solved, self.levers, one, values_as_built(self.book))
+        shown_in = self.solved.question.settings.currency  # in which the workbook was built
+        book = book_for(solved, self.levers, one, values_as_built(self.book), shown_in=shown_in)
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
 
