@@ -60,11 +60,13 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
     def drawn(place: int, plot: float) -> Markup | None:
         return draw_picture(page.sections[place].picture, font, width, FAMILY, shown, plot)
 
-    def laid(spacing: Spacing, plot: float, *, apart: bool = True, is_first: bool = False) -> Layout:
-        """`apart`: the part behind the first begins on its own page; `is_first`: the first part alone."""
+    def laid(spacing: Spacing, plot: float, *, whole_words: bool, apart: bool = True, is_first: bool = False) -> Layout:
+        """`whole_words`: no table breaks a word that is not long; `apart`: the part behind the first begins on its own
+        page; `is_first`: the first part alone."""
         text = template.render(
             page=page,
             apart=apart,
+            whole_words=whole_words,
             is_first=is_first,
             picture=lambda section: drawn(page.sections.index(section), plot),
             sources=[(source.text, source.web_url) for source in page.sources],
@@ -72,9 +74,13 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
         )
         return laid_out(text, templates, spacing, brand)
 
-    # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
-    step = next((step for step in STEPS if laid(*step, is_first=True).is_whole), None)
-    whole = laid(*(step or STEPS[-2]), apart=step is not None)
+    for whole_words in (True, False):  # in a plan of long names a table fits the page only with broken ones
+        # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
+        fits = (step for step in STEPS if laid(*step, whole_words=whole_words, is_first=True).is_whole)
+        step = next(fits, None)
+        whole = laid(*(step or STEPS[-2]), whole_words=whole_words, apart=step is not None)
+        if not whole.problems:
+            break
     if whole.problems:
         raise PageError(f"The {page.paper} plan cannot be drawn: {whole.problems[0]}.")
     return whole

@@ -47,7 +47,7 @@ from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.layout import FONTS, PLAN_SMALL, TEXT
-from sheetgen.writers.pdf import Layout
+from sheetgen.writers.pdf import Layout, laid_out
 from sheetgen.writers.plan_page import PLOT, lay_out, write_plan_pdf
 from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
 from sheetgen.writers.weasyprint_boxes import part_of
@@ -549,3 +549,17 @@ def test_nothing_to_sign_now_is_a_whole_sentence(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     text = (tmp_path / "capacity-plan.md").read_text()
     assert "- Of it to sign now **$0**: the rest of the whole: $" in text and ": ." not in text
+
+
+def test_words_break_where_a_table_would_leave_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept whole where every table fits the page so."""
+    kept_whole: list[bool] = []
+
+    def narrow(text: str, *others: Any) -> Layout:
+        layout = laid_out(text, *others)
+        kept_whole.append('style="min-width' in text)
+        return replace(layout, problems=["<table> leaves the page"]) if kept_whole[-1] else layout
+
+    monkeypatch.setattr(plan_page_writer, "laid_out", narrow)
+    assert lay_out(page(), TEMPLATES).problems == []
+    assert kept_whole[0] and not kept_whole[-1]
