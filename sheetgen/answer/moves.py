@@ -37,8 +37,9 @@ def moves_of(solved: Solution, cells: Sequence[CellRecord], loads: Loads) -> dic
     """By the row of each cell that something holds, the inputs that move its month, each with two values and the
     month's cost at them; None where nothing holds the load then."""
     moved = [_moved(solved, cell) for cell in cells if cell.chosen is not None]
-    answers = iter(loads.ask([change for of in moved for change in (*of.alone, *of.together, *of.surely)]))
-    return {of.cell.row: tuple(_moves(solved, of, answers)) for of in moved}
+    changes = (change for load in moved for change in (*load.alone, *load.together, *load.surely))
+    answers = iter(loads.ask([*changes]))
+    return {load.cell.row: tuple(_moves(solved, load, answers)) for load in moved}
 
 
 def _moved(solved: Solution, cell: CellRecord) -> _Moved:

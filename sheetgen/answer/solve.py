@@ -339,7 +339,7 @@ def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> 
 
 
 def sure_rentals(solved: Solution, picks: Mapping[int, Pick]) -> dict[int, SureRental]:
-    """What is rented for each load, by its row, with its chance."""
+    """The rental of each load, by its row, with its chance."""
     if not picks:
         return {}
     timed = _timed(solved.grid, list(picks), [best.offer for best in picks.values()])

@@ -551,19 +551,20 @@ class DecisionSheets:
         return {name: ref for name, ref in read.items() if isinstance(ref, Ref)}
 
     def _largest(self, row: int, moved: Sequence[Mapping[str, Ref]]) -> dict[str, Source]:
-        """What the sentence on the largest uncertainty reads: which range it is, and how far the month moves over
+        """The inputs of the sentence on the largest uncertainty: which range it is, and how far the month moves over
         it."""
         sheet = self.sheet
         ranges = {"swings": "swing_usd", "rises": "rises_usd", "opens": "is_open"}
-        env: dict[str, Source] = {name: Range(tuple(of[key] for of in moved)) for name, key in ranges.items()}
+        env: dict[str, Source] = {name: Range(tuple(move[key] for move in moved)) for name, key in ranges.items()}
         searches = (figures.largest_swing_usd, figures.largest_rise_usd, figures.any_open)
         for place, quantity in enumerate(searches):
             column = HIDDEN + 4 + 2 * place
             # Without a sign: in another currency an amount would be shown beside it by a cell that reads the search.
             searched = sheet.compute(row, column, quantity, env, role="off_page", display=PLAIN)
             env[quantity.name] = sheet.pass_on(row, column + 1, searched, quantity, env, "off_page")
-        for place, of in enumerate(moved):
-            flag = sheet.compute(of["swing_usd"].row, HIDDEN + 8, figures.is_largest, {**env, **of}, role="off_page")
+        for place, move in enumerate(moved):
+            row_of_move, read = move["swing_usd"].row, {**env, **move}
+            flag = sheet.compute(row_of_move, HIDDEN + 8, figures.is_largest, read, role="off_page")
             env[f"largest_{place}"] = flag
         state = self.wiring.inputs["choices_state"]
         users, served = self.wiring.inputs["own_users"], self.shown["n_instances"]

@@ -190,7 +190,9 @@ class _Search:
         for t in numpy.flatnonzero(self.is_owned):
             owned[self.kinds[t][0]].append(int(t))
         alone = numpy.flatnonzero(~self.is_owned).reshape(-1, 1)
-        self.units = [units for units in (alone, *(numpy.array([one]) for one in owned.values())) if units.size]
+        self.units = [
+            units for units in (alone, *(numpy.array([types_of_gpu]) for types_of_gpu in owned.values())) if units.size
+        ]
         self.unit = numpy.zeros(len(types), int)  # by type
         for i, unit in enumerate(unit for units in self.units for unit in units):
             self.unit[unit] = i

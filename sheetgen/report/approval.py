@@ -593,8 +593,8 @@ def _place_beside(cell: CellRecord, rental: AtConfidence | SureRental, is_beside
 
 
 def _fate(question: Question, cell: CellRecord, rental: RunnerUp) -> Text:
-    """What the next cheapest does where one of its machines fails, where the answer's would do otherwise; NONE where it
-    would not, or where a loss is survived."""
+    """The effect of a failed machine of the next cheapest, where that of the answer's is another; NONE where it
+    is the same, or where a loss is survived."""
     is_other = (rental.n_instances == 1) != (cell.answer.n_instances == 1)
     return _FATE.fill(n_instances=rental.n_instances) if is_other and not question.settings.survive else NONE
 
