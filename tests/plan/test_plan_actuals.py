@@ -38,9 +38,9 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_focus_columns(tmp_path: Path) -> None:
-    found = read_actuals(write(tmp_path, FOCUS))
-    first, second = by_quarter(found)
-    assert found.left_out == 1
+    actuals = read_actuals(write(tmp_path, FOCUS))
+    first, second = by_quarter(actuals)
+    assert actuals.left_out == 1
     assert (first["quarter"], first["usd"], first["unused_usd"]) == ("2027-Q1", 1150.5, 20)
     assert first["by_purchase"] == {"committed": 120.5, "on-demand": 1000, "spot": 30}
     assert first["by_service"] == {"chat": 100.5, "rag": 1000}
@@ -48,9 +48,9 @@ def test_focus_columns(tmp_path: Path) -> None:
 
 
 def test_our_own_columns_and_the_load_that_they_measured(tmp_path: Path) -> None:
-    found = read_actuals(write(tmp_path, OWN))
-    assert [one["usd"] for one in by_quarter(found)] == [900, 50]
-    assert list(measured(found)) == [{"id": "chat", "quarter": "2027-Q1", "in_flight_peak": 212, "replicas": 9}]
+    actuals = read_actuals(write(tmp_path, OWN))
+    assert [row["usd"] for row in by_quarter(actuals)] == [900, 50]
+    assert list(measured(actuals)) == [{"id": "chat", "quarter": "2027-Q1", "in_flight_peak": 212, "replicas": 9}]
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,20 @@ def test_against_a_plan(tmp_path: Path) -> None:
     assert (
         run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "q1", "--format", "json"]).exit_code == 0
     )
-    said = json.loads((tmp_path / "q1.json").read_text())["money"][0]["p50_usd"]
-    csv = str(write(tmp_path, f"quarter,usd\n2027-Q1,{2 * said}\n"))
+    planned_usd = json.loads((tmp_path / "q1.json").read_text())["money"][0]["p50_usd"]
+    csv = str(write(tmp_path, f"quarter,usd\n2027-Q1,{2 * planned_usd}\n"))
     made = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json"), "--json"])
     assert made.exit_code == 0, made.output
-    (one,) = json.loads(made.stdout)["against"]
-    assert (one["difference_usd"], one["error_fraction"], one["inside_band"]) == (pytest.approx(said), -0.5, False)
+    (compared,) = json.loads(made.stdout)["against"]
+    assert (compared["difference_usd"], compared["error_fraction"], compared["inside_band"]) == (
+        pytest.approx(planned_usd),
+        -0.5,
+        False,
+    )
     words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
     assert "-50.0%" in words and "owned" not in words
     assert "service" not in words and "class" not in words  # the file says neither
-    csv = str(write(tmp_path, f"quarter,service,usd\n2027-Q1,chat,{2 * said}\n"))
+    csv = str(write(tmp_path, f"quarter,service,usd\n2027-Q1,chat,{2 * planned_usd}\n"))
     words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
     assert "service  chat" in words and "class" not in words
 
@@ -167,11 +171,18 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,ChargeCategory,CommitmentDiscoun
 2027-01-16,2027-01-31,900,Usage,Used,p5.48xlarge,"{""service"": ""chat""}"
 2027-01-16,2027-01-31,100,Usage,,g6e.xlarge,
 """
-    found = read_actuals(write(tmp_path, charges))
-    (one,) = against(PLANNED, found)
-    assert (one["days"], one["of_days"], one["p50_usd"], one["actual_usd"]) == (30, 90, pytest.approx(3000), 2500)
-    assert (one["owned_planned_usd"], one["owned_actual_usd"]) == (pytest.approx(300), 0)
-    parts = {(one["by"], one["name"]): (one["planned_usd"], one["actual_usd"]) for one in variance(PLANNED, found)}
+    actuals = read_actuals(write(tmp_path, charges))
+    (compared,) = against(PLANNED, actuals)
+    assert (compared["days"], compared["of_days"], compared["p50_usd"], compared["actual_usd"]) == (
+        30,
+        90,
+        pytest.approx(3000),
+        2500,
+    )
+    assert (compared["owned_planned_usd"], compared["owned_actual_usd"]) == (pytest.approx(300), 0)
+    parts = {
+        (part["by"], part["name"]): (part["planned_usd"], part["actual_usd"]) for part in variance(PLANNED, actuals)
+    }
     assert parts == {
         ("service", "chat"): (pytest.approx(1650), 2400),  # three quarters of what its machine costs
         ("service", "night"): (pytest.approx(550), 0),
@@ -194,11 +205,11 @@ quarter,service,instance,purchase,usd
 2027-Q1,chat,p5.48xlarge,reserved-1yr,2700
 2027-Q1,chatt,g6e.xlarge (spot),on-demand,40
 """
-    parts = [*variance(PLANNED, found := read_actuals(write(tmp_path, text)))]
-    spent = {one["name"]: (one["planned_usd"], one["actual_usd"]) for one in parts if one["by"] == "purchase"}
+    parts = [*variance(PLANNED, actuals := read_actuals(write(tmp_path, text)))]
+    spent = {part["name"]: (part["planned_usd"], part["actual_usd"]) for part in parts if part["by"] == "purchase"}
     assert spent == {"reserved-1yr": (2700, 2700), "on-demand": (6300, 40)}
-    assert {one["name"] for one in parts if one["by"] == "instance"} == {"aws/p5.48xlarge", "aws/g6e.xlarge"}
-    assert not_in_plan(PLANNED, found) == ["chatt"]
+    assert {part["name"] for part in parts if part["by"] == "instance"} == {"aws/p5.48xlarge", "aws/g6e.xlarge"}
+    assert not_in_plan(PLANNED, actuals) == ["chatt"]
 
 
 def test_a_mix_is_compared_by_the_classes_that_it_buys(tmp_path: Path) -> None:
@@ -218,7 +229,7 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,CommitmentDiscountStatus
 
     def classes(text: str) -> dict[str, tuple[float, float]]:
         parts = variance(planned, read_actuals(write(tmp_path, text)))
-        return {one["name"]: (one["planned_usd"], one["actual_usd"]) for one in parts if one["by"] == "purchase"}
+        return {part["name"]: (part["planned_usd"], part["actual_usd"]) for part in parts if part["by"] == "purchase"}
 
     told = {"on-demand": (1800, 2000), "spot": (900, 0)}
     assert classes(own) == {"reserved-1yr": (6300, 6200), **told}
@@ -227,13 +238,13 @@ ChargePeriodStart,ChargePeriodEnd,EffectiveCost,CommitmentDiscountStatus
 
 def test_charges_of_a_month_cover_it(tmp_path: Path) -> None:
     text = "BillingPeriodStart,EffectiveCost\n2027-01-01,5\n2027-02-01,5\n"
-    assert [(one["days"], one["of_days"]) for one in by_quarter(read_actuals(write(tmp_path, text)))] == [(59, 90)]
+    assert [(row["days"], row["of_days"]) for row in by_quarter(read_actuals(write(tmp_path, text)))] == [(59, 90)]
 
 
 def test_a_part_of_a_quarter_in_our_own_columns(tmp_path: Path) -> None:
     text = "quarter,until,purchase,usd\n2027-Q1,2027-02-14,on-demand,4500\n2027-Q1,2027-02-14,owned,450\n"
-    (one,) = against(PLANNED, read_actuals(write(tmp_path, text)))
-    assert (one["days"], one["difference_usd"], one["owned_actual_usd"]) == (45, pytest.approx(0), 450)
+    (compared,) = against(PLANNED, read_actuals(write(tmp_path, text)))
+    assert (compared["days"], compared["difference_usd"], compared["owned_actual_usd"]) == (45, pytest.approx(0), 450)
     with pytest.raises(ScenarioError, match="2027-04-01 is not in 2027-Q1"):
         read_actuals(write(tmp_path, "quarter,until,usd\n2027-Q1,2027-04-01,3\n"))
 
@@ -273,8 +284,8 @@ def test_what_was_spent_as_planned_differs_nowhere(tmp_path: Path) -> None:
     assert of_services.pop(None) == pytest.approx(money["committed_usd"])
     assert set(of_services) == {"chat", "rag"}
     assert sum(of_services.values()) == pytest.approx(money["p50_usd"] - money["committed_usd"])
-    said = run.invoke(main, ["plan", "actuals", csv, "--plan", plan]).output
-    assert "€" in said and "$" not in said
+    printed = run.invoke(main, ["plan", "actuals", csv, "--plan", plan]).output
+    assert "€" in printed and "$" not in printed
 
 
 def test_a_plan_without_money_of_machines_is_to_be_written_anew(tmp_path: Path) -> None:

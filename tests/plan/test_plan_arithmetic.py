@@ -40,8 +40,8 @@ def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> di
     return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
 
 
-def rows(found: dict[str, Any], quantile: str = "p50") -> list[dict[str, Any]]:
-    return [one for one in found["services"] if one["quantile"] == quantile]
+def rows(record: dict[str, Any], quantile: str = "p50") -> list[dict[str, Any]]:
+    return [row for row in record["services"] if row["quantile"] == quantile]
 
 
 FLAT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
@@ -66,15 +66,15 @@ FLAT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 def test_one_flat_service_costs_what_recommend_says(
     service: dict[str, Any], options: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    found = solved([{"id": "one", **service}], **more)
+    record = solved([{"id": "one", **service}], **more)
     answer = recommend(**options, as_of=AS_OF)
     for quantile in ("p10", "p50", "p90"):
-        for one in rows(found, quantile):
+        for row in rows(record, quantile):
             for name in ("n_instances", "n_replicas", "monthly_usd", "tpot_seconds", "ttft_seconds"):
-                assert one[name] == pytest.approx(answer[name], rel=1e-12), name
-            assert one["instance"] == answer["instance"]
-            assert one["concurrent_requests"] == pytest.approx(answer["concurrent_requests"], rel=1e-9)
-    assert all(one["p50_usd"] == pytest.approx(3 * answer["monthly_usd"], rel=1e-12) for one in found["money"])
+                assert row[name] == pytest.approx(answer[name], rel=1e-12), name
+            assert row["instance"] == answer["instance"]
+            assert row["concurrent_requests"] == pytest.approx(answer["concurrent_requests"], rel=1e-9)
+    assert all(money["p50_usd"] == pytest.approx(3 * answer["monthly_usd"], rel=1e-12) for money in record["money"])
 
 
 def test_a_flat_service_is_as_recommend_has_it_or_says_why() -> None:
@@ -88,9 +88,9 @@ def test_a_flat_service_is_as_recommend_has_it_or_says_why() -> None:
     ]
     models = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-32b", "deepseek-v3", "gpt-oss-20b", "llama-3.1-405b")
     asked = [(model, *loads[i % len(loads)]) for i, model in enumerate(models)]
-    found = solved([{"id": model, "demand": demand, "model": model} for model, demand, _ in asked], 1)
+    record = solved([{"id": model, "demand": demand, "model": model} for model, demand, _ in asked], 1)
     moved = together = 0
-    for row, (model, _, options) in zip(rows(found), asked, strict=True):
+    for row, (model, _, options) in zip(rows(record), asked, strict=True):
         alone = recommend(model=model, **options, as_of=AS_OF)
         assert row["instance_alone"] == alone["instance"]
         if row["instance"] != alone["instance"]:
@@ -108,14 +108,14 @@ BAND = {"p10": 40, "p50": 100, "p90": 300}
 
 def test_bands_come_out_as_they_were_written_and_grow_wider() -> None:
     growth = {"per_quarter": {"p10": 0.0, "p50": 0.1, "p90": 0.3}}
-    found = solved([{"id": "one", "demand": {"at_once": BAND}, "growth": growth, "model": "8b"}])
-    of = {q: [one["concurrent_requests"] for one in rows(found, q)] for q in BAND}
-    assert [of[q][0] for q in BAND] == pytest.approx([*BAND.values()])
-    assert of["p50"] == pytest.approx([100, 110, 121])
+    record = solved([{"id": "one", "demand": {"at_once": BAND}, "growth": growth, "model": "8b"}])
+    by_quantile = {q: [row["concurrent_requests"] for row in rows(record, q)] for q in BAND}
+    assert [by_quantile[q][0] for q in BAND] == pytest.approx([*BAND.values()])
+    assert by_quantile["p50"] == pytest.approx([100, 110, 121])
     # Spreads add as squares: ln 3 and ln(1.3/1.1), once and twice.
     from math import exp, log, sqrt
 
-    assert of["p90"][2] == pytest.approx(121 * exp(sqrt(log(3) ** 2 + 2 * log(1.3 / 1.1) ** 2)))
+    assert by_quantile["p90"][2] == pytest.approx(121 * exp(sqrt(log(3) ** 2 + 2 * log(1.3 / 1.1) ** 2)))
     # Where the growth is one for all quarters, its logarithm counts twice.
     persists = solved(
         [{"id": "one", "demand": {"at_once": BAND}, "growth": growth | {"bands": "persist"}, "model": "8b"}]
@@ -128,12 +128,12 @@ def test_quantiles_are_in_order() -> None:
     chat = {"id": "chat", "demand": {"requests": {"p10": 2, "p50": 5, "p90": 12}}, "model": "8b", "growth": 0.3}
     rag = {"id": "rag", "demand": {"at_once": BAND}, "model": "8b", "launch": "2027-Q2", "ramp": [0.3, 1]}
     code = {"id": "code", "demand": {"requests": {"p10": 19, "p50": 20, "p90": 21}}, "model": "70b", "growth": 0.1}
-    found = solved([chat, rag, code], 4, policy={"redundancy": {"survive": "replica"}, "release_after_quarters": 1})
-    for low, middle, high in zip(*(rows(found, q) for q in BAND), strict=True):
+    record = solved([chat, rag, code], 4, policy={"redundancy": {"survive": "replica"}, "release_after_quarters": 1})
+    for low, middle, high in zip(*(rows(record, q) for q in BAND), strict=True):
         for name in ("concurrent_requests", "n_replicas", "n_instances", "monthly_usd"):
             assert low[name] <= middle[name] <= high[name], (low["id"], low["quarter"], name)
-    for one in found["money"]:
-        assert one["p10_usd"] <= one["p50_usd"] <= one["p90_usd"]
+    for money in record["money"]:
+        assert money["p10_usd"] <= money["p50_usd"] <= money["p90_usd"]
 
 
 # One type of machine, so that services share it whatever they are asked for.
@@ -152,10 +152,10 @@ def test_double_the_demand_never_costs_less(demands: list[float], release: int, 
 
     def spend(times: float) -> list[float]:
         services = [
-            {"id": f"s{i}", "demand": {"requests": times * one}, "model": ("8b", "70b")[i % 2], "growth": growth}
-            for i, one in enumerate(demands)
+            {"id": f"s{i}", "demand": {"requests": times * demand}, "model": ("8b", "70b")[i % 2], "growth": growth}
+            for i, demand in enumerate(demands)
         ]
-        return [one["p50_usd"] for one in solved(services, policy=policy, **ONE_TYPE)["money"]]
+        return [money["p50_usd"] for money in solved(services, policy=policy, **ONE_TYPE)["money"]]
 
     assert all(more >= less for less, more in zip(spend(1), spend(2), strict=True))
 
@@ -209,7 +209,8 @@ def with_supply(rng: random.Random, data: dict[str, Any]) -> dict[str, Any]:
 
 def times(data: dict[str, Any], factor: float) -> Plan:
     services = [
-        {**one, "demand": {name: factor * value for name, value in one["demand"].items()}} for one in data["services"]
+        {**service, "demand": {name: factor * value for name, value in service["demand"].items()}}
+        for service in data["services"]
     ]
     head = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": AS_OF}}
     return plan_of(Document("plan.yaml", {**head, **data, "services": services}, {}), CATALOG)
@@ -221,8 +222,8 @@ def spend_of(answer: Answer) -> float:
 
 def with_moves_usd(answer: Answer) -> float:
     """What the plan costs, and what its moves do: who waits with one until it pays saves by it then."""
-    moved = (one for one in answer.hardware.placed.values() if one.moved)
-    return spend_of(answer) + sum(moving_usd(answer.plan, one, 3) for one in moved)
+    moved = (place for place in answer.hardware.placed.values() if place.moved)
+    return spend_of(answer) + sum(moving_usd(answer.plan, place, 3) for place in moved)
 
 
 @pytest.mark.some(1)
@@ -271,17 +272,18 @@ def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.M
     for _ in range(amount(2, 100)):
         data = several(rng, near_tie_fraction=0, moving_cost_usd=0)
         data["services"] = data["services"][:3]
-        found = solved_plan(times(data, 1), timed=False)
-        if found.hardware.nothing:
+        answer = solved_plan(times(data, 1), timed=False)
+        if answer.hardware.nothing:
             continue
         for types in itertools.product(data["supply"]["allowed"]["instances"], repeat=len(data["services"])):
             services = [
-                {**one, "allowed": {"instances": [name]}} for one, name in zip(data["services"], types, strict=True)
+                {**service, "allowed": {"instances": [name]}}
+                for service, name in zip(data["services"], types, strict=True)
             ]
             way = solved_plan(times({"services": services, "policy": data["policy"]}, 1), timed=False)
             if not way.hardware.nothing:
                 n += 1
-                assert spend_of(found) <= spend_of(way) * (1 + 1e-12), (data, types)
+                assert spend_of(answer) <= spend_of(way) * (1 + 1e-12), (data, types)
     assert n > amount(8, 500)
 
 
@@ -300,10 +302,10 @@ def test_two_layouts_that_fill_as_much_take_different_machines_for_a_loss() -> N
         },
         "supply": {"allowed": {"instances": ["aws/p4d.24xlarge", "aws/g7e.12xlarge"]}},
     }
-    found = solved_plan(times(data, 1), timed=False)
+    answer = solved_plan(times(data, 1), timed=False)
     needed = {
         machine.instance: count
-        for machine, count in zip(found.types, found.supply["needed_instances"][:, 0, 1], strict=True)
+        for machine, count in zip(answer.types, answer.supply["needed_instances"][:, 0, 1], strict=True)
     }
     assert needed == {"aws/g7e.12xlarge": 3, "aws/p4d.24xlarge": 2}
 
@@ -361,14 +363,14 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
                 {"id": "b", "demand": {"requests": 0.1}, "model": "llama-3.3-70b"},
                 {"id": "c", "demand": {"at_once": 40}, "model": "gpt-oss-120b"}]  # fmt: skip
     allowed = {"instances": ["aws/g6e.48xlarge", "aws/g6e.12xlarge", "aws/p5en.48xlarge"]}
-    found = solved_plan(times({"services": services, "supply": {"allowed": allowed}}, 1))
-    where = [found.hardware.placed[s, 0] for s in range(3)]
-    assert [one.instance for one in where] == ["aws/p5en.48xlarge"] * 3
-    assert [found.hardware.alone[s, 0] != one.instance for s, one in enumerate(where)] == [True, False, True]
-    assert list(found.supply["needed_instances"][:, 0, 1]) == [1]
-    row = services_table(found, ()).rows[0]
+    answer = solved_plan(times({"services": services, "supply": {"allowed": allowed}}, 1))
+    where = [answer.hardware.placed[s, 0] for s in range(3)]
+    assert [place.instance for place in where] == ["aws/p5en.48xlarge"] * 3
+    assert [answer.hardware.alone[s, 0] != place.instance for s, place in enumerate(where)] == [True, False, True]
+    assert list(answer.supply["needed_instances"][:, 0, 1]) == [1]
+    row = services_table(answer, ()).rows[0]
     assert " on g6e.12xlarge" in str(row[4])
-    alone = {one["instance_alone"] for one in record_of(findings(found))["services"] if one["id"] == "a"}
+    alone = {service["instance_alone"] for service in record_of(findings(answer))["services"] if service["id"] == "a"}
     assert "aws/g6e.12xlarge" in alone
 
 
@@ -384,11 +386,11 @@ def test_a_floor_and_spare_replicas() -> None:
 
 def test_machines_are_shared_out_by_the_replicas_on_them() -> None:
     services = [{"id": f"s{n}", "demand": {"at_once": 4}, "model": "8b", "floor_replicas": n} for n in (1, 6)]
-    found = solved(services, **ONE_TYPE)
+    record = solved(services, **ONE_TYPE)
     # Alone each is as `recommend` has it; beside another it is laid out so that the machine holds both.
-    assert [one["tensor_parallel_size"] for one in rows(found)[::3]] == [1, 1]
-    assert [one["n_instances"] for one in rows(found)[::3]] == pytest.approx([1 / 7, 6 / 7])
-    assert [one["needed"] for one in found["supply"]] == [1, 1, 1]
+    assert [row["tensor_parallel_size"] for row in rows(record)[::3]] == [1, 1]
+    assert [row["n_instances"] for row in rows(record)[::3]] == pytest.approx([1 / 7, 6 / 7])
+    assert [supply["needed"] for supply in record["supply"]] == [1, 1, 1]
 
 
 def test_supply_comes_first_and_is_paid_used_or_not() -> None:
@@ -398,12 +400,12 @@ def test_supply_comes_first_and_is_paid_used_or_not() -> None:
         "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000, "until": "2027-06-30"}],
         "committed": [{"id": "c", "type": "aws/p5.48xlarge", "count": 2, "until": "2027-12-31", "usd_per_hour": 10}],
     }
-    found = solved([service], supply=supply)
-    supplied = [[one[name] for name in ("needed", "owned", "committed", "gap", "idle")] for one in found["supply"]]
+    record = solved([service], supply=supply)
+    supplied = [[row[name] for name in ("needed", "owned", "committed", "gap", "idle")] for row in record["supply"]]
     assert supplied == [[4, 1, 2, 1, 0], [4, 1, 2, 1, 0], [0, 0, 2, 0, 2]]
     months = recommend(model="8b", instances="aws/p5.48xlarge", concurrent_requests=1, as_of=AS_OF)["monthly_usd"]
     paid = 2 * 10 * 730 * 3
-    assert [one["p50_usd"] for one in found["money"]] == pytest.approx([paid + 1000 + 3 * months] * 2 + [paid])
+    assert [money["p50_usd"] for money in record["money"]] == pytest.approx([paid + 1000 + 3 * months] * 2 + [paid])
 
 
 def test_prices_change_and_capacity_is_kept() -> None:
@@ -421,9 +423,9 @@ def test_prices_change_and_capacity_is_kept() -> None:
         policy={"release_after_quarters": 2},
         prices={"expected_change_per_year": -0.19},
     )
-    assert [one["kept"] for one in base["supply"]] == [2, 2, 2]
-    assert [one["idle"] for one in base["supply"]] == [0, 2, 2]
-    usd = [one["p50_usd"] for one in base["money"]]
+    assert [supply["kept"] for supply in base["supply"]] == [2, 2, 2]
+    assert [supply["idle"] for supply in base["supply"]] == [0, 2, 2]
+    usd = [money["p50_usd"] for money in base["money"]]
     assert usd[2] == pytest.approx(0.9 * usd[0])
     assert usd[3] == 0
 
@@ -441,7 +443,7 @@ def test_hardware_stays_unless_a_move_saves_enough() -> None:
     stayed = rows(solved([service], policy=policy | {"moving_cost_usd": 10**9}))
     assert moved[0]["instance"] != moved[1]["instance"] == moved[2]["instance"]
     assert stayed[0]["instance"] == stayed[1]["instance"] == stayed[2]["instance"]
-    assert sum(one["monthly_usd"] for one in moved) < sum(one["monthly_usd"] for one in stayed)
+    assert sum(row["monthly_usd"] for row in moved) < sum(row["monthly_usd"] for row in stayed)
 
 
 GROWS = {
@@ -459,10 +461,10 @@ def of_both(answer: Answer) -> float:
     placed = answer.hardware.placed
     spend = float(answer.money["spend_usd"][:, 1:].sum()) / 2
     stated = answer.plan.policy.moving_cost_usd
-    for at, one in placed.items():
-        if one.moved:
-            replicas = float(answer.services["planned_replicas"][*at, 2])
-            month = replicas / one.replicas_per_instance * one.instance_month_usd
+    for slot, place in placed.items():
+        if place.moved:
+            replicas = float(answer.services["planned_replicas"][*slot, 2])
+            month = replicas / place.replicas_per_instance * place.instance_month_usd
             spend += month * 30 / (730 / 24) if stated is None else stated
     return spend
 
@@ -475,8 +477,8 @@ def test_a_service_does_not_go_through_the_generations() -> None:
         head = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": AS_OF}}
         return solved_plan(plan_of(Document("plan.yaml", {**head, **data}, {}), CATALOG))
 
-    found, often = plan(), plan(moving_cost_usd=0)
-    assert len({one.instance for one in found.hardware.placed.values()}) == 1
+    answer, often = plan(), plan(moving_cost_usd=0)
+    assert len({place.instance for place in answer.hardware.placed.values()}) == 1
     hops = [often.hardware.placed[0, q].instance for q in range(4)]
     assert len(set(hops)) > 1
     # By itself each of those machines, all quarters, costs no less; and so does going from one to another.
@@ -485,22 +487,22 @@ def test_a_service_does_not_go_through_the_generations() -> None:
         kept = {**GROWS, "allowed": {"instances": [name]}}
         head = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": AS_OF}}
         data = {**head, "services": [kept], "policy": {"redundancy": {"survive": "replica"}}}
-        one = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
-        usd[name] = (one.money["spend_usd"][:, 1:].sum(axis=1) / 2).tolist()
+        alone = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+        usd[name] = (alone.money["spend_usd"][:, 1:].sum(axis=1) / 2).tolist()
     for way in itertools.product(usd, repeat=4):
         spend = sum(usd[name][q] for q, name in enumerate(way))
         moves = [q for q in (1, 2, 3) if way[q] != way[q - 1]]
         twice = sum(usd[way[q]][q] / 3 * 30 / (730 / 24) for q in moves)
-        assert of_both(found) <= (spend + twice) * (1 + 1e-9)
+        assert of_both(answer) <= (spend + twice) * (1 + 1e-9)
 
 
 def test_a_move_is_worth_it_with_what_is_committed_counted() -> None:
     """Four machines are committed for the year: to leave them after a quarter pays twice, however cheap another is."""
     service = {"id": "one", "demand": {"at_once": 40}, "model": "70b"}
-    there = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-09-30", "usd_per_hour": 50}
-    found = solved([service], supply={"committed": [there]})
-    assert {one["instance"] for one in rows(found)} == {"aws/p5.48xlarge"}
-    assert [one["what"] for one in found["decisions"] if one["what"] == "move"] == []
+    committed = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-09-30", "usd_per_hour": 50}
+    record = solved([service], supply={"committed": [committed]})
+    assert {row["instance"] for row in rows(record)} == {"aws/p5.48xlarge"}
+    assert [decision["what"] for decision in record["decisions"] if decision["what"] == "move"] == []
 
 
 POOL = [
@@ -523,12 +525,12 @@ POOL = [
 )
 def test_one_spare_serves_a_pool(survive: str, hot_share: float, needed: int, spare: int) -> None:
     policy = {"redundancy": {"survive": survive, "hot_share": hot_share}}
-    found = solved(POOL, 1, policy=policy, **ONE_TYPE)
-    (one,) = found["supply"]
-    assert (one["needed"], one["spare"]) == (needed, spare)
-    assert sum(row["n_instances"] for row in rows(found)) + one["spare"] == pytest.approx(one["needed"])
-    for name, usd in (("survive: none", one["gap"] - 2), ("hot_share: 0", one["gap"] - 3)):
-        saved = [each["usd"] for each in found["cheaper"] if each["what"] == name]
+    record = solved(POOL, 1, policy=policy, **ONE_TYPE)
+    (supply,) = record["supply"]
+    assert (supply["needed"], supply["spare"]) == (needed, spare)
+    assert sum(row["n_instances"] for row in rows(record)) + supply["spare"] == pytest.approx(supply["needed"])
+    for name, usd in (("survive: none", supply["gap"] - 2), ("hot_share: 0", supply["gap"] - 3)):
+        saved = [lever["usd"] for lever in record["cheaper"] if lever["what"] == name]
         month = recommend(model="8b", instances="aws/p5.48xlarge", concurrent_requests=1, as_of=AS_OF)["monthly_usd"]
         possible = name != "hot_share: 0" or hot_share
         assert saved == [pytest.approx(3 * month * usd)] * bool(usd > 0 and possible)
@@ -546,10 +548,10 @@ def fits(sizes: list[tuple[int, int, int]], machines: int, gpus: int = 8) -> boo
         size, s = items[i]
         seen = set()
         for m in range(machines):
-            here = free[m], *(of[m] for of in held)
-            if free[m] < size or held[s][m] >= sizes[s][2] or here in seen:
+            state = free[m], *(counts[m] for counts in held)
+            if free[m] < size or held[s][m] >= sizes[s][2] or state in seen:
                 continue
-            seen.add(here)
+            seen.add(state)
             free[m], held[s][m] = free[m] - size, held[s][m] + 1
             if placed(i + 1):
                 return True
@@ -565,15 +567,17 @@ def test_a_pool_survives_the_loss_of_any_machine() -> None:
     for _ in range(amount(60, 400)):
         hot = rng.choice((0.0, 0.5, 1.0))
         pool = [(rng.randint(1, 5), rng.choice((1, 2, 4, 8))) for _ in range(rng.randint(2, 3))]
-        of = [
+        inputs = [
             {"load_requests": float(n), "paced_requests": 1.0, "replicas_per_instance": 8 / size, "survive": 2.0,
              "zones": 3.0, "hot_share": hot}
             for n, size in pool
         ]  # fmt: skip
-        up = [max(n, int(needs.hot_replicas.of(one))) for (n, _), one in zip(pool, of, strict=True)]
-        halves = [needs.half_machines.of({**one, "hot_replicas": needs.hot_replicas.of(one)}) for one in of]
+        up = [max(n, int(needs.hot_replicas.of(values))) for (n, _), values in zip(pool, inputs, strict=True)]
+        halves = [
+            needs.half_machines.of({**values, "hot_replicas": needs.hot_replicas.of(values)}) for values in inputs
+        ]
         safe = sum(n * size / 8 for n, size in pool)
-        known = {
+        pool_inputs = {
             "machines_of_all": sum(n * size / 8 for n, (_, size) in zip(up, pool, strict=True)),
             "safe_of_replicas": safe,
             "safe_of_machines": safe,
@@ -583,7 +587,7 @@ def test_a_pool_survives_the_loss_of_any_machine() -> None:
             "zone_share": 0.0,
             "lost_instances": 1.0,
         }
-        needed = int(needs.needed_instances.of(known))
+        needed = int(needs.needed_instances.of(pool_inputs))
         together = [n - math.ceil(hot * of_load) for n, (of_load, _) in zip(up, pool, strict=True)]
         sizes = [(n, size, most or n) for n, (_, size), most in zip(up, pool, together, strict=True)]
         assert fits(sizes, needed), (pool, hot, needed)
@@ -593,24 +597,24 @@ def test_a_pool_survives_the_loss_of_any_machine() -> None:
 
 
 def test_nothing_that_fits_is_said() -> None:
-    found = solved(
+    record = solved(
         [{"id": "one", "demand": {"at_once": 4}, "model": "deepseek-v3"}], 1, supply={"allowed": {"gpus": ["l4"]}}
     )
-    assert {one["verdict"] for one in found["services"]} == {"nothing fits"}
-    assert found["services"][0]["instance"] is None
-    assert not found["checks"][0]["ok"]
+    assert {row["verdict"] for row in record["services"]} == {"nothing fits"}
+    assert record["services"][0]["instance"] is None
+    assert not record["checks"][0]["ok"]
 
 
 def test_services_go_to_what_is_there_anyway() -> None:
     service = {"id": "one", "demand": {"at_once": 40}, "model": "70b"}
     alone = rows(solved([service]))
-    there = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-06-30", "usd_per_hour": 50}
-    found = solved([service], supply={"committed": [there]})
+    committed = {"id": "c", "type": "aws/p5.48xlarge", "count": 4, "until": "2027-06-30", "usd_per_hour": 50}
+    record = solved([service], supply={"committed": [committed]})
     assert alone[0]["instance"] != "aws/p5.48xlarge"
-    assert [one["instance"] for one in rows(found)] == ["aws/p5.48xlarge"] * 2 + [alone[0]["instance"]]
-    assert [one["what"] for one in found["decisions"] if one["what"] == "move"] == ["move"]
-    dear = solved([service], supply={"committed": [there]}, policy={"moving_cost_usd": 10**9})
-    assert len({one["instance"] for one in rows(dear)}) == 1
+    assert [row["instance"] for row in rows(record)] == ["aws/p5.48xlarge"] * 2 + [alone[0]["instance"]]
+    assert [decision["what"] for decision in record["decisions"] if decision["what"] == "move"] == ["move"]
+    dear = solved([service], supply={"committed": [committed]}, policy={"moving_cost_usd": 10**9})
+    assert len({row["instance"] for row in rows(dear)}) == 1
 
 
 def test_a_late_order_is_covered_at_its_price() -> None:
@@ -620,7 +624,7 @@ def test_a_late_order_is_covered_at_its_price() -> None:
     policy = {"buy": "reserved-1yr", "approval_days": 21}
     in_time = solved([service], supply=only, policy=policy)
     late = solved([service], supply=only | lead, policy=policy)
-    assert [one["late"] for one in in_time["decisions"]] == [False]
+    assert [decision["late"] for decision in in_time["decisions"]] == [False]
     (order,) = late["decisions"]
     assert (order["late"], order["order_by"], order["cover"]["purchase"]) == (True, "2026-10-12", "on-demand")
     # Ordered on the day of the plan it is there 81 days later, on the 46th of the quarter's 90.
@@ -635,16 +639,16 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
     answer = example().answer
     first = {s: min(q for t, q in answer.hardware.alone if t == s) for s, _ in answer.hardware.alone}
     for (s, q), words in zip(first.items(), commands(answer), strict=True):
-        one, flags = answer.hardware.placed[s, q], shlex.split(words.partition(": ")[2])
+        place, flags = answer.hardware.placed[s, q], shlex.split(words.partition(": ")[2])
         assert flags[:2] == ["sheetgen", "recommend"]
         asked = dict(zip(flags[2::2], flags[3::2], strict=True))
-        found = recommend(**{name.removeprefix("--").replace("-", "_"): value for name, value in asked.items()})
-        assert (found["instance"], found["n_replicas"]) == (
-            one.instance,
+        recommended = recommend(**{name.removeprefix("--").replace("-", "_"): value for name, value in asked.items()})
+        assert (recommended["instance"], recommended["n_replicas"]) == (
+            place.instance,
             answer.services["planned_replicas"][s, q, answer.case],
         )
-        assert found["tensor_parallel_size"] == one.layout.tensor_parallel_size
-        assert found["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
+        assert recommended["tensor_parallel_size"] == place.layout.tensor_parallel_size
+        assert recommended["chance"] == pytest.approx(answer.hardware.speed[s, q, answer.case].chance)
         record, service = example_record(), answer.plan.services[s].id
         (row,) = (
             row
@@ -652,22 +656,22 @@ def test_the_commands_in_the_notes_size_the_hardware_of_the_plan() -> None:
             if (row["id"], row["quarter"], row["quantile"])
             == (service, str(answer.plan.quarters[q]), answer.plan.policy.plan_at)
         )
-        assert row["measure_first"] == found["measure_first"]
+        assert row["measure_first"] == recommended["measure_first"]
         measured = {measured["service"]: measured for measured in record["measure_first"]}.get(service)
         is_first = measured is not None and measured["quarter"] == str(answer.plan.quarters[q])
-        assert is_first == found["measure"]["is_worth_it"]
+        assert is_first == recommended["measure"]["is_worth_it"]
         if measured and is_first:
-            run = found["measure"]["decider"] or found["measure"]
-            (there,) = (
+            run = recommended["measure"]["decider"] or recommended["measure"]
+            (supplied,) = (
                 supply["owned"] + supply["committed"]
                 for supply in record["supply"]
-                if (supply["instance"], supply["quarter"]) == (one.instance, measured["quarter"])
+                if (supply["instance"], supply["quarter"]) == (place.instance, measured["quarter"])
             )
-            day_usd = 0 if there >= run["n_instances"] else run["usd"]  # nothing more on what is there anyway
+            day_usd = 0 if supplied >= run["n_instances"] else run["usd"]  # nothing more on what is there anyway
             assert (measured["instance"], measured["usd"]) == (run["instance"], pytest.approx(day_usd))
             for name in ("passed_saves_usd", "failed_costs_usd"):
-                assert measured[name] == pytest.approx(found["measure"][name])
-            assert measured["chance"] == pytest.approx(found["chance"])
+                assert measured[name] == pytest.approx(recommended["measure"][name])
+            assert measured["chance"] == pytest.approx(recommended["chance"])
 
 
 def test_the_command_of_a_service_names_its_machine_where_recommend_takes_another_without_spare_ones() -> None:
@@ -704,8 +708,8 @@ def test_the_command_of_a_service_names_its_machine_where_recommend_takes_anothe
     asked = {
         name.removeprefix("--").replace("-", "_"): value for name, value in zip(flags[2::2], flags[3::2], strict=True)
     }
-    found = recommend(**asked)
-    assert (found["instance"], found["n_replicas"]) == ("azure/Standard_NC80adis_H100_v5", 8)
+    recommended = recommend(**asked)
+    assert (recommended["instance"], recommended["n_replicas"]) == ("azure/Standard_NC80adis_H100_v5", 8)
     assert answer.hardware.alone[0, 0] == "azure/Standard_NC80adis_H100_v5"
     # The same without its machine, and without the spare ones that others share, is on another.
     del asked["instances"]
@@ -723,31 +727,38 @@ def test_the_command_of_a_service_names_its_machine_where_recommend_takes_anothe
 def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not(
     tmp_path: Path, retire: str, other_ways: list[str], kinds: set[str]
 ) -> None:
-    found = example_retiring(tmp_path, retire)
-    orders = {(one["order_by"], one["instance"]): one for one in found["decisions"] if one["what"] == "order"}
-    paid = sum(one["committed_usd"] + one["owned_usd"] for one in found["money"])
-    spent = sum(one["p90_usd"] for one in found["money"])
-    assert sum(one["usd"] for one in orders.values()) + paid == pytest.approx(spent)
+    record = example_retiring(tmp_path, retire)
+    orders = {
+        (decision["order_by"], decision["instance"]): decision
+        for decision in record["decisions"]
+        if decision["what"] == "order"
+    }
+    paid = sum(money["committed_usd"] + money["owned_usd"] for money in record["money"])
+    spent = sum(money["p90_usd"] for money in record["money"])
+    assert sum(order["usd"] for order in orders.values()) + paid == pytest.approx(spent)
     # Some orders have another way; what else is decided takes the place of no order.
-    ways = [(one, one["or"]) for one in found["decisions"] if one["or"]]
-    others = [other for _, other in ways]
-    assert [other["what"] for other in others] == other_ways
-    assert all(one["what"] == "order" and one["instance"] == other["instance"] for one, other in ways)
-    assert all(one["needed_from"] == other["needed_from"] for one, other in ways)
-    assert {one["what"] for one in found["decisions"]} == kinds
+    ways = [(decision, decision["or"]) for decision in record["decisions"] if decision["or"]]
+    others = [alternative for _, alternative in ways]
+    assert [alternative["what"] for alternative in others] == other_ways
+    assert all(
+        decision["what"] == "order" and decision["instance"] == alternative["instance"]
+        for decision, alternative in ways
+    )
+    assert all(decision["needed_from"] == alternative["needed_from"] for decision, alternative in ways)
+    assert {decision["what"] for decision in record["decisions"]} == kinds
     # What is worth committing is one line for each machine, and a day's delay of the same class has no price.
-    for commit in (other for other in others if other["what"] == "commit"):
+    for commit in (alternative for alternative in others if alternative["what"] == "commit"):
         assert commit["n_instances"] > 0 and commit["expected_saving_usd"] > 0
         assert commit["cost_of_waiting_usd"] == pytest.approx(commit["expected_saving_usd"] / 12)
         # Of twelve quarters of the term the plan has six: half of what it binds is in the plan.
         assert commit["binds_usd"] == pytest.approx(2 * commit["usd"])
         assert 0 < commit["saving_after_plan_usd"] < commit["expected_saving_usd"]
-    assert {one["cost_of_waiting_usd"] for one in orders.values()} == {None}
+    assert {order["cost_of_waiting_usd"] for order in orders.values()} == {None}
 
 
-def ways(one: dict[str, Any]) -> list[dict[str, Any]]:
+def ways(decision: dict[str, Any]) -> list[dict[str, Any]]:
     """A decision and its other ways."""
-    return [one, *(ways(one["or"]) if one["or"] else [])]
+    return [decision, *(ways(decision["or"]) if decision["or"] else [])]
 
 
 def test_a_renewal_that_is_not_worth_it_says_so() -> None:
@@ -756,13 +767,13 @@ def test_a_renewal_that_is_not_worth_it_says_so() -> None:
     ends = {"id": "c", "type": kind, "count": 1, "until": "2027-03-31", "purchase": "reserved-1yr"}
 
     def renewal(usd_per_hour: float) -> dict[str, Any]:
-        found = solved(
+        record = solved(
             [service],
             4,
             supply={"allowed": {"instances": [kind]}, "committed": [ends | {"usd_per_hour": usd_per_hour}]},
         )
-        (one,) = [way for each in found["decisions"] for way in ways(each) if way["what"] == "renew"]
-        return one
+        (line,) = [way for decision in record["decisions"] for way in ways(decision) if way["what"] == "renew"]
+        return line
 
     cheap, dear = renewal(5), renewal(9)
     assert cheap["expected_saving_usd"] == pytest.approx((6.98 - 5) * 730 * 12)
@@ -772,7 +783,9 @@ def test_a_renewal_that_is_not_worth_it_says_so() -> None:
 def test_the_demand_at_which_an_order_would_be_another() -> None:
     def ordered(at_once: float) -> dict[str, Any]:
         service = {"id": "one", "demand": {"at_once": at_once}, "model": "8b"}
-        (order,) = [one for one in solved([service], 1, **ONE_TYPE)["decisions"] if one["what"] == "order"]
+        (order,) = [
+            decision for decision in solved([service], 1, **ONE_TYPE)["decisions"] if decision["what"] == "order"
+        ]
         return order
 
     order = ordered(2000)
@@ -790,10 +803,10 @@ def test_chance_and_tokens_of_a_rate() -> None:
         "model": "8b",
         "request": {"input_tokens": 1000, "output_tokens": 200},
     }
-    one = rows(solved([service], 1, **ONE_TYPE))[0]
-    assert 0 <= one["wait_fraction"] < 0.06  # the square-root form of 5 % is within a place of Erlang-C
+    row = rows(solved([service], 1, **ONE_TYPE))[0]
+    assert 0 <= row["wait_fraction"] < 0.06  # the square-root form of 5 % is within a place of Erlang-C
     a_month = 300000 * 730 / 24 * 1200 / 1e6
-    assert one["usd_per_million_tokens"] == pytest.approx(one["monthly_usd"] / a_month)
+    assert row["usd_per_million_tokens"] == pytest.approx(row["monthly_usd"] / a_month)
     none = rows(solved([service | {"demand": {"at_once": 3}}], 1, **ONE_TYPE))[0]
     assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
 
@@ -803,18 +816,20 @@ def test_a_batch_is_bought_in_a_class_of_its_own() -> None:
     chat = {"id": "chat", "demand": {"at_once": 40}, "model": "8b"}
     batch = {"id": "batch", "demand": {"at_once": 300}, "model": "8b", "buy": "spot", "targets": {"ttft_ms": "off"}}
     only = {"supply": {"allowed": {"instances": ["gcp/a3-highgpu-8g"]}}}
-    found = solved([chat, batch], 2, prices={"discount_fraction": 0.1}, **only)
-    chats, batches = rows(found)[0], rows(found)[2]
+    record = solved([chat, batch], 2, prices={"discount_fraction": 0.1}, **only)
+    chats, batches = rows(record)[0], rows(record)[2]
     assert (chats["instance"], chats["purchase"]) == ("gcp/a3-highgpu-8g", "on-demand")
     assert (batches["instance"], batches["purchase"]) == ("gcp/a3-highgpu-8g (spot)", "spot")
-    row = CATALOG.instance("gcp/a3-highgpu-8g")
-    usd = {name: 0.9 * row.price(name).usd_per_hour * 730 for name in ("on-demand", "spot")}  # type: ignore[union-attr]
-    for one in (chats, batches):
-        assert one["monthly_usd"] == pytest.approx(one["n_instances"] * usd[one["purchase"]])
-    gaps = {one["instance"]: one["gap"] for one in found["supply"]}
+    instance = CATALOG.instance("gcp/a3-highgpu-8g")
+    usd = {name: 0.9 * instance.price(name).usd_per_hour * 730 for name in ("on-demand", "spot")}  # type: ignore[union-attr]
+    for row in (chats, batches):
+        assert row["monthly_usd"] == pytest.approx(row["n_instances"] * usd[row["purchase"]])
+    gaps = {supply["instance"]: supply["gap"] for supply in record["supply"]}
     spend = 3 * sum(n * usd["spot" if "spot" in name else "on-demand"] for name, n in gaps.items())
-    assert found["money"][0]["p50_usd"] == pytest.approx(spend)
-    ordered = {(one["instance"], one["purchase"]) for one in found["decisions"] if one["what"] == "order"}
+    assert record["money"][0]["p50_usd"] == pytest.approx(spend)
+    ordered = {
+        (decision["instance"], decision["purchase"]) for decision in record["decisions"] if decision["what"] == "order"
+    }
     assert ordered == {("gcp/a3-highgpu-8g", "on-demand"), ("gcp/a3-highgpu-8g (spot)", "spot")}
     # A price that was offered for them is theirs alone.
     prices = {"usd_per_hour": {"gcp/a3-highgpu-8g (spot)": 10}}
@@ -828,12 +843,12 @@ def test_a_service_has_its_own_redundancy() -> None:
     service = {"id": "one", "demand": {"at_once": 2}, "model": "8b", "redundancy": {"survive": "replica"}}
     like = {"id": "two", "demand": {"at_once": 2}, "like": "one"}
     plain = {"id": "three", "demand": {"at_once": 2}, "model": "8b"}
-    found = solved([service, like, plain], 1, **ONE_TYPE)
+    record = solved([service, like, plain], 1, **ONE_TYPE)
     # What is lost of the first two starts anew on a spare of one replica, on the same machine.
-    assert [one["n_replicas"] for one in rows(found)] == [1, 1, 1]
-    assert [(one["needed"], one["spare"]) for one in found["supply"]] == [(1, 0)]
+    assert [row["n_replicas"] for row in rows(record)] == [1, 1, 1]
+    assert [(supply["needed"], supply["spare"]) for supply in record["supply"]] == [(1, 0)]
     hot = {"redundancy": {"survive": "replica", "hot_share": 1}}
-    assert [one["n_replicas"] for one in rows(solved([service | hot, like, plain], 1, **ONE_TYPE))] == [2, 2, 1]
+    assert [row["n_replicas"] for row in rows(solved([service | hot, like, plain], 1, **ONE_TYPE))] == [2, 2, 1]
     answer = recommend(model="8b", concurrent_requests=2, survive="replica", as_of=AS_OF)
     assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]
 
@@ -874,28 +889,28 @@ def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_
         "model": "70b",
         "allowed": {"providers": ["gcp"], "gpus": ["h100"]},
     }
-    there = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
-    found = solved([service], supply={"committed": [there]})
-    assert {one["instance"] for one in found["supply"]} == {"gcp/a3-highgpu-8g"}
-    assert [(one["committed"], one["gap"]) for one in found["supply"]] == [(2, 0)] * 3
+    committed = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
+    record = solved([service], supply={"committed": [committed]})
+    assert {supply["instance"] for supply in record["supply"]} == {"gcp/a3-highgpu-8g"}
+    assert [(supply["committed"], supply["gap"]) for supply in record["supply"]] == [(2, 0)] * 3
 
 
 def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
     """The plan of another file, in which that alone is changed; and its budgets hold, or not, as it says."""
-    found = example()
-    (best,) = [one for one in found.cheaper if one.change.name == "KV cache in FP8: support-chat"]
+    whole = example()
+    (best,) = [lever for lever in whole.cheaper if lever.change.name == "KV cache in FP8: support-chat"]
     assert (best.change.kind, best.change.gives_up) == ("precision", "answers may change")
-    assert all(one.saves_usd > 0 for one in found.cheaper)
-    data = deepcopy(dict(found.answer.plan.data))
-    (chat,) = [one for one in data["services"] if one["id"] == "support-chat"]
-    for one in chat["model"]:
-        one["kv_cache_dtype"] = "fp8"
+    assert all(lever.saves_usd > 0 for lever in whole.cheaper)
+    data = deepcopy(dict(whole.answer.plan.data))
+    (chat,) = [service for service in data["services"] if service["id"] == "support-chat"]
+    for model in chat["model"]:
+        model["kv_cache_dtype"] = "fp8"
     # Agents are `like` support-chat, and keep what it has now.
-    (agents,) = [one for one in data["services"] if one["id"] == "agents"]
+    (agents,) = [service for service in data["services"] if service["id"] == "agents"]
     agents["model"] = [{**chat["model"][0], "kv_cache_dtype": "auto"}, chat["model"][1]]
-    other = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
-    assert sum(other.asked_usd) == pytest.approx(best.asked_usd, rel=1e-12)
-    assert best.asked_usd + best.saves_usd == pytest.approx(sum(found.answer.asked_usd), rel=1e-12)
+    changed = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+    assert sum(changed.asked_usd) == pytest.approx(best.asked_usd, rel=1e-12)
+    assert best.asked_usd + best.saves_usd == pytest.approx(sum(whole.answer.asked_usd), rel=1e-12)
 
 
 def test_a_pool_that_serves_nothing_is_paid() -> None:
@@ -905,9 +920,9 @@ def test_a_pool_that_serves_nothing_is_paid() -> None:
         "allowed": {"instances": ["aws/g6.xlarge"]},
         "owned": [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}],
     }
-    found = solved(services, 2, supply=supply)
-    assert [one["instance"] for one in rows(found)] == [None, None]
-    assert [one["p50_usd"] for one in found["money"]] == [1000, 1000]
+    record = solved(services, 2, supply=supply)
+    assert [row["instance"] for row in rows(record)] == [None, None]
+    assert [money["p50_usd"] for money in record["money"]] == [1000, 1000]
 
 
 def test_a_service_at_hosts_is_what_recommend_says_of_it() -> None:

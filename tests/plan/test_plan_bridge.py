@@ -54,8 +54,8 @@ def plan(data: dict[str, Any]) -> Plan:
 
 def since(old: Plan, new: Plan) -> tuple[Bridge, float, float]:
     """The bridge, and what both plans cost at p50."""
-    said, now = spend_usd(old), solved_plan(new, timed=False)
-    return bridge(Last(old, said, "old"), now), said, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
+    last_usd, now = spend_usd(old), solved_plan(new, timed=False)
+    return bridge(Last(old, last_usd, "old"), now), last_usd, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
 
 
 def some_plan(dice: random.Random) -> dict[str, Any]:
@@ -113,27 +113,27 @@ def test_the_parts_sum_to_the_difference() -> None:
     for _ in range(N_PAIRS):
         old, new = map(plan, some_pair(dice))
         asked = {*new.questions}
-        found, said, now = since(old, new)
+        difference, last_usd, now = since(old, new)
         assert {*new.questions} == asked  # what others ask is none of its candidates
-        for parts in (found.parts, found.of_services):
+        for parts in (difference.parts, difference.of_services):
             cents = [round(usd * CENTS) for usd in parts.values()]
-            assert [one / CENTS for one in cents] == [*parts.values()]
-            assert sum(cents) == round(now * CENTS) - round(said * CENTS)
+            assert [part / CENTS for part in cents] == [*parts.values()]
+            assert sum(cents) == round(now * CENTS) - round(last_usd * CENTS)
         # The ends of the mixtures are the plans themselves: nothing is left for facts that are known today alone.
-        assert spend_usd(mixed(old, new, frozenset())) == pytest.approx(said, abs=0.005)
+        assert spend_usd(mixed(old, new, frozenset())) == pytest.approx(last_usd, abs=0.005)
         changed = frozenset(name for name in FACTORS if changes(name, old, new).is_any)
         assert spend_usd(mixed(old, new, changed)) == pytest.approx(now, abs=0.005)
-        assert "engine facts and speed" in changed or "engine facts and speed" not in found.parts
-        seen |= {*found.parts}
+        assert "engine facts and speed" in changed or "engine facts and speed" not in difference.parts
+        seen |= {*difference.parts}
     assert seen >= {*FACTORS} if IN_LONG else len(seen) > 5
 
 
 def test_one_change_is_all_of_the_difference() -> None:
     base = some_plan(random.Random(3))
-    other = base | {"prices": {"discount_fraction": 0.5}}
-    found, said, now = since(plan(base | {"prices": {}}), plan(other))
-    assert [*found.parts] == ["price"]
-    assert found.parts["price"] == pytest.approx(now - said, abs=0.01)
+    discounted = base | {"prices": {"discount_fraction": 0.5}}
+    difference, last_usd, now = since(plan(base | {"prices": {}}), plan(discounted))
+    assert [*difference.parts] == ["price"]
+    assert difference.parts["price"] == pytest.approx(now - last_usd, abs=0.01)
     same, *_ = since(plan(base), plan(base))
     assert same.parts == {}
 
@@ -149,9 +149,9 @@ def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
     shifted = record_of(findings(solved_plan(plan(later))))["services"]
     first = record_of(findings(solved_plan(plan(data))))["services"]
     assert shifted[0]["concurrent_requests"] == first[3]["concurrent_requests"] == pytest.approx(150)
-    found, *_ = since(plan(data), plan(later))
-    assert found.parts["calendar"] > 0
-    assert found.parts.get("users", 0) == 0
+    difference, *_ = since(plan(data), plan(later))
+    assert difference.parts["calendar"] > 0
+    assert difference.parts.get("users", 0) == 0
 
 
 NC40, NC80 = 6.98 * 730 * 3, 13.96 * 730 * 3  # a quarter of a machine with one H100 NVL, and with two
@@ -170,10 +170,13 @@ def test_a_start_that_moves_a_quarter_ends_at_the_plan() -> None:
         plan({"plan": {"start": start, "quarters": 2, "as_of": as_of}, "services": [service]})
         for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"))
     )
-    found, said, now = since(old, new)
-    assert found.usd == now == said == pytest.approx(8 * NC40)
+    difference, last_usd, now = since(old, new)
+    assert difference.usd == now == last_usd == pytest.approx(8 * NC40)
     users, calendar = ((6 - 8) + (8 - 12)) / 2 * NC40, ((12 - 8) + (8 - 6)) / 2 * NC40
-    assert found.of_services == {("users", "one"): pytest.approx(users), ("calendar", "one"): pytest.approx(calendar)}
+    assert difference.of_services == {
+        ("users", "one"): pytest.approx(users),
+        ("calendar", "one"): pytest.approx(calendar),
+    }
 
 
 def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
@@ -192,11 +195,11 @@ def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
         )
         for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"))
     )
-    found, said, now = since(old, new)
+    difference, last_usd, now = since(old, new)
     fall = 0.81 ** (1 / 4)
-    assert now == said == pytest.approx(NC40 * (1 + fall))
+    assert now == last_usd == pytest.approx(NC40 * (1 + fall))
     calendar = ((fall + fall**2) - (1 + fall) + (1 + fall) - (1 / fall + 1)) / 2 * NC40
-    assert found.of_services == {
+    assert difference.of_services == {
         ("price", "one"): pytest.approx(-calendar, abs=0.01),
         ("calendar", "one"): pytest.approx(calendar, abs=0.01),
     }
@@ -211,8 +214,8 @@ def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:
     agents = {"id": "agents", "demand": {"at_once": 400}, "launch": "2027-Q2", **on("NC80adis")}
     old = plan({"plan": head, "services": [chat, agents]})
     new = plan({"plan": head, "services": [chat | {"demand": {"at_once": 800}}, agents | {"launch": "2027-Q3"}]})
-    found, *_ = since(old, new)
-    assert found.of_services == {
+    difference, *_ = since(old, new)
+    assert difference.of_services == {
         ("users", "chat"): pytest.approx(3 * 4 * NC40),
         ("launches and ends", "agents"): pytest.approx(-2 * NC80),
     }
@@ -223,8 +226,8 @@ def test_a_service_that_shares_machines_has_the_part_of_its_own_change() -> None
     head = {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}
     services = [{"id": name, "demand": {"at_once": 70}, **on("NC40ads")} for name in ("a", "b")]
     more = [services[0] | {"demand": {"at_once": 300}}, services[1]]
-    found, said, now = since(*(plan({"plan": head, "services": one}) for one in (services, more)))
-    assert found.of_services == {("users", "a"): pytest.approx(now - said, abs=0.01)} and now > said
+    difference, last_usd, now = since(*(plan({"plan": head, "services": served}) for served in (services, more)))
+    assert difference.of_services == {("users", "a"): pytest.approx(now - last_usd, abs=0.01)} and now > last_usd
 
 
 def test_every_field_of_a_plan_is_of_a_factor_or_of_none() -> None:
@@ -243,16 +246,18 @@ def test_shapley_of_a_known_game() -> None:
 
 def test_old_prices_are_a_part(tmp_path: Path) -> None:
     data = some_plan(random.Random(4)) | {"prices": {}, "supply": {}}
-    known = record_of(findings(solved_plan(plan(data))))
-    dearer = {name: {each: 2 * usd for each, usd in of.items()} for name, of in known["prices"].items()}
-    money = [one | {"p50_usd": 2 * one["p50_usd"]} for one in known["money"]]
+    last_record = record_of(findings(solved_plan(plan(data))))
+    dearer = {
+        name: {purchase: 2 * usd for purchase, usd in prices.items()} for name, prices in last_record["prices"].items()
+    }
+    money = [row | {"p50_usd": 2 * row["p50_usd"]} for row in last_record["money"]]
     file = tmp_path / "last.json"
-    file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
+    file.write_text(json.dumps(last_record | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(last_of(record_of_file(file), str(file), CATALOG), solved_plan(new, timed=False))
-    assert [*found.parts] == ["price"]
-    assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
-    assert listed_prices(new) == known["prices"]
+    difference = bridge(last_of(record_of_file(file), str(file), CATALOG), solved_plan(new, timed=False))
+    assert [*difference.parts] == ["price"]
+    assert difference.parts["price"] == pytest.approx(-difference.usd, abs=0.01)
+    assert listed_prices(new) == last_record["prices"]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"inputs": 3, "money": [], "as_of": "x", "prices": {}}'])
@@ -277,18 +282,18 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
         main, ["plan", str(file), "--out", str(tmp_path), "--since", str(last), "--format", "json", "--json"]
     )
     assert made.exit_code == 0, made.output
-    found = json.loads(made.stdout)
-    assert [one["factor"] for one in found["bridge"]] == ["users"]
-    assert found["since"]["now_p50_usd"] - found["since"]["p50_usd"] == pytest.approx(found["bridge"][0]["usd"])
-    assert found["variance"] == []
+    record = json.loads(made.stdout)
+    assert [part["factor"] for part in record["bridge"]] == ["users"]
+    assert record["since"]["now_p50_usd"] - record["since"]["p50_usd"] == pytest.approx(record["bridge"][0]["usd"])
+    assert record["variance"] == []
     spent = tmp_path / "spent.csv"
     spent.write_text("quarter,service,usd\n2027-Q1,a,500\n")
     with_actuals = ["plan", str(file), "--out", str(tmp_path), "--json", "--actuals", str(spent)]
     refused = run.invoke(main, with_actuals)
     assert refused.exit_code == 1 and "--since" in refused.stderr
-    said = json.loads(run.invoke(main, [*with_actuals, "--since", str(last)]).stdout)
+    compared = json.loads(run.invoke(main, [*with_actuals, "--since", str(last)]).stdout)
     planned = json.loads(last.read_text())["money"][0]["p50_usd"]
-    (row,) = said["variance"]
+    (row,) = compared["variance"]
     assert row == {"quarter": "2027-Q1", "service": "a", "planned": pytest.approx(planned), "measured": 500}
 
 
@@ -297,14 +302,14 @@ def test_loads_that_are_kept_give_the_same_plans() -> None:
     """Every mixture of two plans costs the same with what other mixtures left, on owned and committed machines too."""
     dice = random.Random(29)
     data = [some_plan(dice) for _ in range(2)]
-    for one, count in zip(data, (8, 16), strict=True):
-        one["supply"] = {
+    for stated, count in zip(data, (8, 16), strict=True):
+        stated["supply"] = {
             "owned": [{"id": "o", "gpu": "h100", "count": count, "cost_per_quarter": 1000}],
             "committed": [{"id": "c", "type": "aws/p5.48xlarge", "count": 1, "until": "2027-06-30", "usd_per_hour": 9}],
         }
     old, new = map(plan, data)
     kept: Loads = {}
     for taken in itertools.chain.from_iterable(itertools.combinations(FACTORS, n) for n in (0, 1, 2, 8)):
-        one = mixed(old, new, frozenset(taken))
-        assert spend_usd(one, kept) == spend_usd(one), taken
+        mix = mixed(old, new, frozenset(taken))
+        assert spend_usd(mix, kept) == spend_usd(mix), taken
     assert len(kept) > 10

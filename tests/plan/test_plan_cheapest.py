@@ -78,8 +78,8 @@ def usd(answer: Answer) -> float:
     return float(answer.money["spend_usd"][:, [CASE["p50"], CASE["p90"]]].sum()) / 2 + moves_usd(answer, answer.plan)
 
 
-def serves_no_less(answer: Answer, other: Answer) -> bool:
-    return (not answer.hardware.nothing and not unserved(answer)) or bool(other.hardware.nothing)
+def serves_no_less(answer: Answer, alternative: Answer) -> bool:
+    return (not answer.hardware.nothing and not unserved(answer)) or bool(alternative.hardware.nothing)
 
 
 @pytest.mark.parametrize("seed", range(amount(6, 60)))

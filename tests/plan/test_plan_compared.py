@@ -41,7 +41,7 @@ NEW = (
 
 
 def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -67,11 +67,11 @@ def test_diff_names_the_way_to_compare_plans(folder: Path) -> None:
 
 def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
     made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path, "--format", "json")
-    found = json.loads(run(*made, "--json").stdout)
+    record = json.loads(run(*made, "--json").stdout)
     old = json.loads((folder / "old.json").read_text())
-    said = [sum(one["p50_usd"] for one in each["money"]) for each in (old, found)]
-    assert sum(round(100 * one["usd"]) for one in found["bridge"]) == round(100 * said[1]) - round(100 * said[0])
-    assert {one["factor"] for one in found["bridge"]} == {"users", "price"}
+    totals = [sum(money["p50_usd"] for money in stated["money"]) for stated in (old, record)]
+    assert sum(round(100 * part["usd"]) for part in record["bridge"]) == round(100 * totals[1]) - round(100 * totals[0])
+    assert {part["factor"] for part in record["bridge"]} == {"users", "price"}
 
 
 def test_a_plan_and_what_is_none(folder: Path) -> None:
@@ -108,11 +108,11 @@ def test_a_wrong_value_in_a_plans_json_is_named(folder: Path, tmp_path: Path, pl
 def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     made = run("mail", folder / "new.yaml", "--to", "vp@acme.com", "--since", folder / "old.json", "--out", tmp_path)
     assert made.exit_code == 0, made.output
-    found = email.message_from_bytes((tmp_path / "new.eml").read_bytes(), policy=email.policy.default)
-    assert isinstance(found, EmailMessage)
-    assert [one.get_filename() for one in found.iter_attachments()] == ["new.pdf", "new.docx"]
-    text = found.get_body(("plain",)).get_content()  # type: ignore[union-attr]
-    for said in (
+    letter = email.message_from_bytes((tmp_path / "new.eml").read_bytes(), policy=email.policy.default)
+    assert isinstance(letter, EmailMessage)
+    assert [attachment.get_filename() for attachment in letter.iter_attachments()] == ["new.pdf", "new.docx"]
+    text = letter.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    for phrase in (
         "Dear vp,",
         "TO PAY LESS",
         "WHAT CHANGED SINCE old.json",
@@ -121,8 +121,8 @@ def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
         ", by 20",
         "new.pdf (page 1 is the request)",
     ):
-        assert said in text, said
-    assert len(found["Subject"]) <= USUAL_CHARACTERS
+        assert phrase in text, phrase
+    assert len(letter["Subject"]) <= USUAL_CHARACTERS
 
 
 def test_the_message_of_the_example_has_180_words_at_most() -> None:
@@ -137,9 +137,9 @@ def test_a_dry_run_of_the_json(folder: Path) -> None:
     assert told["status"] == "dry run" and set(told["attachments"]) == {"new.pdf", "new.docx"}
     wrong = run("mail", folder / "new.json", "--to", "vp@acme.com", "--models", "8b", "--dry-run")
     assert wrong.exit_code == 2 and "--models does not go" in wrong.output
-    other = json.loads((folder / "new.json").read_text())
-    other["money"][0]["p50_usd"] += 1
-    (folder / "other.json").write_text(json.dumps(other))
+    changed = json.loads((folder / "new.json").read_text())
+    changed["money"][0]["p50_usd"] += 1
+    (folder / "other.json").write_text(json.dumps(changed))
     refused = run("mail", folder / "other.json", "--to", "vp@acme.com", "--dry-run")
     assert refused.exit_code == 1 and "give other money than it says" in refused.output
 

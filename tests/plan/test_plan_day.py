@@ -104,7 +104,7 @@ def test_the_largest_hour_is_the_peak(demand: dict[str, Any], rate: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "refusal"),
     [
         ({"profile": "lunch"}, "must be one of business, flat, night, or 24 shares"),
         ({"profile": [1] * 23}, "24 shares"),
@@ -115,10 +115,10 @@ def test_the_largest_hour_is_the_peak(demand: dict[str, Any], rate: float) -> No
         ({"profile": "night", "demand": {"requests": {"per_day": 1, "peak_hour_share": 0.1}}}, "peak_hour_share. Keep"),
     ],
 )
-def test_what_is_no_day_is_refused(wrong: dict[str, Any], said: str) -> None:
+def test_what_is_no_day_is_refused(wrong: dict[str, Any], refusal: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         stated([service("one") | wrong])
-    assert len(refused.value.problems) == 1 and said in str(refused.value)
+    assert len(refused.value.problems) == 1 and refusal in str(refused.value)
 
 
 def test_a_start_takes_what_is_judged_unless_stated() -> None:
@@ -209,8 +209,8 @@ def usd(answer: Answer, case: int = 1) -> list[float]:
 def test_a_flat_day_is_recommend_to_the_cent() -> None:
     for profile in ({}, {"profile": "flat"}, {"profile": "flat", "time_zone": "Asia/Kolkata"}):
         answer = worked([{"id": "one", "demand": {"requests": 12}, "model": "8b", **profile}])
-        found = recommend(model="8b", requests_per_second=12, instances=KIND, as_of=AS_OF)
-        assert usd(answer) == [pytest.approx(3 * found["monthly_usd"], rel=1e-12)]
+        recommended = recommend(model="8b", requests_per_second=12, instances=KIND, as_of=AS_OF)
+        assert usd(answer) == [pytest.approx(3 * recommended["monthly_usd"], rel=1e-12)]
     answer = worked([{"id": "one", "demand": {"requests": {"per_day": 240_000}}, "model": "8b", "profile": "flat"}])
     flat = recommend(model="8b", requests_per_day=240_000, peak_hour_share=1 / 24, instances=KIND, as_of=AS_OF)
     assert usd(answer) == [pytest.approx(3 * flat["monthly_usd"], rel=1e-12)]
@@ -243,8 +243,8 @@ def test_a_night_batch_fills_the_valley_of_what_is_committed() -> None:
     chat = {"id": "chat", "demand": {"at_once": 300}, "model": "8b", "profile": "business"}
     batch = {"id": "batch", "demand": {"at_once": 200}, "model": "8b"}
     n = int(worked([chat]).supply["needed_instances"][0, 0, 1])
-    there = {"id": "c", "type": KIND, "count": n, "until": "2027-12-31", "usd_per_hour": 4}
-    supply = {**ONLY, "committed": [there]}
+    committed = {"id": "c", "type": KIND, "count": n, "until": "2027-12-31", "usd_per_hour": 4}
+    supply = {**ONLY, "committed": [committed]}
     without, night, day = (
         worked(services, supply=supply)
         for services in ([chat], [chat, batch | {"profile": "night"}], [chat, batch | {"profile": "business"}])
@@ -277,8 +277,8 @@ def plans(rng: random.Random) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         "start_minutes": rng.choice((0, 15, 90)),
         "moving_cost_usd": 0,
     }
-    there = {"id": "c", "type": KIND, "count": 2, "until": "2027-06-30", "usd_per_hour": 4}
-    return services, {"policy": policy, "supply": ONLY | rng.choice(({}, {"committed": [there]}))}
+    committed = {"id": "c", "type": KIND, "count": 2, "until": "2027-06-30", "usd_per_hour": 4}
+    return services, {"policy": policy, "supply": ONLY | rng.choice(({}, {"committed": [committed]}))}
 
 
 def with_demand(services: list[dict[str, Any]], factor: float) -> list[dict[str, Any]]:
@@ -290,17 +290,17 @@ def with_demand(services: list[dict[str, Any]], factor: float) -> list[dict[str,
         amounts = ("requests", "per_day", "at_once", "people", "tokens")
         return {key: more(value) if key in amounts else value for key, value in demand.items()}
 
-    return [{**one, "demand": more(one["demand"])} for one in services]
+    return [{**row, "demand": more(row["demand"])} for row in services]
 
 
 def held_all_month(services: list[dict[str, Any]], answer: Answer) -> list[dict[str, Any]]:
     """The services without a day, each with the same peak."""
-    peaks = [{name: value for name, value in one.items() if name not in ("profile", "time_zone")} for one in services]
-    for one, by_hour in zip(peaks, answer.plan.services, strict=True):
+    peaks = [{name: value for name, value in peak.items() if name not in ("profile", "time_zone")} for peak in services]
+    for peak, by_hour in zip(peaks, answer.plan.services, strict=True):
         demand = by_hour.demand.requests or by_hour.demand.tokens
         if demand is not None and demand.per_day is not None:
-            (name,) = one["demand"]
-            one["demand"] = {name: {**one["demand"][name], "peak_hour_share": demand.peak_hour_share}}
+            (name,) = peak["demand"]
+            peak["demand"] = {name: {**peak["demand"][name], "peak_hour_share": demand.peak_hour_share}}
     return peaks
 
 
@@ -322,9 +322,9 @@ def test_a_service_pays_no_less_when_its_own_demand_rises() -> None:
     for _ in range(amount(8, 100)):
         services, more = plans(rng)
         grown = [*with_demand(services[:1], rng.choice((1.3, 2, 3))), *services[1:]]
-        less, of_more = (worked(one, 4, **more) for one in (services, grown))
-        assert all((one.of_owners[None] >= 0).all() for one in (less, of_more)), (services, more)
-        before, after = (one.services["service_month_usd"][0] for one in (less, of_more))
+        less, of_more = (worked(served, 4, **more) for served in (services, grown))
+        assert all((answer.of_owners[None] >= 0).all() for answer in (less, of_more)), (services, more)
+        before, after = (answer.services["service_month_usd"][0] for answer in (less, of_more))
         assert (after >= before - 0.01).all(), (services, more)
 
 
@@ -353,31 +353,31 @@ def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
         {"id": "api", "demand": {"requests": 20}, "model": "8b"},
         {"id": "batch", "demand": {"tokens": {"per_day": 1e8, "of": "output"}}, "model": "8b", "profile": "night"},
     ]
-    found = findings(solved_plan(stated(services, 3, supply=ONLY, policy={"buy": buy})))
+    whole = findings(solved_plan(stated(services, 3, supply=ONLY, policy={"buy": buy})))
     path = tmp_path / "plan.xlsx"
-    path.write_bytes(workbook_of(found))
+    path.write_bytes(workbook_of(whole))
     poison(path, tmp_path / "poisoned.xlsx")
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
-    assert not differ(found.answer, values(path))
-    known, shown = record_of(found), values(path)
-    of_services = [one["monthly_usd"] for one in known["services"] if one["quantile"] == "p90"]
+    assert not differ(whole.answer, values(path))
+    record, shown = record_of(whole), values(path)
+    of_services = [row["monthly_usd"] for row in record["services"] if row["quantile"] == "p90"]
     assert [shown["Services", f"S{5 + i}"] for i in range(len(of_services))] == pytest.approx(of_services)
-    assert sum(one["base"] for one in known["supply"]) > 0 if buy == "mix" else known["cheaper"]
-    for money in known["money"]:
+    assert sum(row["base"] for row in record["supply"]) > 0 if buy == "mix" else record["cheaper"]
+    for money in record["money"]:
         assert math.fsum(money["by_class_usd"].values()) == pytest.approx(money["p50_usd"])
         assert ("mix" not in money["by_class_usd"]) and len(money["by_class_usd"]) == (2 if buy == "mix" else 1)
     # Orders, and what is paid anyway, are the money.
-    orders = sum(one["usd"] for one in known["decisions"] if one["what"] == "order")
-    assert orders == pytest.approx(sum(one["p90_usd"] for one in known["money"]))
-    parts = sum(usd for one in known["services"] if one["quantile"] == "p90" for usd in [3 * one["monthly_usd"]])
+    orders = sum(decision["usd"] for decision in record["decisions"] if decision["what"] == "order")
+    assert orders == pytest.approx(sum(row["p90_usd"] for row in record["money"]))
+    parts = sum(usd for row in record["services"] if row["quantile"] == "p90" for usd in [3 * row["monthly_usd"]])
     assert parts == pytest.approx(orders)  # nothing is idle or spare
 
 
 def test_the_bridge_ends_at_a_plan_with_hours() -> None:
     """A day is of the users, and a mix of the classes; together they are all that changed, to the cent."""
     services = [service("chat", demand={"at_once": 900}), service("night", demand={"at_once": 300})]
-    days = [one | {"profile": "business" if one["id"] == "chat" else "night"} for one in services]
+    days = [row | {"profile": "business" if row["id"] == "chat" else "night"} for row in services]
     old, new = stated(services, 4, supply=ONLY), stated(days, 4, supply=ONLY, policy={"buy": "mix"})
     of_new, of_old = (solved_plan(plan, timed=False) for plan in (new, old))
     now, last = math.fsum(usd(of_new)), math.fsum(usd(of_old))

@@ -111,15 +111,17 @@ def whole(text: Any) -> int:
 def budget_rows() -> list[str]:
     """The rows of the budget as they are printed: every amount is that of the JSON but for less than a dollar, and what
     is printed adds up, in each row and in each column."""
-    (table,) = [one.table for one in page().first if one.table and str(one.table.columns[1].head) == "Budget"]
+    (table,) = [
+        section.table for section in page().first if section.table and str(section.table.columns[1].head) == "Budget"
+    ]
     assert table is not None
     names = ("budget_usd", "p50_usd", "contingency_p50_usd", "", "p90_usd", "contingency_p90_usd", "")
     sums = [0] * len(names)
-    for row, one in zip(table.rows, record_of(example())["money"], strict=False):
+    for row, money in zip(table.rows, record_of(example())["money"], strict=False):
         amounts = [whole(cell) for cell in row[1:8]]
-        assert str(row[0]) == one["quarter"] and str(row[8]) == one["verdict"]
+        assert str(row[0]) == money["quarter"] and str(row[8]) == money["verdict"]
         for printed, name in zip(amounts, names, strict=True):
-            assert not name or abs(printed - one[name]) < 1
+            assert not name or abs(printed - money[name]) < 1
         budget, p50, p50_more, p50_left, p90, p90_more, p90_left = amounts
         assert (p50_left, p90_left) == (budget - p50 - p50_more, budget - p90 - p90_more)
         sums = [sum(pair) for pair in zip(sums, amounts, strict=True)]
@@ -129,36 +131,40 @@ def budget_rows() -> list[str]:
 
 def first_facts() -> list[str]:
     """The facts that the first page must have, from the JSON alone."""
-    found = record_of(example())
-    for one in found["money"]:
+    record = record_of(example())
+    for money in record["money"]:
         left = {
-            name: one["budget_usd"] - one[f"{name}_usd"] - one[f"contingency_{name}_usd"] for name in ("p50", "p90")
+            name: money["budget_usd"] - money[f"{name}_usd"] - money[f"contingency_{name}_usd"]
+            for name in ("p50", "p90")
         }
         # The row adds up to the verdict.
-        assert one["verdict"] == (OVER if left["p50"] < 0 else OVER_AT_P90 if left["p90"] < 0 else WITHIN)
+        assert money["verdict"] == (OVER if left["p50"] < 0 else OVER_AT_P90 if left["p90"] < 0 else WITHIN)
     rows = budget_rows()
     over = [row for row in rows if row.endswith((OVER_AT_P90, OVER))]
     assert over
-    spent = [usd(sum(one[name] for one in found["money"])) for name in ("p50_usd", "p90_usd")]
+    spent = [usd(sum(money[name] for money in record["money"])) for name in ("p50_usd", "p90_usd")]
     as_of = date.fromisoformat(DATA["plan"]["as_of"])
-    late = [(as_of - date.fromisoformat(one["order_by"])).days for one in found["decisions"] if one["late"]]
-    now = [one["order_by"] for one in found["decisions"] if one["kind"] == "now"]
-    asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
+    late = [
+        (as_of - date.fromisoformat(decision["order_by"])).days for decision in record["decisions"] if decision["late"]
+    ]
+    now = [decision["order_by"] for decision in record["decisions"] if decision["kind"] == "now"]
+    asked = sum(money["p90_usd"] + money["contingency_p90_usd"] for money in record["money"])
     levers = {
-        kind: max(one["usd"] for one in found["cheaper"] if one["kind"] == kind) for kind in ("policy", "precision")
+        kind: max(lever["usd"] for lever in record["cheaper"] if lever["kind"] == kind)
+        for kind in ("policy", "precision")
     }
-    kinds = [one["kind"] for one in found["cheaper"] if one["what"] in found["closing"]["levers"]]
+    kinds = [lever["kind"] for lever in record["cheaper"] if lever["what"] in record["closing"]["levers"]]
     # Of the decisions, the one that binds most is there.
-    signed = [one for one in found["decisions"] if one["kind"] == "now"]
-    largest = max(signed, key=lambda one: one["binds_usd"] or abs(one["usd"] or 0))
+    signed = [decision for decision in record["decisions"] if decision["kind"] == "now"]
+    largest = max(signed, key=lambda decision: decision["binds_usd"] or abs(decision["usd"] or 0))
     return [
         *rows,
         *now,
         f"Approve {usd(asked)} for 2027-Q1 to 2028-Q2",
         f"{spent[1]} for machines at p90",
         spent[0],
-        usd(found["totals"]["sign_now_usd"]),
-        f"below {usd(found['totals']['usd']['p90'])}",
+        usd(record["totals"]["sign_now_usd"]),
+        f"below {usd(record['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
         f"With the {kinds[0]} lever every quarter",
         decided(largest),
@@ -169,14 +175,14 @@ def first_facts() -> list[str]:
 
 def worst_limit() -> tuple[str, str]:
     """The limit that cuts most, from the JSON alone: its quarter, and its kind as it is said."""
-    found = record_of(example())
+    record = record_of(example())
     month_usd = {
-        (one["id"], one["quarter"]): one["monthly_usd"] for one in found["services"] if one["quantile"] == "p90"
+        (row["id"], row["quarter"]): row["monthly_usd"] for row in record["services"] if row["quantile"] == "p90"
     }
     cut: dict[tuple[str, str], float] = defaultdict(float)
-    for one in found["served"]:
-        limit = one["quarter"], {"budget": "budget", "quota": "quota of"}.get(one["limit"], "there until")
-        cut[limit] += (1 - one["share"]) * month_usd[one["service"], one["quarter"]]
+    for row in record["served"]:
+        limit = row["quarter"], {"budget": "budget", "quota": "quota of"}.get(row["limit"], "there until")
+        cut[limit] += (1 - row["share"]) * month_usd[row["service"], row["quarter"]]
     return max(cut, key=lambda limit: cut[limit])
 
 
@@ -186,31 +192,38 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
     for fact in first_facts():
         assert shows(first.text, fact), fact
     # What is ordered now adds up to what is to be signed.
-    tables = [one.table for one in page().sections if one.table and "to sign now" in one.title]
+    tables = [section.table for section in page().sections if section.table and "to sign now" in section.title]
     printed = [row for table in tables for row in table.rows if str(row[1]).startswith("order")]
-    orders = [one for one in record_of(example())["decisions"] if (one["kind"], one["what"]) == ("now", "order")]
+    orders = [
+        decision
+        for decision in record_of(example())["decisions"]
+        if (decision["kind"], decision["what"]) == ("now", "order")
+    ]
     assert sum(whole(row[4]) for row in printed) == whole(page().tiles[1].amount) and len(printed) == len(orders) > 1
-    for one in orders:
-        rows = [row for row in printed if str(row[0]) == one["order_by"] and str(row[1]).startswith(decided(one))]
-        assert any(abs(whole(row[4]) - one["usd"]) < 1 for row in rows)
-    behind = " ".join(one.text for one in others)
+    for order in orders:
+        rows = [row for row in printed if str(row[0]) == order["order_by"] and str(row[1]).startswith(decided(order))]
+        assert any(abs(whole(row[4]) - order["usd"]) < 1 for row in rows)
+    behind = " ".join(sheet.text for sheet in others)
     assert shows(behind.partition("If the limits are kept")[2].partition(": serves")[0], worst_limit()[1])
     parts = sorted(example().bridge.of_services.items(), key=lambda part: -abs(part[1]))  # type: ignore[union-attr]
     for (name, service), part in parts[:6]:
         near = (usd(part + more) for more in (0, 1, -1))  # so that it adds up
-        assert any(shows(behind, f"{name} {service or 'what services share'} {one}") for one in near), (name, service)
-    for one in record_of(example())["decisions"]:
-        if one["break_even"] and one["kind"] == "now":
-            assert shows(behind, f"{one['order_by']} {decided(one)}")
-    assert first.text.count("late by") == sum(one.late for one in example().decisions)
+        assert any(shows(behind, f"{name} {service or 'what services share'} {amount_usd}") for amount_usd in near), (
+            name,
+            service,
+        )
+    for decision in record_of(example())["decisions"]:
+        if decision["break_even"] and decision["kind"] == "now":
+            assert shows(behind, f"{decision['order_by']} {decided(decision)}")
+    assert first.text.count("late by") == sum(decision.late for decision in example().decisions)
 
 
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
 def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
-    found = read(pdf(paper))
-    assert min(char["size"] for one in found for char in one.chars) >= PLAN_SMALL - 0.01
+    sheets = read(pdf(paper))
+    assert min(char["size"] for sheet in sheets for char in sheet.chars) >= PLAN_SMALL - 0.01
     assert TEXT >= 8.5
-    paper_box = {box["x1"] - box["x0"]: box for box in found[0].boxes if box["bottom"] - box["top"] < 0.6}
+    paper_box = {box["x1"] - box["x0"]: box for box in sheets[0].boxes if box["bottom"] - box["top"] < 0.6}
     assert max(paper_box) > 55 * MM
     drawn = str(machines_chart(machines(example().answer), 500, PLOT, FONT, "Inter"))
     rules = [float(y) for y in re.findall(r'<line x1="[\d.]+" y1="([\d.]+)" x2="500', drawn)]
@@ -219,9 +232,9 @@ def test_the_print_has_its_size_and_the_chart_its_room(paper: str) -> None:
 
 def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
     """The chart and the signature stay on the first page."""
-    found = example()
+    planned = example()
     more = tuple(Check(f"check {i}", ["x"], f"check {i} fails: {'a word of it ' * 12}") for i in range(6))
-    warned = plan_page(replace(found, checks=(*found.checks, *more)))
+    warned = plan_page(replace(planned, checks=(*planned.checks, *more)))
     before, after = (drawn.first[0].table for drawn in (page(), warned))
     assert before and after and len(after.rows) < len(before.rows)
     first, *_ = read(write_plan_pdf(warned, Options(TEMPLATES)))
@@ -232,9 +245,9 @@ def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
 def test_only_the_first_page_is_of_the_first_part() -> None:
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
     for paper in ("a4", "letter")[: amount(1, 2)]:
-        found = lay_out(page(paper), TEMPLATES, brand)
-        assert found.is_whole and not found.problems
-        assert [part_of(one) for one in found.document.pages][:2] == ["first", "further"]
+        layout = lay_out(page(paper), TEMPLATES, brand)
+        assert layout.is_whole and not layout.problems
+        assert [part_of(sheet) for sheet in layout.document.pages][:2] == ["first", "further"]
 
 
 @pytest.mark.long
@@ -251,9 +264,9 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
                 "growth": {"per_quarter": 0.2},
             }
         )
-    found = plan_page(findings(solved_plan(plan(data))), "letter")
-    first, *_ = read(write_plan_pdf(found, Options(TEMPLATES)))
-    shown = found.first[0].table
+    drawn = plan_page(findings(solved_plan(plan(data))), "letter")
+    first, *_ = read(write_plan_pdf(drawn, Options(TEMPLATES)))
+    shown = drawn.first[0].table
     assert shown is not None and shown.rows
     assert "GPUs by quarter" in first.text
 
@@ -269,17 +282,24 @@ def test_it_is_accessible_and_an_archive() -> None:
 
 def test_the_word_document_has_the_same_tables() -> None:
     document = docx.Document(io.BytesIO(word()))
-    wanted = [one.table for one in page().sections if one.table is not None and one.table.rows]
+    wanted = [section.table for section in page().sections if section.table is not None and section.table.rows]
     assert len(document.tables) == len(wanted)
-    for drawn, one in zip(document.tables, wanted, strict=True):
+    for drawn, table in zip(document.tables, wanted, strict=True):
         texts = [[cell.text for cell in row.cells] for row in drawn.rows]
-        assert texts == [[column.head for column in one.columns], *([str(cell) for cell in row] for row in one.rows)]
+        assert texts == [
+            [column.head for column in table.columns],
+            *([str(cell) for cell in row] for row in table.rows),
+        ]
         heads = [row._tr.trPr is not None and row._tr.trPr.find(qn("w:tblHeader")) is not None for row in drawn.rows]
-        assert heads == [True, *[False] * len(one.rows)]
-    headings = [one.text for one in document.paragraphs if one.style and one.style.name.startswith("Heading")]  # type: ignore[union-attr]
-    assert headings == [*(one.title for one in page().sections), "Sources"]
-    text = "\n".join(one.text for one in document.paragraphs)
-    for line in (page().sentence, *(line for one in page().sections for line in one.lines)):
+        assert heads == [True, *[False] * len(table.rows)]
+    headings = [
+        paragraph.text
+        for paragraph in document.paragraphs
+        if paragraph.style and paragraph.style.name.startswith("Heading")
+    ]  # type: ignore[union-attr]
+    assert headings == [*(section.title for section in page().sections), "Sources"]
+    text = "\n".join(paragraph.text for paragraph in document.paragraphs)
+    for line in (page().sentence, *(line for section in page().sections for line in section.lines)):
         assert str(line) in text
 
 
@@ -289,7 +309,7 @@ def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[
     document = docx.Document(io.BytesIO(word(paper)))
     section = document.sections[0]
     assert (section.page_width.inches, section.page_height.inches) == pytest.approx(inches, abs=0.01)  # type: ignore[union-attr]
-    alternatives = [one._inline.docPr.get("descr") for one in document.inline_shapes]
+    alternatives = [shape._inline.docPr.get("descr") for shape in document.inline_shapes]
     assert len(alternatives) == 2
     drawn = machines(example().answer)
     for quarter, p90, budget in zip(drawn.quarters, drawn.p90, drawn.budget, strict=True):
@@ -304,18 +324,18 @@ def test_the_word_document_has_its_paper_and_pictures(paper: str, inches: tuple[
 
 def test_each_service_has_a_row() -> None:
     """With its owner, what sets its replicas, and its money; the rows sum to the plan."""
-    (section,) = [one for one in page().behind if one.title.startswith("Services")]
+    (section,) = [section for section in page().behind if section.title.startswith("Services")]
     services, hosted = section.table, record_of(example())["hosted"]
     assert services is not None and len(hosted) > 1
-    assert all(usd(math.fsum(one[name] for one in hosted)) in str(section.lines[0]) for name in ("usd", "p50_usd"))
+    assert all(usd(math.fsum(row[name] for row in hosted)) in str(section.lines[0]) for name in ("usd", "p50_usd"))
     *rows, shared, plan_row = services.rows
-    assert [row[0] for row in rows] == [one["id"] for one in DATA["services"]]
+    assert [row[0] for row in rows] == [service["id"] for service in DATA["services"]]
     for column in (6, 7):
         assert sum(whole(row[column]) for row in (*rows, shared)) == whole(plan_row[column])
     set_by = {
-        one["set_by"]
-        for one in record_of(example())["services"]
-        if one["quantile"] == example().answer.plan.policy.plan_at and one["set_by"]
+        row["set_by"]
+        for row in record_of(example())["services"]
+        if row["quantile"] == example().answer.plan.policy.plan_at and row["set_by"]
     }
     text = " ".join(str(row[5]) for row in rows)
     assert set_by and all(word in text for word in set_by)
@@ -325,9 +345,9 @@ def test_a_chance_is_said_as_recommend_says_it() -> None:
     """Over 95%, never 100%."""
     places = {"allowed": {"instances": ["aws/p5.48xlarge"]}}
     service = {"id": "a", "demand": {"at_once": 4}, "model": "8b", **places}
-    found = findings(solved_plan(plan({"plan": DATA["plan"] | {"quarters": 1}, "services": [service]})))
-    (row, *_) = services_table(found.answer, ()).rows
-    chance = record_of(found)["services"][0]["chance"]
+    planned = findings(solved_plan(plan({"plan": DATA["plan"] | {"quarters": 1}, "services": [service]})))
+    (row, *_) = services_table(planned.answer, ()).rows
+    chance = record_of(planned)["services"][0]["chance"]
     assert 0.95 < chance < 1 and str(row[4]).endswith(f"; {sure(chance)}") and "100%" not in str(row[4])
 
 
@@ -369,15 +389,17 @@ def test_what_the_budget_pays_for_is_less_than_is_needed_where_it_is_exceeded() 
 
 def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     """By service, what differs most first."""
-    found = example()
-    assert found.last is not None
+    planned = example()
+    assert planned.last is not None
     spent = (
         {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "measured": 90.0},
         {"quarter": "2027-Q1", "service": None, "planned": 100.0, "measured": 130.0},
     )
-    drawn = plan_page(replace(found, last=replace(found.last, variance=spent)))
+    drawn = plan_page(replace(planned, last=replace(planned.last, variance=spent)))
     (section,) = [
-        one for one in drawn.reasons if one.table and "Spent" in [column.head for column in one.table.columns]
+        section
+        for section in drawn.reasons
+        if section.table and "Spent" in [column.head for column in section.table.columns]
     ]
     assert section.table is not None
     assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
@@ -394,26 +416,26 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
     changed = example().answer.plan
     for lever in closing.levers:
         changed = lever.change.make(changed)
-    other = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
-    assert not other.over
-    assert sum(example().answer.asked_usd) - sum(other.asked_usd) == pytest.approx(closing.saves_usd)
+    together = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
+    assert not together.over
+    assert sum(example().answer.asked_usd) - sum(together.asked_usd) == pytest.approx(closing.saves_usd)
     # What is to be signed now in another number with them is said, as that plan has it.
     then = {
-        (one["what"], one["instance"], one["purchase"], one["needed_from"]): one["n_instances"]
-        for one in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
+        (decision["what"], decision["instance"], decision["purchase"], decision["needed_from"]): decision["n_instances"]
+        for decision in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
     }
     keys = ("what", "instance", "purchase", "needed_from")
-    said = {
-        tuple(one[key] for key in keys): (one["n_instances"], one["n_instances_then"])
-        for one in record_of(example())["closing"]["sign_now"]
+    shown = {
+        tuple(line[key] for key in keys): (line["n_instances"], line["n_instances_then"])
+        for line in record_of(example())["closing"]["sign_now"]
     }
-    now = [one for one in record_of(example())["decisions"] if one["kind"] == "now"]
-    assert said == {
-        key: (one["n_instances"], then.get(key, 0))
-        for one in now
-        if then.get(key := tuple(one[key] for key in keys), 0) != one["n_instances"]
+    now = [decision for decision in record_of(example())["decisions"] if decision["kind"] == "now"]
+    assert shown == {
+        key: (decision["n_instances"], then.get(key, 0))
+        for decision in now
+        if then.get(key := tuple(decision[key] for key in keys), 0) != decision["n_instances"]
     }
-    assert said
+    assert shown
     data = deepcopy(DATA)
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
     hopeless = findings(solved_plan(plan(data))).closing
@@ -422,12 +444,12 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
 
 def test_a_quota_that_levers_take_is_said() -> None:
     """Only decisions to sign now that are others with them were: not what they take beside those."""
-    found, day = example(), date(2027, 1, 1)
-    assert found.closing is not None
+    planned, day = example(), date(2027, 1, 1)
+    assert planned.closing is not None
     quota = Decision("raise quota", "aws/g6e.xlarge", 9, None, day, day)
-    closing = replace(found.closing, decisions=(*found.closing.decisions, quota))
-    said = [plan_page(replace(found, closing=taken)).first[0].lines[0] for taken in (found.closing, closing)]
-    assert str(said[1]) == f"{str(said[0]).removesuffix('.')}; raise quota to 9 x g6e.xlarge then."
+    closing = replace(planned.closing, decisions=(*planned.closing.decisions, quota))
+    sentences = [plan_page(replace(planned, closing=taken)).first[0].lines[0] for taken in (planned.closing, closing)]
+    assert str(sentences[1]) == f"{str(sentences[0]).removesuffix('.')}; raise quota to 9 x g6e.xlarge then."
 
 
 @pytest.mark.long
@@ -435,9 +457,9 @@ def test_the_pictures_of_the_print_are_drawn_once(monkeypatch: pytest.MonkeyPatc
     """Whatever spacings are tried; they were drawn anew for each, which took seconds of a large plan."""
     drawn = []
 
-    def counted(*of: Any) -> Any:
-        drawn.append(of)
-        return machines_chart(*of)
+    def counted(*arguments: Any) -> Any:
+        drawn.append(arguments)
+        return machines_chart(*arguments)
 
     monkeypatch.setattr(plan_page_writer, "machines_chart", counted)
     lay_out(hostile("calm"), TEMPLATES)
@@ -465,15 +487,15 @@ def hostile(evil: str) -> PlanPage:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("evil", [*filter(str.isprintable, EVIL), "W" * 200])
 def test_text_is_only_text(evil: str) -> None:
-    found, options = hostile(evil), Options(TEMPLATES)
-    document = docx.Document(io.BytesIO(write_plan_docx(found, options)))
+    drawn, options = hostile(evil), Options(TEMPLATES)
+    document = docx.Document(io.BytesIO(write_plan_docx(drawn, options)))
     assert document.paragraphs[0].text == evil
-    assert any(evil in cell.text for one in document.tables for row in one.rows for cell in row.cells)
+    assert any(evil in cell.text for table in document.tables for row in table.rows for cell in row.cells)
     assert (
         "instrText"
-        not in zipfile.ZipFile(io.BytesIO(write_plan_docx(found, options))).read("word/document.xml").decode()
+        not in zipfile.ZipFile(io.BytesIO(write_plan_docx(drawn, options))).read("word/document.xml").decode()
     )  # no field but the page's number, which is in the footer
-    assert evil[:8] in read(write_plan_pdf(found, options))[0].text
+    assert evil[:8] in read(write_plan_pdf(drawn, options))[0].text
 
 
 def test_the_pictures_of_nothing_and_of_much() -> None:
@@ -481,8 +503,8 @@ def test_the_pictures_of_nothing_and_of_much() -> None:
     none = Machines(("2027-Q1",), (), (0.0,), (0.0,), (math.nan,))
     kinds = (("NVIDIA X", (41_000.0, 99_999.0)),)
     many = Machines(("2027-Q1", "2027-Q2"), kinds, (50_000.0, 120_000.0), (0.0, 1e5), (1e9, math.nan))
-    for one in (none, many):
-        drawn = str(machines_chart(one, 400, PLOT, FONT, "Inter"))
+    for chart in (none, many):
+        drawn = str(machines_chart(chart, 400, PLOT, FONT, "Inter"))
         assert all(0 <= float(y) <= 158 for y in re.findall(r' y[12]?="([-\d.]+)"', drawn))
         assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', drawn))
     falls = str(waterfall_chart(Waterfall(5e6, (("users", -2e5), ("price", -1e5)), 4.7e6), 400, FONT, "Inter"))
@@ -511,7 +533,7 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     ]
     made = run.invoke(main, arguments)
     assert made.exit_code == 0, made.output
-    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == ["q1.docx", "q1.pdf"]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["q1.docx", "q1.pdf"]
     assert "No last plan was named" in read((tmp_path / "out" / "q1.pdf").read_bytes())[1].text
     for named in ("xls", "html", ","):
         refused = run.invoke(main, [*arguments[:2], "--out", str(tmp_path), "--format", named])
@@ -528,16 +550,16 @@ def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkey
     arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--format"]
     made = CliRunner().invoke(main, [*arguments, "pdf,md"])
     assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
-    assert [one.name for one in tmp_path.iterdir()] == ["capacity-plan.md"]
+    assert [file.name for file in tmp_path.iterdir()] == ["capacity-plan.md"]
 
 
 def test_the_mail_names_first_what_the_first_page_does() -> None:
     page = plan_page(example())
     shown = page.first[0].table
     assert shown is not None
-    said = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
+    points = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
     days = [f"{row[1]} by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
-    assert [words.removesuffix(" (late)") for words in said] == days
+    assert [words.removesuffix(" (late)") for words in points] == days
     assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
 
 

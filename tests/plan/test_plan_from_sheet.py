@@ -23,8 +23,11 @@ def run(*arguments: str) -> str:
 def months(tmp_path: Path, sheet: str) -> dict[str, Any]:
     """By model the month of the first quarter of a plan that begins from a sheet."""
     run("plan", "init", "--from", sheet, "--out", str(tmp_path), "--force")
-    found = json.loads(run("plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path), "--format", "json", "--json"))
-    return {one["gpu"] and f"{one['instance']} {one['n_instances']}": one["monthly_usd"] for one in found["services"]}
+    record = json.loads(run("plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path), "--format", "json", "--json"))
+    return {
+        service["gpu"] and f"{service['instance']} {service['n_instances']}": service["monthly_usd"]
+        for service in record["services"]
+    }
 
 
 OPTIONS = (
@@ -43,8 +46,8 @@ def test_a_plan_of_an_answer_costs_what_it_says(options: tuple[str, ...], tmp_pa
     text = run(*options, "--json")
     answer = json.loads(text)
     (tmp_path / "answer.json").write_text(text)
-    found = months(tmp_path, str(tmp_path / "answer.json"))
-    assert found == {f"{answer['instance']} {answer['n_instances']}": pytest.approx(answer["monthly_usd"])}
+    by_machine = months(tmp_path, str(tmp_path / "answer.json"))
+    assert by_machine == {f"{answer['instance']} {answer['n_instances']}": pytest.approx(answer["monthly_usd"])}
 
 
 @pytest.mark.some(1)
@@ -72,9 +75,9 @@ def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
     )
     of_json, of_book = (months(tmp_path, str(tmp_path / f"s.{ending}")) for ending in ("json", "xlsx"))
     cells = json.loads((tmp_path / "s.json").read_text())["cells"]
-    wanted = [one for one in cells if (one["workload"], one["tier"]) == ("rag", 64)]
+    wanted = [cell for cell in cells if (cell["workload"], cell["tier"]) == ("rag", 64)]
     assert of_json == of_book
-    of_sheet = sum(one["monthly_usd"] for one in wanted)
+    of_sheet = sum(cell["monthly_usd"] for cell in wanted)
     assert len(of_book) == len(wanted)
     if "," in models:
         assert sum(of_book.values()) < of_sheet
@@ -177,9 +180,9 @@ def test_orders_of_a_term_are_commitments_of_the_next_plan(tmp_path: Path, monke
 def test_what_was_ordered_keeps_its_days() -> None:
     """Eight of 4 January and one of the 20th were nine of the 20th; what is given back is of the last."""
 
-    def signed(what: str, n: int, day: str | None) -> dict[str, Any]:
+    def signed(kind: str, n: int, day: str | None) -> dict[str, Any]:
         about = {"instance": NC40, "purchase": "on-demand", "needed_from": "2027-01-01", "there_on": day}
-        return {"what": what, "kind": "now", "n_instances": n, **about}
+        return {"what": kind, "kind": "now", "n_instances": n, **about}
 
     before = {"type": NC40, "count": 1, "purchase": "on-demand", "from": "2027-01-20"}
     supply = {**PLAN["supply"], "ordered": [before]}

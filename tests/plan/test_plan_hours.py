@@ -43,10 +43,10 @@ Q = 0
 def example(*others: dict[str, Any]) -> Answer:
     """The example with hours for its services, and others beside them; it keeps no machine for lower need."""
     data = deepcopy(yaml.safe_load((templates_folder() / "plan.yaml").read_text(encoding="utf-8")))
-    for one in data["services"]:
-        if one["id"] in HOURS:
-            one |= {"profile": "business", "time_zone": HOURS[one["id"]]}
-            one["demand"].get("users", {}).pop("peak_hour_share", None)
+    for service in data["services"]:
+        if service["id"] in HOURS:
+            service |= {"profile": "business", "time_zone": HOURS[service["id"]]}
+            service["demand"].get("users", {}).pop("peak_hour_share", None)
     data["services"] += others
     data["policy"] |= {"plan_at": "p50", "release_after_quarters": 0, "buy": "mix"}
     return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
@@ -74,10 +74,10 @@ def over_peak(profile: str | None, zone: str, hour: datetime.datetime) -> float:
     """The load of an hour over that of the peak, by the service's own clock."""
     if profile is None:
         return 1.0
-    there = hour.astimezone(zoneinfo.ZoneInfo(zone))
+    local = hour.astimezone(zoneinfo.ZoneInfo(zone))
     shares = SHARES[profile]
-    works = profile != "business" or DAYS[there.weekday()] not in ("sat", "sun")
-    return (shares[there.hour] if works else min(shares)) / max(shares)
+    works = profile != "business" or DAYS[local.weekday()] not in ("sat", "sun")
+    return (shares[local.hour] if works else min(shares)) / max(shares)
 
 
 @dataclass(frozen=True)
@@ -96,29 +96,29 @@ class Serving:
 
 
 def servings(answer: Answer) -> list[Serving]:
-    found = []
-    for s, one in enumerate(answer.plan.services):
-        there = answer.hardware.placed.get((s, Q))
-        if there is None:
+    served = []
+    for s, service in enumerate(answer.plan.services):
+        place = answer.hardware.placed.get((s, Q))
+        if place is None:
             continue
         rate, at_once = (
             float(answer.services[name][s, Q, answer.case]) for name in ("requests_per_second", "concurrent_requests")
         )
-        seconds = 0.0 if math.isnan(there.full_turn_seconds) else there.full_turn_seconds
-        found.append(
+        seconds = 0.0 if math.isnan(place.full_turn_seconds) else place.full_turn_seconds
+        served.append(
             Serving(
-                one.id,
+                service.id,
                 rate or at_once,
                 seconds,
-                there.paced_requests,
-                there.replicas_per_instance,
+                place.paced_requests,
+                place.replicas_per_instance,
                 rate > 0,
-                one.profile if isinstance(one.profile, str) else None,
-                one.time_zone,
-                answer.place[there.instance],
+                service.profile if isinstance(service.profile, str) else None,
+                service.time_zone,
+                answer.place[place.instance],
             )
         )
-    return found
+    return served
 
 
 def machines_up(answer: Answer, t: int, hour: datetime.datetime) -> float:
@@ -140,10 +140,10 @@ def share_that_waits(rate: float, seconds: float, places: int, requests: int, se
     lengths = random.exponential(seconds, requests)
     free = [0.0] * places
     waited = 0
-    for at, length in zip(arrivals, lengths, strict=True):
+    for arrival, length in zip(arrivals, lengths, strict=True):
         first = heapq.heappop(free)
-        waited += first > at
-        heapq.heappush(free, max(first, at) + length)
+        waited += first > arrival
+        heapq.heappush(free, max(first, arrival) + length)
     return waited / requests
 
 
@@ -154,14 +154,14 @@ def test_what_the_hours_of_a_quarter_bring_is_served(case: str, request: pytest.
     every, short, tried = servings(answer), 0, 0
     assert answer.plan.rents_by_hour
     for hour in hours_of(answer):
-        for t in {one.t for one in every}:
-            mine = [one for one in every if one.t == t]
+        for t in {serving.t for serving in every}:
+            mine = [serving for serving in every if serving.t == t]
             filled = 0.0
-            for one in mine:
-                load = one.rate * over_peak(one.profile, one.zone, hour)
+            for serving in mine:
+                load = serving.rate * over_peak(serving.profile, serving.zone, hour)
                 # Little's law: places that are taken on average, of a rate; the plan adds its own for chance.
-                busy = load * one.turn_seconds if one.is_rate else load
-                filled += math.ceil(busy / one.places - 1e-9) / one.per_machine
+                busy = load * serving.turn_seconds if serving.is_rate else load
+                filled += math.ceil(busy / serving.places - 1e-9) / serving.per_machine
             short += math.ceil(filled - 1e-9) > machines_up(answer, t, hour)
             tried += 1
     # The week's clock is mid-quarter's; of the quarter's hours those after the change of clocks may be off by one.
@@ -171,8 +171,8 @@ def test_what_the_hours_of_a_quarter_bring_is_served(case: str, request: pytest.
 def test_requests_wait_no_more_than_they_may(with_batch: Answer) -> None:
     """The busiest hours, and the valley, of a service that arrives by chance."""
     answer = with_batch
-    (s,) = [s for s, one in enumerate(answer.plan.services) if one.id == "support-chat"]
-    there = answer.hardware.placed[s, Q]
+    (s,) = [s for s, service in enumerate(answer.plan.services) if service.id == "support-chat"]
+    place = answer.hardware.placed[s, Q]
     peak = float(answer.services["requests_per_second"][s, Q, answer.case])
     grid = answer.grid.again({}, case=2)
     loads = numpy.array([1.0, 0.5])
@@ -182,8 +182,8 @@ def test_requests_wait_no_more_than_they_may(with_batch: Answer) -> None:
     work_out(grid, "replicas")
     replicas = grid.spread("planned_replicas", ("service", "quarter", "case"))[s, Q]
     for load, count in zip(loads, replicas, strict=True):
-        places = int(count * there.paced_requests)
-        waits = share_that_waits(load * peak, there.full_turn_seconds, places, amount(20_000, 200_000), 3)
+        places = int(count * place.paced_requests)
+        waits = share_that_waits(load * peak, place.full_turn_seconds, places, amount(20_000, 200_000), 3)
         assert waits <= 0.06, (load, places)
 
 
@@ -202,15 +202,16 @@ def test_the_machines_of_the_quarter_are_those_that_are_paid(plain: Answer, with
 
 def test_a_night_batch_adds_no_machine_to_the_peak(plain: Answer, with_batch: Answer) -> None:
     batch = len(with_batch.plan.services) - 1
-    there = with_batch.hardware.placed[batch, Q]
-    t = with_batch.place[there.instance]
+    place = with_batch.hardware.placed[batch, Q]
+    t = with_batch.place[place.instance]
     others = [s for s in range(batch) if (s, Q) in with_batch.hardware.placed]
-    assert any(with_batch.hardware.placed[s, Q].instance == there.instance for s in others)
+    assert any(with_batch.hardware.placed[s, Q].instance == place.instance for s in others)
     peaks = [
-        float(one.supply["needed_instances"][one.place[there.instance], Q, one.case]) for one in (plain, with_batch)
+        float(answer.supply["needed_instances"][answer.place[place.instance], Q, answer.case])
+        for answer in (plain, with_batch)
     ]
     assert peaks[0] == peaks[1]
-    usd = [float(one.money["spend_usd"][Q, one.case]) for one in (plain, with_batch)]
+    usd = [float(answer.money["spend_usd"][Q, answer.case]) for answer in (plain, with_batch)]
     assert usd[0] <= usd[1]
     held = with_batch.held_usd[t, Q] - with_batch.saved_by_hour_usd[t, Q]
     assert held == pytest.approx(float(with_batch.supply["bought_usd"][t, Q, with_batch.case]))
@@ -229,7 +230,7 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
     services = []
     for name in ("a", "b", "c")[: dice.randint(1, 3)]:
         low = dice.choice((20, 200, 900))
-        one: dict[str, Any] = {
+        service: dict[str, Any] = {
             "id": name,
             "demand": {"at_once": {"p10": low, "p50": low * 1.3, "p90": low * 2}},
             "model": dice.choice(["8b", "gpt-oss-20b"]),
@@ -238,10 +239,10 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
         }
         if dice.random() < 0.8:
             own = [dice.choice((0, 1, 2, 5)) for _ in range(23)] + [3]
-            one |= {"profile": dice.choice(("business", "night", own)), "time_zone": dice.choice([*ZONES])}
+            service |= {"profile": dice.choice(("business", "night", own)), "time_zone": dice.choice([*ZONES])}
             if dice.random() < 0.5:
-                one["working_days"] = dice.sample(DAYS, dice.randint(1, 7))
-        services.append(one)
+                service["working_days"] = dice.sample(DAYS, dice.randint(1, 7))
+        services.append(service)
     supply: dict[str, Any] = {"allowed": {"instances": [dice.choice((SMALL, LARGE))]}}
     if dice.random() < 0.5:
         supply["committed"] = [
@@ -267,17 +268,17 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
     }
 
 
-def loads_of_week(one: dict[str, Any]) -> list[float]:
+def loads_of_week(service: dict[str, Any]) -> list[float]:
     """By quarter hour of the week in UTC, from Monday on, the load of a service over that of its peak."""
-    profile = one.get("profile")
+    profile = service.get("profile")
     if profile is None:
         return [1.0] * PARTS
     shares = SHARES[profile] if isinstance(profile, str) else profile
-    days = one.get("working_days", DAYS[:5] if profile == "business" else DAYS)
+    days = service.get("working_days", DAYS[:5] if profile == "business" else DAYS)
     loads = []
     for part in range(PARTS):
-        there = (part + ZONES[one["time_zone"]]) % PARTS
-        share = shares[there // 4 % 24] if DAYS[there // 96] in days else min(shares)
+        local_part = (part + ZONES[service["time_zone"]]) % PARTS
+        share = shares[local_part // 4 % 24] if DAYS[local_part // 96] in days else min(shares)
         loads.append(share / max(shares))
     return loads
 
@@ -285,12 +286,12 @@ def loads_of_week(one: dict[str, Any]) -> list[float]:
 def by_parts(data: dict[str, Any], answer: Answer, q: int, z: int) -> list[int]:
     """Machines that are up in each quarter hour of the week; the services are on one type."""
     filled = [0.0] * PARTS
-    for s, one in enumerate(data["services"]):
-        there, peak = answer.hardware.placed[s, q], float(answer.services["demand"][s, q, z])
-        for part, load in enumerate(loads_of_week(one)):
-            replicas = math.ceil(round(load * peak / there.paced_requests, 9))
-            replicas = max(replicas, one["floor_replicas"]) if load else 0
-            filled[part] += replicas / there.replicas_per_instance
+    for s, service in enumerate(data["services"]):
+        place, peak = answer.hardware.placed[s, q], float(answer.services["demand"][s, q, z])
+        for part, load in enumerate(loads_of_week(service)):
+            replicas = math.ceil(round(load * peak / place.paced_requests, 9))
+            replicas = max(replicas, service["floor_replicas"]) if load else 0
+            filled[part] += replicas / place.replicas_per_instance
     needed = [math.ceil(round(count, 9)) for count in filled]
     ahead = data["policy"]["start_minutes"] // 15
     return [max(needed[(part + i) % PARTS] for i in range(ahead + 1)) for part in range(PARTS)]
@@ -308,7 +309,10 @@ def based(
             break
         worth = 0
         for machine in range(max(map(len, shares))):
-            hours = [of[machine] if machine < len(of := shares[min(p, n - 1)]) else 0.0 for p in range(q, q + term)]
+            hours = [
+                quarter_shares[machine] if machine < len(quarter_shares := shares[min(p, n - 1)]) else 0.0
+                for p in range(q, q + term)
+            ]
             rented = [on_demand * factors[q + i] * share for i, share in enumerate(hours)]
             a_quarter = of_term * factors[q]
             worth += rented[0] > a_quarter and sum(rented) > term * a_quarter
@@ -329,23 +333,23 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
         price = CATALOG.instance(name).price(purchase)
         assert price is not None
         month[purchase] = price.usd_per_hour * HOURS_OF_MONTH
-    there, usd = [0] * n, [0.0] * n
+    supplied, usd = [0] * n, [0.0] * n
     for part in data["supply"].get("committed", ()):
         for q in range(1 if part["until"] == "2027-03-31" else min(n, 4)):
-            there[q] += part["count"]
+            supplied[q] += part["count"]
             usd[q] += part["count"] * part["usd_per_hour"] * HOURS_OF_MONTH * MONTHS
     up = [[by_parts(data, answer, q, z) for q in range(n)] for z in range(3)]
 
-    def rented(z: int, q: int, part: int, there: list[int]) -> int:
+    def rented(z: int, q: int, part: int, supplied: list[int]) -> int:
         """Kept as long as policy says, of what was short then, and beyond what is there now."""
         before = range(max(0, q - policy["release_after_quarters"]), q + 1)
-        short = max(max(0, up[z][p][part] - there[p]) for p in before)
-        return min(short, max(0, max(up[z][p][part] for p in before) - there[q]))
+        short = max(max(0, up[z][p][part] - supplied[p]) for p in before)
+        return min(short, max(0, max(up[z][p][part] for p in before) - supplied[q]))
 
     base, of_base = [0] * n, [0.0] * n  # machines by quarter, and what they cost
     if policy["buy"] == "mix":
         z = ("p10", "p50", "p90").index(policy["plan_at"])
-        counts = [[rented(z, q, part, there) for part in range(PARTS)] for q in range(n)]
+        counts = [[rented(z, q, part, supplied) for part in range(PARTS)] for q in range(n)]
         shares = [
             [sum(count >= machine for count in of_quarter) / PARTS for machine in range(1, max(of_quarter) + 1)]
             for of_quarter in counts
@@ -356,22 +360,22 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
             above = sum(sum(shares[q][machines[q] :]) * month["on-demand"] * factors[q] * MONTHS for q in range(n))
             if sum(usd_of) + above < least - 1e-6:
                 base, of_base, least = machines, usd_of, sum(usd_of) + above
-    with_base = [a + b for a, b in zip(there, base, strict=True)]
-    found = []
+    with_base = [a + b for a, b in zip(supplied, base, strict=True)]
+    by_quantile = []
     for z in range(3):
         of_quarters = []
         running: list[tuple[int, int]] = []
         for q in range(n):
             counts_now = [rented(z, q, part, with_base) for part in range(PARTS)]
             if policy["buy"] == "reserved-1yr":
-                short = max(0, max(up[z][q]) - there[q])
+                short = max(0, max(up[z][q]) - supplied[q])
                 running.append((q, max(0, short - sum(m for p, m in running if q < p + 4))))
                 paid = sum(m * month["reserved-1yr"] * factors[p] for p, m in running if q < p + 4) * MONTHS
             else:
                 paid = sum(counts_now) / PARTS * month["on-demand"] * factors[q] * MONTHS
             of_quarters.append(usd[q] + of_base[q] + paid)
-        found.append(of_quarters)
-    return found
+        by_quantile.append(of_quarters)
+    return by_quantile
 
 
 def test_money_by_the_hour_is_reckoned_again() -> None:

@@ -29,18 +29,20 @@ def answer() -> Answer:
 
 def rows(answer: Answer) -> list[tuple[Formula, dict[str, Any]]]:
     """Every formula of the tables with its inputs, at every position of its axes."""
-    found = []
+    written = []
     for name, declared in TABLES.items():
         table = answer.grid.table(*declared.axes)
         sizes = [answer.grid.sizes[axis] for axis in declared.axes]
         for named in declared.quantities:
-            one = named if isinstance(named, Formula) else named[1]
-            if one in (needs.kept_instances, needs.gap) or name == "shares":
+            quantity = named if isinstance(named, Formula) else named[1]
+            if quantity in (needs.kept_instances, needs.gap) or name == "shares":
                 continue
-            columns = {each: table[each] for each in one.inputs}
-            for at in itertools.product(*map(range, sizes)):
-                found.append((one, {each: float(column[at]) for each, column in columns.items()}))
-    return found
+            columns = {input_name: table[input_name] for input_name in quantity.inputs}
+            for position in itertools.product(*map(range, sizes)):
+                written.append(
+                    (quantity, {input_name: float(column[position]) for input_name, column in columns.items()})
+                )
+    return written
 
 
 def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
@@ -58,19 +60,19 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
     n_quarters = needed.shape[1]
     with xlsxwriter.Workbook(path) as book:
         sheet, answers, ranges = (book.add_worksheet(name) for name in ("Inputs", "Plan", "Kept"))
-        for i, (one, values) in enumerate(some):
+        for i, (quantity, values) in enumerate(some):
             cells = {}
             for j, (name, value) in enumerate(values.items()):
                 if not numpy.isnan(value):
                     sheet.write_number(i, j, value)
                 cells[name] = Expr(f"Inputs!{xl_rowcol_to_cell(i, j)}")
-            answers.write_formula(i, 0, f"={one.written(cells).text}", None, shown(one.of(values)))
+            answers.write_formula(i, 0, f"={quantity.written(cells).text}", None, shown(quantity.of(values)))
         # What is kept reads all quarters of a type.
         for t, row in enumerate(needed):
             for q in range(n_quarters):
                 ranges.write_number(0, q, q)
                 ranges.write_number(t + 1, q, float(row[q]))
-                known = {
+                inputs = {
                     "needed": row,
                     "position": numpy.arange(n_quarters),
                     "this_quarter": q,
@@ -84,7 +86,7 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
                 }
                 text = needs.kept_instances.written(cells).text
                 answers.write_array_formula(
-                    t, q + 1, t, q + 1, f"{{={text}}}", None, float(needs.kept_instances.of(known))
+                    t, q + 1, t, q + 1, f"{{={text}}}", None, float(needs.kept_instances.of(inputs))
                 )
     count = len(some) + needed.size
     assert poison(path, tmp_path / "poisoned.xlsx") == count
@@ -175,8 +177,8 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
             for share in (0.0, 0.5, 1.0)
         ),
         *(
-            (needs.half_machines, {"replicas_per_instance": each, "survive": 2.0, "hot_replicas": 6.0})
-            for each in (2.0, 8.0)
+            (needs.half_machines, {"replicas_per_instance": per_machine, "survive": 2.0, "hot_replicas": 6.0})
+            for per_machine in (2.0, 8.0)
         ),
         *(
             (spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})

@@ -47,15 +47,15 @@ def plan(data: dict[str, Any]) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def record() -> dict[str, Any]:
     before = deepcopy(DATA)
     before["policy"]["headroom_fraction"] = 0.05
     old = plan(before)
     return record_of(findings(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json")))
 
 
-def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
-    assert faults(json.loads(json.dumps(found))) == []
+def test_the_json_is_as_its_schema_says(record: dict[str, Any]) -> None:
+    assert faults(json.loads(json.dumps(record))) == []
     nothing = record_of(
         findings(
             solved_plan(
@@ -89,30 +89,30 @@ def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
     assert faults(json.loads(json.dumps(late))) == []
 
 
-def test_the_schema_finds_faults(found: dict[str, Any]) -> None:
-    wrong = json.loads(json.dumps(found))
+def test_the_schema_finds_faults(record: dict[str, Any]) -> None:
+    wrong = json.loads(json.dumps(record))
     wrong["money"][0]["verdict"], wrong["services"][0]["quarter"] = "fine", "2027"
     wrong["more"] = 1
     del wrong["decisions"][0]["late"]
     assert len(faults(wrong)) == 4
 
 
-def test_years_and_owners(found: dict[str, Any]) -> None:
-    first, second = found["years"]
+def test_years_and_owners(record: dict[str, Any]) -> None:
+    first, second = record["years"]
     assert (first["fiscal_year"], first["quarters"]) == (2027, [f"2027-Q{n}" for n in (1, 2, 3, 4)])
     for year in (first, second):
-        mine = [one for one in found["money"] if one["quarter"] in year["quarters"]]
+        mine = [money for money in record["money"] if money["quarter"] in year["quarters"]]
         for name in ("budget_usd", "p10_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
-            assert year[name] == pytest.approx(math.fsum(one[name] for one in mine))
-    assert {one["id"]: one["owner"] for one in found["services"]} == {
+            assert year[name] == pytest.approx(math.fsum(money[name] for money in mine))
+    assert {row["id"]: row["owner"] for row in record["services"]} == {
         "support-chat": "cx-platform",
         "agents": "ml-platform",
         "code-review": "ml-platform",
         "legacy-rag": "ml-platform",
     }
-    assert all(one["owners"] for one in found["decisions"])
-    for one in found["money"]:
-        assert math.fsum(one["by_class_usd"].values()) == pytest.approx(one["p50_usd"] - one["owned_usd"])
+    assert all(decision["owners"] for decision in record["decisions"])
+    for money in record["money"]:
+        assert math.fsum(money["by_class_usd"].values()) == pytest.approx(money["p50_usd"] - money["owned_usd"])
 
 
 @pytest.mark.long
@@ -124,19 +124,19 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     dollars["supply"]["allowed"]["region"] = "us"
     dollars["budget"] = {quarter: usd / rate for quarter, usd in DATA["budget"].items()}
     dollars["supply"]["owned"][0]["cost_per_quarter"] /= rate
-    a, b = (solved_plan(plan(each)) for each in (euros, dollars))
+    a, b = (solved_plan(plan(stated)) for stated in (euros, dollars))
     assert record_of(findings(a))["money"] == record_of(findings(b))["money"]
     old = plan(DATA)
-    page, of_dollars = (plan_page(findings(each, Last(old, spend_usd(old), "last.json"))) for each in (a, b))
-    spent = sum(one["p50_usd"] for one in record_of(findings(a))["money"])
+    page, of_dollars = (plan_page(findings(answer, Last(old, spend_usd(old), "last.json"))) for answer in (a, b))
+    spent = sum(money["p50_usd"] for money in record_of(findings(a))["money"])
     assert page.tiles[2].amount == f"€{spent * rate:,.0f}"
-    asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record_of(findings(a))["money"])
+    asked = sum(money["p90_usd"] + money["contingency_p90_usd"] for money in record_of(findings(a))["money"])
     (*facts, in_dollars) = page.tiles[0].facts
     assert str(in_dollars).startswith(f"in US dollars ${asked:,.0f}, at")
     tiles = (replace(page.tiles[0], facts=tuple(facts)), *page.tiles[1:])
     body = plan_markdown(replace(page, tiles=tiles), Options()).decode()
     assert "$" not in body and "US dollars" not in body
-    (waterfall,) = [one.picture for one in page.sections if isinstance(one.picture, Waterfall)]
+    (waterfall,) = [section.picture for section in page.sections if isinstance(section.picture, Waterfall)]
     assert (waterfall.currency, waterfall.prefix) == ("EUR", "€")
     printed = "\n".join(summary(record_of(findings(a, Last(old, spend_usd(old), "last.json")))))
     assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
@@ -145,16 +145,16 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "message"),
     [
         ({"currency": "EUR"}, "currency is 'EUR', but no fx_rate is given"),
         ({"fx_rate": 0.92}, "fx_rate is 0.92, but currency is USD"),
     ],
 )
-def test_a_currency_without_a_rate(head: dict[str, Any], said: str) -> None:
+def test_a_currency_without_a_rate(head: dict[str, Any], message: str) -> None:
     data = deepcopy(DATA)
     data["plan"] |= head
-    with pytest.raises(ScenarioError, match=said):
+    with pytest.raises(ScenarioError, match=message):
         plan(data)
 
 
@@ -175,14 +175,14 @@ def undeclared(model: type[BaseModel], schema: dict[str, Any], place: str = "$")
     schema = schema.get("items", schema)
     schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     for name, field in model.model_fields.items():
-        here = f"{place}.{name}"
+        path = f"{place}.{name}"
         if name not in schema["properties"] or (field.is_required() and name not in schema["required"]):
-            yield here
+            yield path
             continue
         parts = (field.annotation, *get_args(field.annotation))
         for part in parts if name != "inputs" else ():
             if isinstance(part, type) and issubclass(part, BaseModel):
-                yield from undeclared(part, schema["properties"][name], here)
+                yield from undeclared(part, schema["properties"][name], path)
 
 
 def test_what_a_later_plan_reads_is_in_the_schema() -> None:

@@ -60,12 +60,12 @@ def test_fifty_services_over_twelve_quarters() -> None:
     }
     began = time.process_time()  # of this process alone, however busy the machine is
     whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
-    found, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)
+    record, page, options = record_of(whole), plan_page(whole), Options(TEMPLATES)
     written = [write(page, options) for write in (write_plan_pdf, write_plan_docx)]
-    written += [plan_markdown(page, Options()), plan_csv(found, Options())]
+    written += [plan_markdown(page, Options()), plan_csv(record, Options())]
     assert time.process_time() - began < SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < MOST_KIB
-    (services,) = [one.table for one in page.behind if one.title.startswith("Services")]
+    (services,) = [section.table for section in page.behind if section.title.startswith("Services")]
     assert all(written) and services and len(services.rows) == 50 + 2
-    assert len(found["services"]) == 50 * 12 * 3
-    assert all(one["ok"] for one in found["checks"] if one["check"] != "nothing is late")
+    assert len(record["services"]) == 50 * 12 * 3
+    assert all(check["ok"] for check in record["checks"] if check["check"] != "nothing is late")

@@ -35,23 +35,23 @@ def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> di
     return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
 
 
-def of_all(found: dict[str, Any], name: str, rows: str = "money") -> list[Any]:
-    return [one[name] for one in found[rows]]
+def of_all(record: dict[str, Any], name: str, rows: str = "money") -> list[Any]:
+    return [row[name] for row in record[rows]]
 
 
 def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
     """Three machines of three years are needed for a quarter, and one from then on. Two were given back at no cost."""
     falling = SERVICE | {"growth": {"steps": {"2027-Q2": 0.3}}}
-    found = solved([falling], policy={"buy": "reserved-3yr"})
-    assert of_all(found, "needed", "supply") == [3, 1, 1] and of_all(found, "gap", "supply") == [3, 3, 3]
-    assert of_all(found, "idle", "supply") == [0, 2, 2]
-    assert of_all(found, "p50_usd") == pytest.approx([3 * THREE_YEARS] * 3)
-    assert of_all(found, "bound_usd") == pytest.approx([3 * THREE_YEARS * 12, 0, 0])
-    (order,) = found["decisions"]  # and nothing is released
+    record = solved([falling], policy={"buy": "reserved-3yr"})
+    assert of_all(record, "needed", "supply") == [3, 1, 1] and of_all(record, "gap", "supply") == [3, 3, 3]
+    assert of_all(record, "idle", "supply") == [0, 2, 2]
+    assert of_all(record, "p50_usd") == pytest.approx([3 * THREE_YEARS] * 3)
+    assert of_all(record, "bound_usd") == pytest.approx([3 * THREE_YEARS * 12, 0, 0])
+    (order,) = record["decisions"]  # and nothing is released
     assert (order["what"], order["n_instances"]) == ("order", 3)
     assert order["usd"] == pytest.approx(9 * THREE_YEARS) and order["binds_usd"] == pytest.approx(36 * THREE_YEARS)
-    assert found["totals"]["bound_usd"] == pytest.approx(36 * THREE_YEARS)
-    assert found["totals"]["bound_after_plan_usd"] == pytest.approx(27 * THREE_YEARS)
+    assert record["totals"]["bound_usd"] == pytest.approx(36 * THREE_YEARS)
+    assert record["totals"]["bound_after_plan_usd"] == pytest.approx(27 * THREE_YEARS)
     elastic = solved([falling])
     assert of_all(elastic, "p50_usd") == pytest.approx([n * ON_DEMAND for n in (3, 1, 1)])
     assert of_all(elastic, "bound_usd") == [0, 0, 0]
@@ -59,26 +59,26 @@ def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
 
 def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     """A year of three machines, one more from the second quarter, prices that fall by a fifth a year."""
-    found = solved(
+    record = solved(
         [SERVICE | {"growth": {"steps": {"2027-Q2": 1.2, "2028-Q1": 0.5}}}],
         6,
         policy={"buy": "reserved-1yr"},
         prices={"expected_change_per_year": -0.2},
     )
-    assert of_all(found, "needed", "supply") == [3, 4, 4, 4, 2, 2]
+    assert of_all(record, "needed", "supply") == [3, 4, 4, 4, 2, 2]
     # Of the fourth machine's year a quarter is left in 2028-Q1, when the three end: one is ordered then, and one after.
-    assert of_all(found, "gap", "supply") == [3, 4, 4, 4, 2, 2]
+    assert of_all(record, "gap", "supply") == [3, 4, 4, 4, 2, 2]
     first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 1, 4, 5))
     paid = [3 * first, *[3 * first + second] * 3, second + fifth, fifth + sixth]
-    assert of_all(found, "p50_usd") == pytest.approx(paid)
-    orders = [(one["n_instances"], one["needed_from"], one["about"]) for one in found["decisions"]]
+    assert of_all(record, "p50_usd") == pytest.approx(paid)
+    orders = [(decision["n_instances"], decision["needed_from"], decision["about"]) for decision in record["decisions"]]
     assert orders == [
         (3, "2027-01-01", None),
         (1, "2027-04-01", None),
         (1, "2028-01-01", "as the term of 3 from 2027-Q1 ends"),
         (1, "2028-04-01", "as the term of 1 from 2027-Q2 ends"),
     ]
-    assert of_all(found, "bound_usd") == pytest.approx([12 * first, 4 * second, 0, 0, 4 * fifth, 4 * sixth])
+    assert of_all(record, "bound_usd") == pytest.approx([12 * first, 4 * second, 0, 0, 4 * fifth, 4 * sixth])
 
 
 PAIR = [SERVICE | {"id": "batch", "demand": {"at_once": 200}, "priority": 2}, SERVICE | {"id": "chat", "tier": 1}]
@@ -86,22 +86,22 @@ LATE = {"lead_time_days": {"on-demand": 60}}
 
 
 def committed(count: int) -> dict[str, Any]:
-    one = {"id": "c", "type": NC40, "count": count, "until": "2028-12-31", "usd_per_hour": 5}
-    return {"committed": [one], **LATE}
+    commitment = {"id": "c", "type": NC40, "count": count, "until": "2028-12-31", "usd_per_hour": 5}
+    return {"committed": [commitment], **LATE}
 
 
 def test_what_waits_has_the_cheapest_other_machine_that_is_there_in_time() -> None:
     """The machines on demand are there on 15 February. A capacity block, of 7 days, is there on 24 December: four of
     another type for 45 days, at $5.191 an hour. Where nothing else is allowed there is none."""
     late = {"approval_days": 21}
-    assert [one["or"] for one in solved([SERVICE], 2, supply=LATE, policy=late)["unserved"]] == [None]
+    assert [lack["or"] for lack in solved([SERVICE], 2, supply=LATE, policy=late)["unserved"]] == [None]
     supply = LATE | {"allowed": {"instances": [NC40, "aws/p5.4xlarge"]}}
     (lost,) = solved([SERVICE], 2, supply=supply, policy=late)["unserved"]
-    other = lost["or"]
+    alternative = lost["or"]
     assert (lost["instance"], lost["share"], lost["until"]) == (NC40, 1, "2027-02-14")
-    assert (other["instance"], other["purchase"]) == ("aws/p5.4xlarge", "capacity-block")
-    assert (other["n_instances"], other["there_on"]) == (4, "2026-12-24")
-    assert other["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
+    assert (alternative["instance"], alternative["purchase"]) == ("aws/p5.4xlarge", "capacity-block")
+    assert (alternative["n_instances"], alternative["there_on"]) == (4, "2026-12-24")
+    assert alternative["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
 
 
 P5 = "aws/p5.48xlarge"
@@ -123,15 +123,18 @@ def test_machines_that_are_ordered_in_time_serve_who_waits_for_others() -> None:
     quota = [{"type": NC40, "limit": 0, "request_lead_days": 30}]
     supply = {"allowed": {"instances": [NC40, P5]}, "quota": quota}
     policy = {"approval_days": 14, "redundancy": {"survive": "machine"}}
-    found = solved([SERVICE, large, small], 1, supply=supply, policy=policy)
-    assert {(one["instance"], one["needed"], one["owned"]) for one in found["supply"]} == {(NC40, 4, 0), (P5, 2, 0)}
-    (raised,) = [one for one in found["decisions"] if one["what"] == "raise quota"]
-    assert raised["late"] and found["unserved"] == []
+    with_spare = solved([SERVICE, large, small], 1, supply=supply, policy=policy)
+    assert {(row["instance"], row["needed"], row["owned"]) for row in with_spare["supply"]} == {
+        (NC40, 4, 0),
+        (P5, 2, 0),
+    }
+    (raised,) = [decision for decision in with_spare["decisions"] if decision["what"] == "raise quota"]
+    assert raised["late"] and with_spare["unserved"] == []
     without_spare = solved([SERVICE, large, small], 1, supply=supply, policy={"approval_days": 14})
-    assert [one["service"] for one in without_spare["unserved"]] == ["one"]
+    assert [lack["service"] for lack in without_spare["unserved"]] == ["one"]
     # What saves most is said, with who waits for it.
-    (best,) = [one for one in found["cheaper"] if one["what"] == "survive: none"]
-    usd = [sum(of_all(one, "p90_usd")) for one in (found, without_spare)]
+    (best,) = [lever for lever in with_spare["cheaper"] if lever["what"] == "survive: none"]
+    usd = [sum(of_all(record, "p90_usd")) for record in (with_spare, without_spare)]
     assert best["usd"] == pytest.approx(usd[0] - usd[1])
     assert best["gives_up"].endswith(f"until {without_spare['unserved'][0]['until']} not all of one is served")
 
@@ -147,31 +150,33 @@ def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
     """Two of three machines are committed, and hold what is asked; the spare one is there on 15 February."""
     service = SERVICE | {"demand": {"at_once": 250}}
     policy = {"approval_days": 21, "redundancy": {"survive": "machine"}}
-    found = solved([service], supply=committed(2), policy=policy)
-    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
-    assert (order["n_instances"], order["late"], found["unserved"]) == (1, True, [])
+    record = solved([service], supply=committed(2), policy=policy)
+    (order,) = [decision for decision in record["decisions"] if decision["what"] == "order"]
+    assert (order["n_instances"], order["late"], record["unserved"]) == (1, True, [])
     assert order["about"] == "until 2027-02-14 a loss takes capacity"
-    check = found["checks"][0]
+    check = record["checks"][0]
     assert (check["check"], check["ok"]) == ("every service is served", True)
 
 
-@pytest.mark.parametrize(("there", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})])
-def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("n_committed", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})]
+)
+def test_a_late_order_leaves_a_gap(n_committed: int, lost: dict[str, float]) -> None:
     """Five machines from 1 January; what is asked for on 26 November is there on 15 February, after 21 days of
     approval and 60 of lead time: 45 of 90 days without it. All 90 days were paid."""
-    supply = committed(there) if there else LATE
-    found = solved(PAIR, supply=supply, policy={"approval_days": 21})
-    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
+    supply = committed(n_committed) if n_committed else LATE
+    record = solved(PAIR, supply=supply, policy={"approval_days": 21})
+    (order,) = [decision for decision in record["decisions"] if decision["what"] == "order"]
     assert (order["late"], order["kind"], order["order_by"]) == (True, "now", "2026-10-12")
     assert (order["there_on"], order["cover"]) == ("2027-02-15", None)
-    assert {one["service"]: one["share"] for one in order["shed"]} == pytest.approx(lost)
-    assert {(one["from"], one["until"]) for one in order["shed"]} == {("2027-01-01", "2027-02-14")}
-    assert found["unserved"] == order["shed"] and order["about"] is None  # nothing is to survive a loss
-    paid = there * 5 * 730 * 3
-    assert of_all(found, "p50_usd") == pytest.approx(
-        [paid + (5 - there) * ON_DEMAND * share for share in (0.5, 1, 1)], rel=1e-12
+    assert {lack["service"]: lack["share"] for lack in order["shed"]} == pytest.approx(lost)
+    assert {(lack["from"], lack["until"]) for lack in order["shed"]} == {("2027-01-01", "2027-02-14")}
+    assert record["unserved"] == order["shed"] and order["about"] is None  # nothing is to survive a loss
+    paid = n_committed * 5 * 730 * 3
+    assert of_all(record, "p50_usd") == pytest.approx(
+        [paid + (5 - n_committed) * ON_DEMAND * share for share in (0.5, 1, 1)], rel=1e-12
     )
-    (check,) = [one for one in found["checks"] if one["check"] == "every service is served"]
+    (check,) = [check for check in record["checks"] if check["check"] == "every service is served"]
     assert len(check["found"]) == len(lost)
 
 
@@ -179,10 +184,10 @@ def test_a_batch_of_the_night_waits_in_no_hour_that_it_has_for_itself() -> None:
     """Three machines, of which two are there: the day lacks one, the night's batch fills two and lacks none."""
     night = [0.0 if 8 <= hour < 20 else 1.0 for hour in range(24)]
     day = [1.0 - share for share in night]
-    services = [one | {"profile": shares} for one, shares in zip(PAIR, (night, day), strict=True)]
-    found = solved(services, supply=committed(2), policy={"approval_days": 21})
-    assert of_all(found, "needed", "supply") == [3, 3, 3]
-    assert {one["service"]: one["share"] for one in found["unserved"]} == {"chat": pytest.approx(1 / 3)}
+    services = [service | {"profile": shares} for service, shares in zip(PAIR, (night, day), strict=True)]
+    record = solved(services, supply=committed(2), policy={"approval_days": 21})
+    assert of_all(record, "needed", "supply") == [3, 3, 3]
+    assert {lack["service"]: lack["share"] for lack in record["unserved"]} == {"chat": pytest.approx(1 / 3)}
 
 
 def test_who_waits_in_an_hour_that_is_not_the_busiest() -> None:
@@ -194,49 +199,53 @@ def test_who_waits_in_an_hour_that_is_not_the_busiest() -> None:
         batch | {"demand": {"at_once": 700}, "profile": night},
         chat | {"profile": [1.0 - share for share in night]},
     ]
-    found = solved(services, supply=committed(2), policy={"approval_days": 21})
-    assert of_all(found, "needed", "supply") == [5, 5, 5]
-    lost = {one["service"]: one["share"] for one in found["unserved"]}
+    record = solved(services, supply=committed(2), policy={"approval_days": 21})
+    assert of_all(record, "needed", "supply") == [5, 5, 5]
+    lost = {lack["service"]: lack["share"] for lack in record["unserved"]}
     assert lost == {"batch": pytest.approx(3 / 5), "chat": pytest.approx(1 / 3)}
 
 
 def test_on_demand_covers_from_the_day_on_which_it_can_be_there() -> None:
     """A year is there on 15 February, on demand on 16 January: 15 days without any, 30 covered."""
     lead = {"lead_time_days": {"reserved-1yr": 60, "on-demand": 30}}
-    found = solved([SERVICE], supply=lead, policy={"approval_days": 21, "buy": "reserved-1yr"})
-    (order,) = found["decisions"]
+    record = solved([SERVICE], supply=lead, policy={"approval_days": 21, "buy": "reserved-1yr"})
+    (order,) = record["decisions"]
     assert order["cover"] == {"purchase": "on-demand", "monthly_usd": 6.98 * 730, "there_on": "2027-01-16"}
-    (lost,) = found["unserved"]
+    (lost,) = record["unserved"]
     assert (lost["from"], lost["until"], lost["share"]) == ("2027-01-01", "2027-01-15", 1)
     first = 3 * (ONE_YEAR * 45 / 90 + ON_DEMAND * 30 / 90)
-    assert of_all(found, "p50_usd") == pytest.approx([first, *[3 * ONE_YEAR] * 2])
-    assert found["money"][0]["late_usd"] == pytest.approx(3 * ON_DEMAND * 30 / 90)
-    assert of_all(found, "bound_usd") == pytest.approx([3 * ONE_YEAR * 4, 0, 0])
+    assert of_all(record, "p50_usd") == pytest.approx([first, *[3 * ONE_YEAR] * 2])
+    assert record["money"][0]["late_usd"] == pytest.approx(3 * ON_DEMAND * 30 / 90)
+    assert of_all(record, "bound_usd") == pytest.approx([3 * ONE_YEAR * 4, 0, 0])
 
 
 def test_nobody_orders_for_days_before_an_order_can_be_there() -> None:
     """Five machines for a quarter in which none can be there, two afterwards: two are ordered."""
     falling = SERVICE | {"demand": {"at_once": 700}, "growth": {"steps": {"2027-Q2": 0.4}}}
-    found = solved([falling], supply={"lead_time_days": {"on-demand": 126}})  # there on 1 April
-    orders = [(one["n_instances"], one["needed_from"]) for one in found["decisions"] if one["what"] == "order"]
-    assert orders == [(2, "2027-01-01")] and {one["what"] for one in found["decisions"]} == {"order"}
-    assert of_all(found, "p50_usd") == pytest.approx([0, 2 * ON_DEMAND, 2 * ON_DEMAND])
-    assert [(one["quarter"], one["share"]) for one in found["unserved"]] == [("2027-Q1", 1)]
+    record = solved([falling], supply={"lead_time_days": {"on-demand": 126}})  # there on 1 April
+    orders = [
+        (decision["n_instances"], decision["needed_from"])
+        for decision in record["decisions"]
+        if decision["what"] == "order"
+    ]
+    assert orders == [(2, "2027-01-01")] and {decision["what"] for decision in record["decisions"]} == {"order"}
+    assert of_all(record, "p50_usd") == pytest.approx([0, 2 * ON_DEMAND, 2 * ON_DEMAND])
+    assert [(lack["quarter"], lack["share"]) for lack in record["unserved"]] == [("2027-Q1", 1)]
 
 
 def test_a_quarter_that_runs_is_ordered_for_today() -> None:
-    found = solved([SERVICE], as_of="2027-02-15")
-    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
+    record = solved([SERVICE], as_of="2027-02-15")
+    (order,) = [decision for decision in record["decisions"] if decision["what"] == "order"]
     assert (order["order_by"], order["needed_from"], order["late"]) == ("2027-02-15", "2027-02-15", False)
     late = solved([SERVICE], as_of="2027-02-15", policy={"approval_days": 30})
-    assert [(one["from"], one["until"]) for one in late["unserved"]] == [("2027-02-15", "2027-03-16")]
+    assert [(lack["from"], lack["until"]) for lack in late["unserved"]] == [("2027-02-15", "2027-03-16")]
     assert late["money"][0]["p50_usd"] == pytest.approx(3 * ON_DEMAND * (90 - 30) / 90)
 
 
 def test_a_decision_is_due_before_the_next_plan_or_a_forecast() -> None:
     growing = SERVICE | {"growth": 0.5}
-    found = solved([growing], 4, policy={"approval_days": 30})
-    due = [(one["order_by"], one["kind"]) for one in found["decisions"]]
+    record = solved([growing], 4, policy={"approval_days": 30})
+    due = [(decision["order_by"], decision["kind"]) for decision in record["decisions"]]
     assert due[:3] == [("2026-12-02", "now"), ("2027-03-02", "forecast"), ("2027-06-01", "forecast")]
     assert all((day < "2027-02-26") == (kind == "now") for day, kind in due)
 
@@ -250,17 +259,17 @@ def test_the_reply_is_due_when_the_first_decision_is() -> None:
         "supply": {"allowed": {"instances": [NC40]}, **quota},
         "policy": {"approval_days": 30},
     }
-    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
-    first = found.decisions[0]
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    first = whole.decisions[0]
     assert (first.what, first.late, first.order_by) == ("raise quota", True, datetime.date(2026, 11, 11))
-    assert plan_page(found).sign_by == "2026-12-11"
+    assert plan_page(whole).sign_by == "2026-12-11"
 
 
 def test_of_a_saving_it_is_said_what_lies_after_the_plan() -> None:
     """Three machines at once and always: a year of each saves a quarter's difference four times, of which the plan has
     three."""
-    found = solved([SERVICE], 3, supply={"allowed": {"instances": [NC40], "exclude": ["reserved-3yr", "spot"]}})
-    (order,) = found["decisions"]
+    record = solved([SERVICE], 3, supply={"allowed": {"instances": [NC40], "exclude": ["reserved-3yr", "spot"]}})
+    (order,) = record["decisions"]
     _, commit = ways(order)
     saved = 3 * (ON_DEMAND - ONE_YEAR)
     assert (commit["what"], commit["n_instances"], commit["order_by"]) == ("commit", 3, order["order_by"])
@@ -275,14 +284,14 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
     for _ in range(200):
         n = dice.randint(1, 9)
         missing = tuple([1.0] * (late := dice.randint(0, min(2, n - 1))) + [dice.choice((0.0, 0.4))] + [0.0] * n)[:n]
-        one = Buying(dice.choice(("reserved-1yr", "capacity-block")), datetime.date.max, missing, (None,) * n)
+        buying = Buying(dice.choice(("reserved-1yr", "capacity-block")), datetime.date.max, missing, (None,) * n)
         less = numpy.array([[float(dice.randint(0, 5))] for _ in range(n)])
         more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
         prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
         none, flat = numpy.zeros(n), numpy.ones((n, 1))
-        ((_, few),), ((_, many),) = (bought(one, short, short, none, flat) for short in (less, more))
-        usd = [float((each.machine_months * prices).sum()) for each in (few, many)]
-        assert usd[0] <= usd[1] + 1e-9, (one, less, more)
+        ((_, few),), ((_, many),) = (bought(buying, short, short, none, flat) for short in (less, more))
+        usd = [float((purchase.machine_months * prices).sum()) for purchase in (few, many)]
+        assert usd[0] <= usd[1] + 1e-9, (buying, less, more)
         for q in range(late, n):  # what is short is there
             assert few.gap[q] >= less[q] and many.gap[q] >= more[q]
 
@@ -293,8 +302,8 @@ def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
     types = ("aws/g6e.12xlarge", "aws/p4d.24xlarge")
     steps = {"2027-Q2": 0.5, "2027-Q3": 3}, {"2027-Q2": 0.5, "2027-Q3": 0.3}
     services = [
-        {"id": model, "demand": {"at_once": 40}, "model": model, "growth": {"steps": one}}
-        for model, one in zip(("gpt-oss-120b", "llama-3.1-70b"), steps, strict=True)
+        {"id": model, "demand": {"at_once": 40}, "model": model, "growth": {"steps": step}}
+        for model, step in zip(("gpt-oss-120b", "llama-3.1-70b"), steps, strict=True)
     ]
 
     def spend(services: list[dict[str, Any]]) -> float:
@@ -313,7 +322,7 @@ def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
         return float("inf") if answer.hardware.nothing else float(answer.money["spend_usd"][:, 1].sum())
 
     every = [
-        spend([one | {"allowed": {"instances": [name]}} for one, name in zip(services, names, strict=True)])
+        spend([service | {"allowed": {"instances": [name]}} for service, name in zip(services, names, strict=True)])
         for names in itertools.product(types, repeat=2)
     ]
     assert spend(services) <= min(every) * (1 + 1e-12)
@@ -326,7 +335,7 @@ def test_services_of_the_lowest_priority_wait() -> None:
     lost = {available: shed(filled, priorities, available) for available in (4, 3.5, 3, 1, 0)}
     assert lost[4] == {} and lost[3.5] == {2: 0.5, 3: 0.5} and lost[3] == {2: 1, 3: 1}
     assert lost[1] == {0: 0.5, 1: 1, 2: 1, 3: 1} and {*lost[0].values()} == {1}
-    shares = [sum(share * filled[s] for s, share in one.items()) for one in lost.values()]
+    shares = [sum(share * filled[s] for s, share in shares_lost.items()) for shares_lost in lost.values()]
     assert all(less <= more for less, more in itertools.pairwise(shares))
 
 
@@ -338,13 +347,13 @@ def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
         "lead_time_days": {"reserved-1yr": 30},
     }
     more = {"prices": {"hours_per_month": 730}, "policy": {"buy": "reserved-1yr"}}
-    found = solved(services, 4, supply=supply, **more)
-    orders = [one for one in found["decisions"] if one["what"] == "order"]
-    now = [one for one in orders if one["kind"] == "now"]
-    assert [one["needed_from"] for one in now] == ["2027-01-01"] and len(orders) > len(now)
-    totals = found["totals"]
+    record = solved(services, 4, supply=supply, **more)
+    orders = [decision for decision in record["decisions"] if decision["what"] == "order"]
+    now = [order for order in orders if order["kind"] == "now"]
+    assert [order["needed_from"] for order in now] == ["2027-01-01"] and len(orders) > len(now)
+    totals = record["totals"]
     assert totals["sign_now_usd"] == pytest.approx(now[0]["n_instances"] * 4 * ONE_YEAR)
-    assert totals["sign_now_binds_usd"] == pytest.approx(sum(one["binds_usd"] for one in now))
+    assert totals["sign_now_binds_usd"] == pytest.approx(sum(order["binds_usd"] for order in now))
     assert totals["already_usd"] == pytest.approx(4 * 5 * 730 * 3)
     data = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}, "services": services, **more}
     allowed = {"allowed": {"instances": [NC40]}}
@@ -353,17 +362,24 @@ def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
     assert to_sign.amount == f"${totals['sign_now_usd']:,.0f}"
     assert any(f"${totals['already_usd']:,.0f}" in str(fact) for fact in to_sign.facts)
     tables = [section.table for section in (page.first[0], page.reasons[-1])]
-    to_sign_days, forecast_days = ([str(row[0]) for row in of.rows] for of in tables if of)
+    to_sign_days, forecast_days = ([str(row[0]) for row in table.rows] for table in tables if table)
     assert to_sign_days == [now[0]["order_by"]] and len(forecast_days) == len(orders) - 1
 
 
 def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
     def warnings(**price: float) -> str:
-        one = {"id": "c-1", "type": NC40, "count": 1, "purchase": "capacity-block", "until": "2027-12-31", **price}
+        commitment = {
+            "id": "c-1",
+            "type": NC40,
+            "count": 1,
+            "purchase": "capacity-block",
+            "until": "2027-12-31",
+            **price,
+        }
         data = {
             "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"},
             "services": [SERVICE],
-            "supply": {"allowed": {"instances": [NC40]}, "committed": [one]},
+            "supply": {"allowed": {"instances": [NC40]}, "committed": [commitment]},
         }
         return " ".join(map(str, plan_page(findings(solved_plan(plan_of(Document("p", data, {}), CATALOG)))).warnings))
 
@@ -380,48 +396,50 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
         {"id": "rag", "launch": "2027-Q2", "demand": {"at_once": 30}, "model": "70b"},
     ]
     allowed = {"instances": ["aws/g6e.xlarge", "aws/p5.48xlarge"]}
-    found = solved(services, supply={"allowed": allowed})
-    (move,) = [one for one in found["decisions"] if one["what"] == "move"]
+    record = solved(services, supply={"allowed": allowed})
+    (move,) = [decision for decision in record["decisions"] if decision["what"] == "move"]
     assert move["usd"] is None  # what it saves is in the orders' money, of which it is no part
-    share = next(one["n_instances"] for one in found["services"] if one["id"] == "chat" and one["quarter"] == "2027-Q2")
+    share = next(
+        row["n_instances"] for row in record["services"] if row["id"] == "chat" and row["quarter"] == "2027-Q2"
+    )
     assert 0 < share < 1 and move["n_instances"] == 1
     pool = {"id": "o", "gpu": "h100", "count": 12, "until": "2027-03-31"}
     rag = {"id": "rag", "demand": {"at_once": 30}, "model": "70b"}
-    found = solved([rag], supply={"allowed": {"instances": ["aws/p5.48xlarge"]}, "owned": [pool]})
-    lines = [*found["decisions"]]
-    lines += (one["or"] for one in lines if one["or"])  # and the other ways of those
-    assert [one["n_instances"] for one in lines if one["what"] == "replace owned"] == [2]
+    record = solved([rag], supply={"allowed": {"instances": ["aws/p5.48xlarge"]}, "owned": [pool]})
+    lines = [*record["decisions"]]
+    lines += (line["or"] for line in lines if line["or"])  # and the other ways of those
+    assert [line["n_instances"] for line in lines if line["what"] == "replace owned"] == [2]
 
 
 def test_contingency_is_of_what_is_not_owned_or_committed_already() -> None:
     """Of three machines one is committed; a tenth of the price of the two others."""
-    one = {"id": "c", "type": NC40, "count": 1, "until": "2027-12-31", "usd_per_hour": 5}
+    commitment = {"id": "c", "type": NC40, "count": 1, "until": "2027-12-31", "usd_per_hour": 5}
     pool = {"id": "idle", "gpu": "l40s", "count": 4, "cost_per_quarter": 1000}
     prices = {"contingency_fraction": 0.1}
-    found = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices)
-    assert of_all(found, "contingency_p90_usd") == pytest.approx([0.1 * 2 * ON_DEMAND] * 2)
+    record = solved([SERVICE], 2, supply={"committed": [commitment], "owned": [pool]}, prices=prices)
+    assert of_all(record, "contingency_p90_usd") == pytest.approx([0.1 * 2 * ON_DEMAND] * 2)
     spend = 5 * 730 * 3 + 1000 + 2 * ON_DEMAND
-    assert of_all(found, "p90_usd") == pytest.approx([spend] * 2)
+    assert of_all(record, "p90_usd") == pytest.approx([spend] * 2)
     whole = spend + 0.1 * 2 * ON_DEMAND
     for more, verdict in ((1, "within"), (-1, "over at p50")):
         budget = {f"2027-Q{q}": whole + more for q in (1, 2)}
-        again = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices, budget=budget)
+        again = solved([SERVICE], 2, supply={"committed": [commitment], "owned": [pool]}, prices=prices, budget=budget)
         assert of_all(again, "verdict") == [verdict] * 2
-        assert {each["service"] for each in again["served"]} == ({"one"} if more < 0 else set())
+        assert {row["service"] for row in again["served"]} == ({"one"} if more < 0 else set())
 
 
 def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
     """Both lack all their machines until orders are there; on the other type of machine the load of each takes five, of
     which so many are committed and idle."""
-    other = "aws/g6e.xlarge"
+    other_type = "aws/g6e.xlarge"
     demand = {"demand": {"at_once": 150}, "model": "8b"}
 
     def shares(count: int, first: str = "chat") -> dict[str, float]:
-        one = {"id": "c", "type": other, "count": count, "until": "2027-12-31", "usd_per_hour": 5}
-        supply = {**LATE, "committed": [one], "allowed": {"instances": [NC40, other]}}
+        commitment = {"id": "c", "type": other_type, "count": count, "until": "2027-12-31", "usd_per_hour": 5}
+        supply = {**LATE, "committed": [commitment], "allowed": {"instances": [NC40, other_type]}}
         services = [{"id": name, "priority": 1 if name == first else 2, **demand} for name in ("batch", "chat")]
-        found = solved(services, 1, supply=supply, policy={"redundancy": {"survive": "machine"}})
-        return {one["service"]: one["share"] for one in found["unserved"]}
+        record = solved(services, 1, supply=supply, policy={"redundancy": {"survive": "machine"}})
+        return {lack["service"]: lack["share"] for lack in record["unserved"]}
 
     for count in (1, 2, 3):
         assert shares(count) == pytest.approx({"chat": 1 - count / 5, "batch": 1})
@@ -435,9 +453,9 @@ def test_renewals_of_a_quarter_are_one_decision() -> None:
         {"id": f"c{usd}", "type": NC40, "count": 2, "usd_per_hour": usd, "purchase": "reserved-1yr", "until": until}
         for usd, until in ((6, "2027-06-30"), (5, "2027-07-15"))
     ]
-    found = solved([SERVICE], 4, supply={"committed": terms, "allowed": {"instances": [NC40], "exclude": ["spot"]}})
-    lines = [way for one in found["decisions"] for way in ways(one)]
-    (renewal,) = [one for one in lines if one["what"] == "renew"]
+    record = solved([SERVICE], 4, supply={"committed": terms, "allowed": {"instances": [NC40], "exclude": ["spot"]}})
+    lines = [way for decision in record["decisions"] for way in ways(decision)]
+    (renewal,) = [line for line in lines if line["what"] == "renew"]
     assert renewal["n_instances"] == 3 and renewal["needed_from"] == "2027-07-01"
     assert "c6" in renewal["about"] and "c5" in renewal["about"]
     assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
@@ -445,7 +463,7 @@ def test_renewals_of_a_quarter_are_one_decision() -> None:
 
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
-    found = {}
+    records = {}
     block = {"capacity-block": 5}
     for name, allowed, lead in (("all", {}, block), ("none", {"exclude": [*block]}, block), ("judged", {}, {})):
         supply = {
@@ -453,13 +471,15 @@ def test_a_block_of_days_covers_a_late_order() -> None:
             "lead_time_days": {"on-demand": 60, **lead},
         }
         services = [{"id": "one", "demand": {"at_once": 400}, "model": "70b"}]
-        found[name] = solved(services, 1, supply=supply)
+        records[name] = solved(services, 1, supply=supply)
     # Without a stated lead time it was there at once.
-    (covered,), (late,), (judged,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
+    (covered,), (late,), (judged,) = (
+        [decision for decision in record["decisions"] if decision["late"]] for record in records.values()
+    )
     assert covered["cover"]["purchase"] == "capacity-block" and covered["cover"]["there_on"] == "2026-12-01"
-    assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
+    assert records["all"]["unserved"] == [] and records["all"]["money"][0]["late_usd"] > 0
     assert judged["cover"]["there_on"] == "2026-12-03"
-    assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
+    assert late["cover"] is None and records["none"]["unserved"][0]["share"] == 1
 
 
 def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -> None:
@@ -490,19 +510,21 @@ TEN = {"quota": [{"type": NC40, "limit": 10, "request_lead_days": 21}]}  # raise
 def test_a_quota_limits_what_is_rented_until_it_is_raised() -> None:
     """Sixteen machines ran on the first three days of the quarter, of which ten are allowed, and nothing was unserved.
     Three of 90 days the six others are not there, nor paid."""
-    found = solved([FULL], 2, supply=TEN, policy={"approval_days": 14}, as_of="2026-11-30")
-    assert of_all(found, "needed", "supply") == [16, 16]
-    (lost,) = found["unserved"]
+    record = solved([FULL], 2, supply=TEN, policy={"approval_days": 14}, as_of="2026-11-30")
+    assert of_all(record, "needed", "supply") == [16, 16]
+    (lost,) = record["unserved"]
     assert (lost["from"], lost["until"], lost["limit"]) == ("2027-01-01", "2027-01-03", "quota")
     assert lost["share"] == pytest.approx(6 / 16)
-    assert of_all(found, "p90_usd") == pytest.approx([(16 - 6 * 3 / 90) * ON_DEMAND, 16 * ON_DEMAND])
-    order, quota = ([one for one in found["decisions"] if one["what"] == what] for what in ("order", "raise quota"))
-    assert [(one["late"], one["shed"]) for one in order] == [(False, [])]
-    assert order[0]["usd"] == pytest.approx(sum(of_all(found, "p90_usd")))
-    assert [(one["late"], one["there_on"], one["shed"]) for one in quota] == [(True, "2027-01-04", [lost])]
-    served = {one["limit"]: (one["until"], one["share"]) for one in found["served"] if one["quarter"] == "2027-Q1"}
+    assert of_all(record, "p90_usd") == pytest.approx([(16 - 6 * 3 / 90) * ON_DEMAND, 16 * ON_DEMAND])
+    order, quota = (
+        [decision for decision in record["decisions"] if decision["what"] == kind] for kind in ("order", "raise quota")
+    )
+    assert [(line["late"], line["shed"]) for line in order] == [(False, [])]
+    assert order[0]["usd"] == pytest.approx(sum(of_all(record, "p90_usd")))
+    assert [(line["late"], line["there_on"], line["shed"]) for line in quota] == [(True, "2027-01-04", [lost])]
+    served = {cut["limit"]: (cut["until"], cut["share"]) for cut in record["served"] if cut["quarter"] == "2027-Q1"}
     assert served == {"machines": ("2027-01-03", pytest.approx(10 / 16)), "quota": (None, 0.6)}
-    (check,) = [one for one in found["checks"] if one["check"] == "every service is served"]
+    (check,) = [check for check in record["checks"] if check["check"] == "every service is served"]
     assert not check["ok"]
 
 
@@ -512,21 +534,24 @@ def test_a_quota_limits_what_covers_a_late_order() -> None:
     growing = FULL | {"growth": {"steps": {"2027-Q2": 18 / 16}}}
     supply = TEN | {"lead_time_days": {"reserved-1yr": 60}}
     policy = {"approval_days": 14, "buy": "reserved-1yr"}
-    found = solved([growing], 2, supply=supply, policy=policy, as_of="2026-11-30")
-    assert [(one["until"], one["share"]) for one in found["unserved"]] == [("2027-01-03", pytest.approx(6 / 16))]
+    record = solved([growing], 2, supply=supply, policy=policy, as_of="2026-11-30")
+    assert [(lack["until"], lack["share"]) for lack in record["unserved"]] == [("2027-01-03", pytest.approx(6 / 16))]
     covered = 10 * 42 / 90 + 6 * (42 - 3) / 90
     first = covered * ON_DEMAND + 16 * ONE_YEAR * 48 / 90
-    assert of_all(found, "p90_usd") == pytest.approx([first, 18 * ONE_YEAR])
-    assert found["money"][0]["late_usd"] == pytest.approx(covered * ON_DEMAND)
+    assert of_all(record, "p90_usd") == pytest.approx([first, 18 * ONE_YEAR])
+    assert record["money"][0]["late_usd"] == pytest.approx(covered * ON_DEMAND)
 
 
 def test_the_lowest_priority_waits_for_a_quota() -> None:
     """Of five machines four are allowed: the batch of two lacks one. One that is committed counts."""
     supply = {"quota": [{"type": NC40, "limit": 4, "request_lead_days": 60}]}
-    for there in ({}, {"committed": [{"id": "c", "type": NC40, "count": 1, "until": "2028-12-31", "usd_per_hour": 5}]}):
-        found = solved(PAIR, supply=supply | there)
-        assert {one["service"]: one["share"] for one in found["unserved"]} == {"batch": pytest.approx(0.5)}
-        (days,) = {(one["from"], one["until"]) for one in found["unserved"]}
+    for contracts in (
+        {},
+        {"committed": [{"id": "c", "type": NC40, "count": 1, "until": "2028-12-31", "usd_per_hour": 5}]},
+    ):
+        record = solved(PAIR, supply=supply | contracts)
+        assert {lack["service"]: lack["share"] for lack in record["unserved"]} == {"batch": pytest.approx(0.5)}
+        (days,) = {(lack["from"], lack["until"]) for lack in record["unserved"]}
         assert days == ("2027-01-01", "2027-01-24")
 
 
@@ -534,10 +559,10 @@ def test_a_term_that_costs_more_than_on_demand_is_said() -> None:
     """At $9 an hour for a year, and $6.98 on demand: the page said nothing of it."""
     dear = {"policy": {"buy": "reserved-1yr"}, "prices": {"usd_per_hour": {NC40: 9}}}
     for more, holds in ((dear, False), ({"policy": {"buy": "reserved-1yr"}}, True)):
-        found = solved([SERVICE], 4, **more)
-        (check,) = [one for one in found["checks"] if one["check"].startswith("every term costs less")]
+        record = solved([SERVICE], 4, **more)
+        (check,) = [check for check in record["checks"] if check["check"].startswith("every term costs less")]
         assert check["ok"] == holds and all(NC40 in line for line in check["found"])
-        saved = {one["what"]: (one["usd"], one["p50_usd"]) for one in found["cheaper"]}
+        saved = {lever["what"]: (lever["usd"], lever["p50_usd"]) for lever in record["cheaper"]}
         assert ("buy: on-demand" in saved) != holds
         if not holds:  # demand has no band
             assert saved["buy: on-demand"] == pytest.approx([3 * 4 * (9 - 6.98) * 730 * 3] * 2)
@@ -547,8 +572,8 @@ def test_old_prices_are_said() -> None:
     """That of the machine was read on 18 June 2026, 226 days before the day of the plan; of one that is stated nothing
     is old."""
     for more, holds in (({}, False), ({"prices": {"usd_per_hour": {NC40: 7}}}, True)):
-        found = solved([SERVICE], as_of="2027-01-30", **more)
-        (check,) = [one for one in found["checks"] if one["check"] == "no price is older than 180 days"]
+        record = solved([SERVICE], as_of="2027-01-30", **more)
+        (check,) = [check for check in record["checks"] if check["check"] == "no price is older than 180 days"]
         assert check["ok"] == holds and (holds or NC40 in check["found"][0])
 
 
@@ -559,14 +584,14 @@ def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     supply = {"allowed": {"instances": ["aws/g6.xlarge", "aws/p5.4xlarge", NC40]}}
 
     def offered(**policy: float) -> tuple[float, list[dict[str, Any]]]:
-        found = solved([growing], supply=supply, policy=policy)
-        return sum(of_all(found, "p90_usd")), [one for one in found["cheaper"] if one["kind"] == "machines"]
+        record = solved([growing], supply=supply, policy=policy)
+        return sum(of_all(record, "p90_usd")), [lever for lever in record["cheaper"] if lever["kind"] == "machines"]
 
-    here, levers = offered(moving_cost_usd=100)
+    kept_usd, levers = offered(moving_cost_usd=100)
     cheapest, none = offered(moving_cost_usd=0, near_tie_fraction=0)
-    assert not none and here > cheapest
-    best = max(levers, key=lambda one: one["usd"])
-    assert best["usd"] == pytest.approx(here - cheapest) and best["moves_usd"] == 100
+    assert not none and kept_usd > cheapest
+    best = max(levers, key=lambda lever: lever["usd"])
+    assert best["usd"] == pytest.approx(kept_usd - cheapest) and best["moves_usd"] == 100
     assert offered(moving_cost_usd=10**6)[1] == []
     judged = offered()[1]
     assert judged and judged[0]["moves_usd"] > 0
@@ -578,31 +603,31 @@ def test_machines_that_were_ordered_before_wait_for_no_approval() -> None:
     given back."""
     services, policy = [SERVICE | {"demand": {"at_once": 5 * 145}}], {"approval_days": 30}
     supply = {"ordered": [{"type": NC40, "count": 3, "from": "2027-02-15"}]}
-    found = solved(services, 1, supply=supply, policy=policy, as_of="2027-02-01")
-    lost = [(one["from"], one["until"], one["share"]) for one in found["unserved"]]
+    record = solved(services, 1, supply=supply, policy=policy, as_of="2027-02-01")
+    lost = [(lack["from"], lack["until"], lack["share"]) for lack in record["unserved"]]
     assert lost == [("2027-02-01", "2027-02-14", 1), ("2027-02-15", "2027-03-02", pytest.approx(2 / 5))]
     # On 14 and 30 of the quarter's 90 days they are not there.
-    assert of_all(found, "p50_usd") == pytest.approx([(3 * (1 - 14 / 90) + 2 * (1 - 30 / 90)) * ON_DEMAND])
-    decided = [(one["what"], one["n_instances"], one["late"]) for one in found["decisions"]]
+    assert of_all(record, "p50_usd") == pytest.approx([(3 * (1 - 14 / 90) + 2 * (1 - 30 / 90)) * ON_DEMAND])
+    decided = [(decision["what"], decision["n_instances"], decision["late"]) for decision in record["decisions"]]
     assert decided == [("order", 2, True)]
-    assert found["decisions"][0]["usd"] == pytest.approx(2 * (1 - 30 / 90) * ON_DEMAND)
-    totals = found["totals"]
+    assert record["decisions"][0]["usd"] == pytest.approx(2 * (1 - 30 / 90) * ON_DEMAND)
+    totals = record["totals"]
     assert totals["ordered_before_usd"] == pytest.approx(3 * (1 - 14 / 90) * ON_DEMAND)
     named = ("sign_now_usd", "already_usd", "ordered_before_usd", "forecast_usd")
-    assert sum(totals[name] for name in named) == pytest.approx(sum(of_all(found, "p90_usd")))
-    found = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
-    assert found["unserved"] == [] and of_all(found, "p50_usd") == pytest.approx([5 * ON_DEMAND])
-    assert [(one["what"], one["n_instances"]) for one in found["decisions"]] == [("release", 2)]
+    assert sum(totals[name] for name in named) == pytest.approx(sum(of_all(record, "p90_usd")))
+    record = solved(services, 1, supply={"ordered": [{"type": NC40, "count": 7}]}, policy=policy, as_of="2027-02-01")
+    assert record["unserved"] == [] and of_all(record, "p50_usd") == pytest.approx([5 * ON_DEMAND])
+    assert [(decision["what"], decision["n_instances"]) for decision in record["decisions"]] == [("release", 2)]
 
 
 def test_machines_that_nothing_uses_any_more_are_given_back() -> None:
     """Two machines run that were ordered for another service; nothing uses them now. No decision named them."""
     left_over = {"ordered": [{"type": "aws/p5.48xlarge", "count": 2}, {"type": NC40, "count": 3}]}
-    found = solved([SERVICE], 1, supply=left_over)
-    assert [(one["what"], one["instance"], one["n_instances"]) for one in found["decisions"]] == [
+    record = solved([SERVICE], 1, supply=left_over)
+    assert [(decision["what"], decision["instance"], decision["n_instances"]) for decision in record["decisions"]] == [
         ("release", "aws/p5.48xlarge", 2)
     ]
-    assert of_all(found, "p50_usd") == pytest.approx([3 * ON_DEMAND])
+    assert of_all(record, "p50_usd") == pytest.approx([3 * ON_DEMAND])
 
 
 def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None:
@@ -613,11 +638,11 @@ def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None
         "supply": {"allowed": {"instances": [NC40]}},
         "policy": {"buy": "mix"},
     }
-    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
-    _, _, expected = plan_page(found).tiles
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    _, _, expected = plan_page(whole).tiles
     assert expected.amount == f"${5 * 4 * ONE_YEAR:,.0f}" and str(expected.amount) in str(expected.facts[0])
     # What they are by the hour, at p90 and at p50, and from which demand on all five are needed: four hold 580.
-    (order,) = record_of(found)["decisions"]
+    (order,) = record_of(whole)["decisions"]
     way = order["or"]
     assert (order["purchase"], way["purchase"], way["n_instances"], way["binds_usd"]) == (
         "reserved-1yr",
@@ -632,8 +657,8 @@ def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None
 def test_the_price_of_a_term_is_stated_by_its_class() -> None:
     """Three machines for a year at 5 an hour, beside the price on demand as listed."""
     prices = {"usd_per_hour": {f"{NC40} (reserved-1yr)": 5}}
-    found = solved([SERVICE], 4, policy={"buy": "mix"}, prices=prices)
-    (order,) = found["decisions"]
+    record = solved([SERVICE], 4, policy={"buy": "mix"}, prices=prices)
+    (order,) = record["decisions"]
     assert order["binds_usd"] == pytest.approx(3 * 4 * 5 * 730 * 3)
     assert order["or"]["usd"] == pytest.approx(3 * 4 * ON_DEMAND)
 
@@ -657,8 +682,8 @@ def test_limits_that_cut_alike_are_one_line() -> None:
         "services": [SERVICE],
         "supply": {"allowed": {"instances": [NC40]}, "quota": [{"type": NC40, "limit": 1, "request_lead_days": 21}]},
     }
-    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
-    assert [row.quarter for row in found.served] == [0, 1]
-    (section,) = [one for one in plan_page(found).reasons if "who is cut" in one.title]
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    assert [row.quarter for row in whole.served] == [0, 1]
+    (section,) = [section for section in plan_page(whole).reasons if "who is cut" in section.title]
     first, *others = map(str, section.lines)
     assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)

@@ -69,8 +69,8 @@ services:
 supply:
   committed: [{id: c, type: aws/p5.48xlarg, count: 1, until: 2027-06-30}]
 """
-    found = problems(text, tmp_path, catalog)
-    assert [line.split(": ")[0] for line in found] == [
+    faults = problems(text, tmp_path, catalog)
+    assert [line.split(": ")[0] for line in faults] == [
         "4",
         "5",
         "7",
@@ -84,7 +84,7 @@ supply:
         "14",
         "16",
     ]
-    said = dict(zip((line.split(": ")[0] for line in found), found, strict=True))
+    by_line = dict(zip((line.split(": ")[0] for line in faults), faults, strict=True))
     for line, words in (
         ("4", "2027-Q1 is given twice (first on line 3). Keep one."),
         ("5", "2027-Q1 to 2027-Q4"),
@@ -96,22 +96,22 @@ supply:
         ("13", "Did you mean llama-3.1-8b?"),
         ("16", "Did you mean aws/p5.48xlarge?"),
     ):
-        assert words in said[line], line
-    assert any("has requests and at_once" in x for x in found)
-    assert any("unknown field modell" in x for x in found)
+        assert words in by_line[line], line
+    assert any("has requests and at_once" in x for x in faults)
+    assert any("unknown field modell" in x for x in faults)
 
 
 def test_many_services_with_three_faults_each(tmp_path: Path, catalog: Catalog) -> None:
     """All of them in one run; a band out of order hid what else was wrong with its service."""
     band = "{{p10: 5, p50: 3, p90: 9}}"
-    one = f"  - {{{{id: s{{}}, demand: {{{{at_once: {band}}}}}, launch: 2029-Q1, model: lama-3.1-8b}}}}\n"
+    service_line = f"  - {{{{id: s{{}}, demand: {{{{at_once: {band}}}}}, launch: 2029-Q1, model: lama-3.1-8b}}}}\n"
     n = amount(40, 200)
-    found = problems(HEAD + "services:\n" + "".join(map(one.format, range(n))), tmp_path, catalog)
-    assert len(found) == 3 * n
+    faults = problems(HEAD + "services:\n" + "".join(map(service_line.format, range(n))), tmp_path, catalog)
+    assert len(faults) == 3 * n
     for i in range(n):
-        mine = [line for line in found if line.startswith(f"{i + 3}: ")]
-        said = zip(("out of order", "after the plan's end", "Did you mean llama-3.1-8b?"), mine, strict=True)
-        assert all(words in line for words, line in said), mine
+        mine = [line for line in faults if line.startswith(f"{i + 3}: ")]
+        pairs = zip(("out of order", "after the plan's end", "Did you mean llama-3.1-8b?"), mine, strict=True)
+        assert all(words in line for words, line in pairs), mine
 
 
 def test_a_fault_of_one_entry_hides_none_of_another(tmp_path: Path, catalog: Catalog) -> None:
@@ -128,9 +128,9 @@ supply:
   owned: [{id: o, gpu: h100, count: 8}, {id: o, gpu: l4, count: 8}]
 """
     )
-    found = problems(text, tmp_path, catalog)
-    assert [line.split(": ")[0] for line in found] == ["3", "3", "4", "7", "8", "9"]
-    assert "id o is given twice" in found[-1]
+    faults = problems(text, tmp_path, catalog)
+    assert [line.split(": ")[0] for line in faults] == ["3", "3", "4", "7", "8", "9"]
+    assert "id o is given twice" in faults[-1]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ supply:
 )
 def test_a_demand_that_is_none(service: str, tmp_path: Path, catalog: Catalog) -> None:
     head = HEAD.replace("4", "24")
-    (found,) = problems(f"{head}services:\n  - {{id: a, {service}, model: 8b}}\n", tmp_path, catalog)
-    assert found.startswith("3: comes to ") and "1,000,000,000,000 are the most" in found
+    (fault,) = problems(f"{head}services:\n  - {{id: a, {service}, model: 8b}}\n", tmp_path, catalog)
+    assert fault.startswith("3: comes to ") and "1,000,000,000,000 are the most" in fault
 
 
 def test_requests_at_once_have_an_old_name(tmp_path: Path, catalog: Catalog) -> None:
@@ -156,8 +156,8 @@ def test_requests_at_once_have_an_old_name(tmp_path: Path, catalog: Catalog) -> 
 
 
 def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
-    one = "  - {{id: s{}, demand: {{at_once: 3}}, model: llama-3.1-8b}}\n"
-    assert problems(HEAD + "services:\n" + "".join(map(one.format, range(200))), tmp_path, catalog) == []
+    service_line = "  - {{id: s{}, demand: {{at_once: 3}}, model: llama-3.1-8b}}\n"
+    assert problems(HEAD + "services:\n" + "".join(map(service_line.format, range(200))), tmp_path, catalog) == []
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
 )
 def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog) -> None:
     text = HEAD + "services:\n" + SERVICE + more if more.startswith(" ") else HEAD + more + "services:\n" + SERVICE
-    found = problems(text, tmp_path, catalog)
-    assert len(found) == 1, found
-    assert words in found[0], found
+    faults = problems(text, tmp_path, catalog)
+    assert len(faults) == 1, faults
+    assert words in faults[0], faults
 
 
 MISTAKES = (
@@ -265,11 +265,11 @@ MISTAKES = (
 def test_one_mistake_is_one_error_on_its_line(right: str, wrong: str, tmp_path: Path, catalog: Catalog) -> None:
     text = (templates_folder() / "plan.yaml").read_text(encoding="utf-8")
     line = text[: text.index(right)].count("\n") + 1
-    found = problems(text.replace(right, wrong, 1), tmp_path, catalog)
-    assert len(found) == 1, found
+    faults = problems(text.replace(right, wrong, 1), tmp_path, catalog)
+    assert len(faults) == 1, faults
     if wrong == "  quarters: 4":  # the budget has quarters that are no more of the plan
         line = text[: text.index("budget:")].count("\n") + 1
-    assert found[0].startswith(f"{line}: ")
+    assert faults[0].startswith(f"{line}: ")
 
 
 def test_quarters_that_are_over_are_refused(tmp_path: Path, catalog: Catalog) -> None:
@@ -287,11 +287,11 @@ def test_a_plan_in_euros_has_prices_of_europe(tmp_path: Path, catalog: Catalog) 
     text = "plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-26, currency: EUR, fx_rate: 0.92}\nservices:\n"
     (tmp_path / "plan.yaml").write_text(text + SERVICE)
     answer = solved_plan(read_plan(tmp_path / "plan.yaml", catalog))
-    (there,) = answer.hardware.placed.values()
-    assert "europe" in catalog.regions.areas_of(there.candidate.provider, there.candidate.region)
+    (place,) = answer.hardware.placed.values()
+    assert "europe" in catalog.regions.areas_of(place.candidate.provider, place.candidate.region)
     (tmp_path / "plan.yaml").write_text(text.replace("services", "supply: {allowed: {region: us}}\nservices") + SERVICE)
-    (other,) = solved_plan(read_plan(tmp_path / "plan.yaml", catalog)).hardware.placed.values()
-    assert "us" in catalog.regions.areas_of(other.candidate.provider, other.candidate.region)
+    (place_in_us,) = solved_plan(read_plan(tmp_path / "plan.yaml", catalog)).hardware.placed.values()
+    assert "us" in catalog.regions.areas_of(place_in_us.candidate.provider, place_in_us.candidate.region)
 
 
 def test_a_plan_of_defaults_is_right(tmp_path: Path, catalog: Catalog) -> None:
@@ -339,13 +339,13 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     record = json.loads(made.stdout)
     assert record == json.loads((tmp_path / "q1.json").read_text())
     # What the example is to show.
-    assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
-    assert sum(one["verdict"] != "within" for one in record["money"]) == 1
-    ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
-    what = {one["what"] for one in ways}
-    assert {"order", "raise quota", "commit", "let end", "replace owned"} <= what  # a service ends with its commitment
-    assert any(one["late"] for one in record["decisions"])
-    assert len({one["id"] for one in record["services"]}) == 4
+    assert {money["verdict"] for money in record["money"]} == {"within", "over at p90"}
+    assert sum(money["verdict"] != "within" for money in record["money"]) == 1
+    ways = [way for decision in record["decisions"] for way in (decision, decision["or"]) if way]
+    kinds = {way["what"] for way in ways}
+    assert {"order", "raise quota", "commit", "let end", "replace owned"} <= kinds  # a service ends with its commitment
+    assert any(decision["late"] for decision in record["decisions"])
+    assert len({row["id"] for row in record["services"]}) == 4
 
 
 def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
@@ -368,16 +368,16 @@ def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "capacity-plan.json").read_text())
     text = (tmp_path / "capacity-plan.md").read_text()
     assert text.startswith("# \\=1+1 \\<b\\>\\[x\\](http\\://y)\n")
-    for one in record["money"]:
-        line = next(line for line in text.split("\n") if line.startswith(f"| {one['quarter']} | $"))
+    for money in record["money"]:
+        line = next(line for line in text.split("\n") if line.startswith(f"| {money['quarter']} | $"))
         for name in ("budget_usd", "p50_usd", "p90_usd", "contingency_p90_usd"):
-            assert f"| ${one[name]:,.0f} |" in line, name
-    for one in record["decisions"]:
-        assert f"| {one['order_by']} | {decided(one)} {one['instance']} |" in text
+            assert f"| ${money[name]:,.0f} |" in line, name
+    for decision in record["decisions"]:
+        assert f"| {decision['order_by']} | {decided(decision)} {decision['instance']} |" in text
     rows = list(csv.DictReader((tmp_path / "capacity-plan.csv").read_text().splitlines()))
     assert len(rows) == len(record["services"]) == 4 * 6 * 3
-    for row, one in zip(rows, record["services"], strict=True):
-        assert row == {name: "" if one.get(name) is None else str(one.get(name)) for name in row}
+    for row, service in zip(rows, record["services"], strict=True):
+        assert row == {name: "" if service.get(name) is None else str(service.get(name)) for name in row}
 
 
 PLACES = """\
@@ -394,14 +394,14 @@ def test_a_plan_is_of_one_region_and_at_its_prices(tmp_path: Path, catalog: Cata
     """In the United Kingdom p5 is sold in eu-west-2 at 71.552, not at 55.04."""
     (tmp_path / "plan.yaml").write_text(PLACES.format(region="uk", other="UK", committed=COMMITTED))
     answer = solved_plan(read_plan(tmp_path / "plan.yaml", catalog))
-    places = {(one.instance, one.candidate.region) for one in answer.hardware.placed.values()}
+    places = {(place.instance, place.candidate.region) for place in answer.hardware.placed.values()}
     assert places <= {("aws/p5.48xlarge", "eu-west-2"), ("azure/Standard_NC80adis_H100_v5", "uksouth")}
     (committed,) = answer.plan.supply.committed
     assert commitment_month_usd(answer.plan, committed) == pytest.approx(730 * 71.552, rel=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("region", "other", "committed", "told"),
+    ("region", "other_region", "committed", "told"),
     [
         ("eu", "uk", "", "5: other asks for region 'uk', chat for region 'eu': all machines of a plan stand in"),
         ("eu", "null", "", None),
@@ -411,7 +411,7 @@ def test_a_plan_is_of_one_region_and_at_its_prices(tmp_path: Path, catalog: Cata
     ],
 )  # fmt: skip
 def test_services_of_two_regions_are_refused(
-    region: str, other: str, committed: str, told: str | None, tmp_path: Path, catalog: Catalog
+    region: str, other_region: str, committed: str, told: str | None, tmp_path: Path, catalog: Catalog
 ) -> None:
-    found = problems(PLACES.format(region=region, other=other, committed=committed), tmp_path, catalog)
-    assert told in found[0] if told else not found
+    faults = problems(PLACES.format(region=region, other=other_region, committed=committed), tmp_path, catalog)
+    assert told in faults[0] if told else not faults

@@ -36,9 +36,12 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
     year = [f"{2027 + q // 4}-Q{q % 4 + 1}" for q in range(quarters)]
 
     def service(name: str) -> dict[str, Any]:
-        steps = {one: round(dice.uniform(0.2, 2.5), 2) for one in dice.sample(year[1:], dice.randint(0, quarters - 1))}
+        steps = {
+            quarter: round(dice.uniform(0.2, 2.5), 2)
+            for quarter in dice.sample(year[1:], dice.randint(0, quarters - 1))
+        }
         low = dice.choice((dice.randint(5, 60), dice.randint(300, 2000)))
-        found: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "id": name,
             "demand": {"at_once": {"p10": low, "p50": low + low // 2, "p90": 3 * low}},
             "model": dice.choice(["8b", "gpt-oss-20b", "qwen3-32b"]),
@@ -46,10 +49,10 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
             "floor_replicas": dice.randint(1, 4),
         }
         if dice.random() < 0.3:
-            found["launch"] = dice.choice(year)
+            stated["launch"] = dice.choice(year)
         elif dice.random() < 0.3 and not steps:
-            found["retire"] = dice.choice(year[1:])
-        return found
+            stated["retire"] = dice.choice(year[1:])
+        return stated
 
     buy = dice.choice(["on-demand", "reserved-1yr", "reserved-3yr"])
     supply: dict[str, Any] = {"allowed": {"instances": dice.choice([[SMALL], [LARGE], [SMALL, LARGE]])}}
@@ -72,7 +75,7 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
         ]
     if dice.random() < 0.5:
         supply["lead_time_days"] = {
-            one: dice.choice((0, 10, 45.5, 120, 200)) for one in ("on-demand", "reserved-1yr", "reserved-3yr")
+            purchase: dice.choice((0, 10, 45.5, 120, 200)) for purchase in ("on-demand", "reserved-1yr", "reserved-3yr")
         }
     if dice.random() < 0.4:
         supply["quota"] = [
@@ -137,10 +140,10 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     # What is needed.
     filled: dict[str, list[float]] = {}
     for s, q in sorted(answer.hardware.placed):
-        one = answer.hardware.placed[s, q]
-        machines = filled.setdefault(one.instance, [0.0] * n)
-        a_replica = one.layout.n_gpus * one.pipeline_parallel_size
-        machines[q] += float(answer.services["planned_replicas"][s, q, z]) / (GPUS[one.instance] // a_replica)
+        place = answer.hardware.placed[s, q]
+        machines = filled.setdefault(place.instance, [0.0] * n)
+        a_replica = place.layout.n_gpus * place.pipeline_parallel_size
+        machines[q] += float(answer.services["planned_replicas"][s, q, z]) / (GPUS[place.instance] // a_replica)
     for part in supply.get("committed", ()):
         filled.setdefault(part["type"], [0.0] * n)
     if supply.get("owned") and not filled:
@@ -151,7 +154,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
 
     usd = [0.0] * n
     # What is there, and paid by days whether used or not.
-    there = {name: [0] * n for name in needed}
+    supplied = {name: [0] * n for name in needed}
     signed = {name: [0] * n for name in needed}
     for part in supply.get("committed", ()):
         hour = part.get("usd_per_hour") or list_price(part["type"], part["purchase"]) * off
@@ -160,7 +163,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
             until = datetime.date.fromisoformat(part["until"]) + datetime.timedelta(days=1)
             lasts = max(0, (min(until, after) - first).days)
             usd[q] += part["count"] * hour * HOURS * 3 * lasts / (after - first).days
-            there[part["type"]][q] += part["count"] * (until >= after)
+            supplied[part["type"]][q] += part["count"] * (until >= after)
             signed[part["type"]][q] += part["count"] * (until >= after)
     for pool in supply.get("owned", ()):
         for q, quarter in enumerate(quarters):
@@ -172,7 +175,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
             for name in needed:
                 most = left // GPUS[name]
                 taken = most if name == [*needed][-1] else min(most, kept[name][q])
-                there[name][q] += taken
+                supplied[name][q] += taken
                 left -= taken * GPUS[name]
 
     # When something is there that is asked for today.
@@ -189,13 +192,13 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     buy, off_days = policy["buy"], policy["approval_days"]
     bound, late, placed = [0.0] * n, [0.0] * n, dict[str, list[float]]()
     for name, counts in needed.items():
-        short = [max(0, counts[q] - there[name][q]) for q in range(n)]
+        short = [max(0, counts[q] - supplied[name][q]) for q in range(n)]
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
         month = [list_price(name, buy) * off * hours * factor for factor in factors]
         on_demand = list_price(name, "on-demand") * off * prices["hours_per_month"]
         placed[name] = [0.0] * n
         # Those within the quota come on the day of their class, those beyond it when it is raised at the earliest.
-        quota = next((one for one in supply.get("quota", ()) if one["type"] == name), None)
+        quota = next((limit for limit in supply.get("quota", ()) if limit["type"] == name), None)
         raised = today + datetime.timedelta(days=off_days + quota["request_lead_days"]) if quota else today
         most = [max(0, quota["limit"] - signed[name][q]) if quota else 10**9 for q in range(n)]
         ways = []
@@ -214,7 +217,9 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                 late[q] += part[q] * on_demand * factors[q] * 3 * covered
         if buy not in YEARS:
             asked = [sum(of_way[q] for *_, of_way in ways) for q in range(n)]
-            held = [min(max(asked[max(0, q - back) : q + 1]), max(0, kept[name][q] - there[name][q])) for q in range(n)]
+            held = [
+                min(max(asked[max(0, q - back) : q + 1]), max(0, kept[name][q] - supplied[name][q])) for q in range(n)
+            ]
             for q in range(n):
                 for (gone, *_), part in zip(ways, (min(held[q], most[q]), max(0, held[q] - most[q])), strict=True):
                     usd[q] += part * month[q] * 3 * (1 - gone[q])
@@ -275,13 +280,13 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         again = reckoned(data, answer, answer.case)
         assert answer.bound_usd == pytest.approx(again.bound, abs=0.005), data
         decided = [*orders(answer, ())]
-        for one in decided:
-            if one.what == "order":
-                quarter = answer.plan.quarter_of(one.needed_from)
-                assert quarter is not None and one.n_instances == again.orders[one.instance][quarter], data
+        for decision in decided:
+            if decision.what == "order":
+                quarter = answer.plan.quarter_of(decision.needed_from)
+                assert quarter is not None and decision.n_instances == again.orders[decision.instance][quarter], data
         # Orders, what covers them, and what is paid anyway are all of the money.
         paid = float((answer.money["committed_usd"] + answer.money["owned_usd"])[:, 0].sum())
-        in_orders = sum(one.usd or 0.0 for one in decided)
+        in_orders = sum(decision.usd or 0.0 for decision in decided)
         spend = float(answer.money["spend_usd"][:, answer.case].sum())
         assert in_orders + sum(again.late) + paid == pytest.approx(spend, abs=0.005), data
         has_term = data["policy"]["buy"] in YEARS
@@ -292,9 +297,9 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         assert has_term or (of_services[..., 1:] >= of_services[..., :-1] - 0.005).all(), data
         seen["term"] += has_term and any(again.bound)
         seen["no term"] += not has_term
-        seen["late"] += any(one.late for one in decided)
+        seen["late"] += any(decision.late for decision in decided)
         seen["cover"] += any(again.late)
-        seen["anew"] += any("from 2027" in one.about for one in decided)
+        seen["anew"] += any("from 2027" in decision.about for decision in decided)
         seen["idle"] += has_term and bool((answer.supply["idle"] > 0).any())
         seen["owned"] += "owned" in data["supply"]
         seen["quota"] += bool(answer.supply["late_beyond_quota"].any())

@@ -71,11 +71,11 @@ def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
         "easy": recommend(model="8b", context="4k", concurrent_requests=16, **on("easy")),
     }
     assert {name: row["measure_first"] for name, row in rows.items()} == {
-        name: one["measure_first"] for name, one in alone.items()
+        name: recommended["measure_first"] for name, recommended in alone.items()
     }
     assert alone["tight"]["measure_first"][0] == "impossible" and rows["easy"]["chance"] < 0.9
     assert [row["service"] for row in record["measure_first"]] == [
-        name for name, one in alone.items() if one["measure"]["is_worth_it"]
+        name for name, recommended in alone.items() if recommended["measure"]["is_worth_it"]
     ]
     first = record["measure_first"][0]
     assert (first["service"], first["quarter"], first["measure_first"]) == (
@@ -93,13 +93,13 @@ def test_spare_machines_for_a_loss_hide_no_measurement() -> None:
     chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
     policy = {"redundancy": {"survive": "machine"}, "headroom_fraction": 0.1}
     supply = {"allowed": {"region": "germany"}}
-    found = record_of(findings(answer([chat], supply=supply, policy=policy)))
+    record = record_of(findings(answer([chat], supply=supply, policy=policy)))
     alone = recommend(
         model="llama-3.3-70b", context="8k", input_tokens=6000, output_tokens=600, concurrent_requests=90, tpot_ms=50,
         ttft_ms=3000, instances="gcp/a3-highgpu-8g", region="germany", extra_headroom_fraction=0.1, as_of="2026-11-26",
     )  # fmt: skip
     assert [level["n_instances"] for level in alone["by_confidence"][:2]] == [1, 2]
-    (measured,) = found["measure_first"]
+    (measured,) = record["measure_first"]
     assert measured["passed_saves_usd"] == pytest.approx(alone["monthly_usd"] / 2) and measured["usd"] > 0
     assert measured["passed_saves_usd"] == pytest.approx(alone["measure"]["passed_saves_usd"])
 
@@ -121,23 +121,27 @@ def test_measuring_on_a_machine_that_is_there_costs_nothing_more() -> None:
 
 
 def test_nothing_is_said_to_be_100_percent_sure() -> None:
-    one = answer([service("one")])
-    speed = {slot: replace(speed, chance=0.99) for slot, speed in one.hardware.speed.items()}
-    drawn = services_table(replace(one, hardware=replace(one.hardware, speed=speed)), ())
+    planned = answer([service("one")])
+    speed = {slot: replace(speed, chance=0.99) for slot, speed in planned.hardware.speed.items()}
+    drawn = services_table(replace(planned, hardware=replace(planned.hardware, speed=speed)), ())
     assert "over 95% sure" in " ".join(str(cell) for row in drawn.rows for cell in row)
 
 
 def test_draws_of_one_service_are_its_quantiles() -> None:
-    one = answer([service("one")], policy={"redundancy": {"survive": "machine"}, "release_after_quarters": 1})
-    draws = drawn(one)
+    planned = answer([service("one")], policy={"redundancy": {"survive": "machine"}, "release_after_quarters": 1})
+    draws = drawn(planned)
     for q in range(4):
-        assert [*quantiles(draws.spend_usd[:, q]).values()] == pytest.approx(list(one.money["spend_usd"][q]))
-    assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(list(one.money["spend_usd"].sum(axis=0)))
+        assert [*quantiles(draws.spend_usd[:, q]).values()] == pytest.approx(list(planned.money["spend_usd"][q]))
+    assert [*quantiles(draws.spend_usd.sum(axis=1)).values()] == pytest.approx(
+        list(planned.money["spend_usd"].sum(axis=0))
+    )
 
 
 def test_what_moves_the_money_is_each_service_at_its_own_band() -> None:
-    one = answer([service("one")])  # its price has no band
-    assert swings(one) == [("demand of one", *(pytest.approx(one.money["spend_usd"][:, z].sum()) for z in (0, 2)))]
+    planned = answer([service("one")])  # its price has no band
+    assert swings(planned) == [
+        ("demand of one", *(pytest.approx(planned.money["spend_usd"][:, z].sum()) for z in (0, 2)))
+    ]
     two = answer(
         [service("one"), service("large", demand={"at_once": 90}, growth=0.1)],
         prices={"expected_change_per_year": {"p10": -0.4, "p50": -0.1, "p90": 0}},
@@ -151,7 +155,7 @@ def test_the_p90_of_a_sum_is_below_the_sum_of_p90s() -> None:
     many = [service(f"s{i}") for i in range(6)]
     apart, together = (answer(many, policy={"correlation": rho}) for rho in (0, 1))
     alone = list(apart.money["spend_usd"].sum(axis=0))
-    spread, same = (quantiles(drawn(one).spend_usd.sum(axis=1)) for one in (apart, together))
+    spread, same = (quantiles(drawn(planned).spend_usd.sum(axis=1)) for planned in (apart, together))
     assert spread["p90"] < 0.9 * alone[2]
     assert [*same.values()] == pytest.approx(alone, rel=1e-9)  # all move as one
 
@@ -161,8 +165,8 @@ def test_draws_have_the_correlation_that_was_asked_for_and_a_fixed_seed() -> Non
     assert numpy.corrcoef(z)[0, 1:] == pytest.approx([0.6, 0.6], abs=0.02)
     assert abs(numpy.corrcoef(price, z[0])[0, 1]) < 0.03
     assert (z == correlated(3, 0.6)[0]).all()
-    for one in z:
-        assert (one.mean(), one.std()) == pytest.approx((0, 1), abs=2e-3)
+    for draws in z:
+        assert (draws.mean(), draws.std()) == pytest.approx((0, 1), abs=2e-3)
 
 
 def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
@@ -184,9 +188,9 @@ def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
 
 
 def test_a_commitment_is_recommended_for_what_it_saves() -> None:
-    (best,) = commitments(one := answer([service("one"), service("two")]), drawn(one))
+    (best,) = commitments(planned := answer([service("one"), service("two")]), drawn(planned))
     assert (best.instance, best.purchase) == ("azure/Standard_NC80adis_H100_v5", "reserved-1yr")
     assert best.n_instances > 0 and (best.saves_usd or 0) > 0
-    first = one.plan.quarter_of(best.needed_from)
+    first = planned.plan.quarter_of(best.needed_from)
     assert first is not None  # of four quarters those until the plan's end
-    assert best.usd == pytest.approx(best.binds_usd * (len(one.plan.quarters) - first) / 4)
+    assert best.usd == pytest.approx(best.binds_usd * (len(planned.plan.quarters) - first) / 4)

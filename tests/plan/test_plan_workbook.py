@@ -107,14 +107,17 @@ def test_a_doubled_price_doubles_the_money(path: Path) -> None:
         assert math.isclose(after[name], 2 * before[name], rel_tol=1e-12)
     doubled = [("Money", f"{column}{row}") for column in "CDEF" for row in range(6, 15)]
     served = [row for row in table_rows(before, "Services", 5) if before["Services", f"L{row}"] != "not served"]
-    assert {before["Services", f"A{row}"] for row in served} == {one["id"] for one in example_record()["services"]}
+    assert {before["Services", f"A{row}"] for row in served} == {
+        service["id"] for service in example_record()["services"]
+    }
     doubled += [("Services", f"{column}{row}") for column in "PQRS" for row in served]
     supply = table_rows(before, "Supply", 5)
     assert len(supply) == len(example_record()["supply"])
     doubled += [("Supply", f"{column}{row}") for column in "KLMN" for row in supply]
     decided = in_lines(example().decisions)
     rows_with = {
-        what: [5 + n for n, (one, _) in enumerate(decided) if one.what == what] for what in ("order", "commit")
+        kind: [5 + n for n, (decision, _) in enumerate(decided) if decision.what == kind]
+        for kind in ("order", "commit")
     }
     doubled += [("Decisions", f"G{row}") for row in rows_with["order"]]
     assert rows_with["order"] and rows_with["commit"]
@@ -137,15 +140,15 @@ def check_lights(before: Any, after: Any) -> None:
     assert after["chk_money"] == after["chk_quantiles"] == "OK"
 
 
-def check_edits(found: Findings, path: Path, n: int, seed: int) -> None:
+def check_edits(whole: Findings, path: Path, n: int, seed: int) -> None:
     """Random edits of what money follows, each with the plan solved anew on its hardware."""
-    rng, rows = random.Random(seed), rows_of(found)
-    is_late = any(found.answer.money["late_usd"][:, 0] > 0)  # what covers late orders is a value of its day
+    rng, rows = random.Random(seed), rows_of(whole)
+    is_late = any(whole.answer.money["late_usd"][:, 0] > 0)  # what covers late orders is a value of its day
     for _ in range(n):
         typed = edits(rng, rows)
         now = values_after(path, {f"in_{name}": value for name, value in typed.items()})
-        wrong = differ(solved_with(rows, found.answer, typed), now)
-        wrong = [one for one in wrong if not (is_late and f"{PULL!r} in the workbook" in one)]
+        wrong = differ(solved_with(rows, whole.answer, typed), now)
+        wrong = [difference for difference in wrong if not (is_late and f"{PULL!r} in the workbook" in difference)]
         assert not wrong, f"{typed}: {wrong[:6]} and {len(wrong)} in all"
 
 
@@ -175,7 +178,7 @@ def test_no_old_figure_is_shown(path: Path, name: str) -> None:
     assert len(supply) == len(example_record()["supply"])
     hardware += [("Supply", f"{column}{row}") for column in "DEFGHIJLMN" for row in supply]
     head = supply[-1] + 3  # of GPUs: a blank row, the title, the heads; a column for each kind
-    gpus = "BCDEFGHIJ"[: len({one["gpu"] for one in example_record()["supply"]}) + 4]
+    gpus = "BCDEFGHIJ"[: len({supply["gpu"] for supply in example_record()["supply"]}) + 4]
     assert (after["Supply", f"A{head}"], after["Supply", f"{gpus[-1]}{head}"]) == ("Quarter", "Owned and committed")
     quarters = table_rows(after, "Supply", head + 1)
     assert len(quarters) == len(example_record()["quarters"])
@@ -231,16 +234,16 @@ def others(approval_days: int = 20) -> Findings:
 def test_other_demands(approval_days: int, tmp_path: Path) -> None:
     """Tokens, people, requests of a month; series and steps; a service that nothing serves; orders of a year, in time
     and late; euros."""
-    found = others(approval_days)
-    assert found.answer.hardware.nothing and sum(found.answer.bound_usd) > found.answer.bound_after_usd > 0
-    assert any(found.answer.money["late_usd"][:, 0] > 0) == (approval_days > 0)
+    whole = others(approval_days)
+    assert whole.answer.hardware.nothing and sum(whole.answer.bound_usd) > whole.answer.bound_after_usd > 0
+    assert any(whole.answer.money["late_usd"][:, 0] > 0) == (approval_days > 0)
     path = tmp_path / "others.xlsx"
-    path.write_bytes(workbook_of(found))
+    path.write_bytes(workbook_of(whole))
     poison(path, tmp_path / "poisoned.xlsx")
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
-    assert not differ(found.answer, values(path))
-    check_edits(found, path, amount(6, 60), SEED + 2)
+    assert not differ(whole.answer, values(path))
+    check_edits(whole, path, amount(6, 60), SEED + 2)
 
 
 def money_rows(now: dict[Any, Any], title: str) -> dict[str, list[Any]]:
@@ -263,15 +266,15 @@ def cells_of(now: dict[Any, Any]) -> list[tuple[tuple[str, str], Any]]:
 def test_fiscal_years_follow(path: Path, typed: dict[str, Any]) -> None:
     now = values_after(path, {f"in_{name}": value for name, value in typed.items()})
     solved = solved_with(rows_of(example()), example().answer, typed)
-    found = money_rows(now, "By quarter, US dollars; contingency apart")
-    assert [*found] == [name for name, *_ in spans(solved.plan)]
-    assert [name for name in found if ", " in name] == ["2027, Q1–Q4", "2028, Q1–Q2"]
+    shown = money_rows(now, "By quarter, US dollars; contingency apart")
+    assert [*shown] == [name for name, *_ in spans(solved.plan)]
+    assert [name for name in shown if ", " in name] == ["2027, Q1–Q4", "2028, Q1–Q2"]
     for name, _, many in spans(solved.plan):
-        one = spent(solved, example().draws, many)
-        wanted = [one.budget_usd, *one.usd.values(), *(one.reserve_usd[name] for name in ("p50", "p90"))]
-        for value, usd in zip(found[name], wanted, strict=False):
+        money = spent(solved, example().draws, many)
+        wanted = [money.budget_usd, *money.usd.values(), *(money.reserve_usd[name] for name in ("p50", "p90"))]
+        for value, usd in zip(shown[name], wanted, strict=False):
             assert value == "-" if usd is None else math.isclose(value, usd, rel_tol=1e-9, abs_tol=1e-6), name
-        assert found[name][-1] == one.verdict
+        assert shown[name][-1] == money.verdict
 
 
 def test_amounts_are_in_the_plans_currency(tmp_path: Path) -> None:
@@ -289,9 +292,9 @@ def test_amounts_are_in_the_plans_currency(tmp_path: Path) -> None:
     amounts = {place for place, text in formats.items() if "€" in text}
     assert len(amounts) > 100 and not [place for place, text in formats.items() if "$" in text]
     for sheet, cell in amounts:
-        usd, there = built.get((f"{sheet} in US dollars", cell)), built.get((sheet, cell))
+        usd, converted = built.get((f"{sheet} in US dollars", cell)), built.get((sheet, cell))
         is_amount = isinstance(usd, float)
-        assert math.isclose(usd * 0.92, there, rel_tol=1e-9) if is_amount else there == usd, (sheet, cell)
+        assert math.isclose(usd * 0.92, converted, rel_tol=1e-9) if is_amount else converted == usd, (sheet, cell)
     texts = {place: value for place, value in built.items() if isinstance(place, tuple) and isinstance(value, str)}
     named = {place: text for place, text in texts.items() if place[0] in shown and re.search(r"\$|US dollar", text)}
     assert not named
@@ -315,16 +318,20 @@ def test_the_price_of_a_mixs_term_is_live(tmp_path: Path) -> None:
         ],
         "supply": {"allowed": {"instances": ["azure/Standard_NC40ads_H100_v5"]}},
     }
-    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
-    (purchase,) = {base.purchase for base in found.answer.plan.base}
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    (purchase,) = {base.purchase for base in whole.answer.plan.base}
     name = price_name(f"azure/Standard_NC40ads_H100_v5 ({purchase})")
-    listed = next(row.value for row in rows_of(found) if row.name == name)
-    (path := tmp_path / "mix.xlsx").write_bytes(workbook_of(found))
+    listed = next(row.value for row in rows_of(whole) if row.name == name)
+    (path := tmp_path / "mix.xlsx").write_bytes(workbook_of(whole))
     before, after = values_after(path, {}), values_after(path, {f"in_{name}": listed / 2})
-    assert found.answer.base_usd > 0
+    assert whole.answer.base_usd > 0
     for quantile in ("p50", "p90"):
         saved = before[f"rec_{quantile}_usd"] - after[f"rec_{quantile}_usd"]
-        assert math.isclose(saved, found.answer.base_usd / 2)
-    bases = [5 + n for n, (one, _) in enumerate(in_lines(found.decisions)) if one.purchase == purchase and one.usd]
+        assert math.isclose(saved, whole.answer.base_usd / 2)
+    bases = [
+        5 + n
+        for n, (decision, _) in enumerate(in_lines(whole.decisions))
+        if decision.purchase == purchase and decision.usd
+    ]
     ordered = sum(before["Decisions", f"G{n}"] - after["Decisions", f"G{n}"] for n in bases)
-    assert bases and math.isclose(ordered, found.answer.base_usd / 2)
+    assert bases and math.isclose(ordered, whole.answer.base_usd / 2)
