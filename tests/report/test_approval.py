@@ -73,10 +73,10 @@ def test_every_price_is_the_records(load: str) -> None:
     ]  # the same machines, without a term
     assert months == pytest.approx([*(way.monthly_usd for way in listed if way.kind != "term"), *in_class])
     of_record = [way for way in cell.pay_less if way.kind == "term"]
-    known = {way.monthly_usd: way for way in (*of_record, *cell.other_terms)}
-    assert sorted(map(amount, (way.monthly for way in terms))) == pytest.approx(sorted(known))
+    by_usd = {way.monthly_usd: way for way in (*of_record, *cell.other_terms)}
+    assert sorted(map(amount, (way.monthly for way in terms))) == pytest.approx(sorted(by_usd))
     for way in terms:
-        term = min(known.values(), key=lambda one: abs(one.monthly_usd - amount(way.monthly)))
+        term = min(by_usd.values(), key=lambda stated: abs(stated.monthly_usd - amount(way.monthly)))
         assert amount(way.commits) == pytest.approx(term.commits_usd)
         assert str(way.pays_after) == f"{term.pays_after_months:.1f}" and way.pays_off in way.gives_up
         a_year = f"${12 * term.monthly_usd:,.0f} a year"
@@ -109,15 +109,15 @@ def test_who_takes_less_stands_by_the_boxes_with_its_condition_and_an_even_chanc
 
 def test_what_goes_wrong_costs_what_the_record_says() -> None:
     asked, cell = requested()
-    said = " ".join(map(str, asked.risks))
+    risks = " ".join(map(str, asked.risks))
     assert cell.as_published is not None and cell.as_published.monthly_usd is not None
     usd = cell.answer.monthly_usd
     survivor = cell.survives_machine
     assert survivor is not None and usd < survivor.monthly_usd <= 1.05 * (usd + usd / cell.answer.n_instances)
     for shown in (survivor.monthly_usd, cell.as_published.monthly_usd - usd):
-        assert f"${shown:,.0f}" in said
+        assert f"${shown:,.0f}" in risks
     left = math.floor(cell.answer.served_at_target * (cell.answer.n_instances - 1) / cell.answer.n_instances)
-    assert left < cell.requests and f"{left} of {cell.requests:.0f} served" in said
+    assert left < cell.requests and f"{left} of {cell.requests:.0f} served" in risks
     assert str(full_money(survivor.monthly_usd)) in str(asked.failure) and asked.failure in asked.risks
     margin = cell.at_level(0.9)
     assert margin is not None
@@ -195,17 +195,17 @@ def test_measuring_is_advised_where_nothing_is_as_sure_as_was_asked() -> None:
 
 def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fails() -> None:
     asked, cell = requested()
-    (option,) = (one for one in asked.options if one.name == "Measure first")
+    (option,) = (option for option in asked.options if option.name == "Measure first")
     even, margin, decider = cell.at_level(0.5), cell.at_level(0.9), cell.measure and cell.measure.decider
     assert even is not None and margin is not None and decider is not None
-    said = str(option.facts[0])
-    assert said.index(str(sure(even.chance))) < said.index(str(full_money(decider.monthly_usd)))
-    assert said.count("sure") == 1  # no chance that counts those before it, too
+    fact = str(option.facts[0])
+    assert fact.index(str(sure(even.chance))) < fact.index(str(full_money(decider.monthly_usd)))
+    assert fact.count("sure") == 1  # no chance that counts those before it, too
     stakes = [cell.answer.monthly_usd - decider.monthly_usd, margin.monthly_usd - cell.answer.monthly_usd]
     assert [cell.measure.passed_saves_usd, cell.measure.failed_costs_usd] == pytest.approx(stakes)
     less, more = (
-        f"${round(first) - round(other):,}"
-        for first, other in (
+        f"${round(first) - round(later):,}"
+        for first, later in (
             (cell.answer.monthly_usd, decider.monthly_usd),
             (margin.monthly_usd, cell.answer.monthly_usd),
         )
@@ -216,13 +216,16 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
 
 def test_the_same_machines_are_priced_in_europe() -> None:
     asked, cell = requested()
-    there = recommend(
+    european = recommend(
         model="70b", context="16k", concurrent_requests=32, region="eu", instances=cell.answer.instance,
         as_of="2026-11-20",
     )  # fmt: skip
-    found = cell.in_europe
-    assert found is not None and (found.region, found.monthly_usd) == (there["region"], there["monthly_usd"])
-    assert f"In Europe ({found.region}): {full_money(there['monthly_usd'])}." in str(asked.basis)
+    in_europe = cell.in_europe
+    assert in_europe is not None and (in_europe.region, in_europe.monthly_usd) == (
+        european["region"],
+        european["monthly_usd"],
+    )
+    assert f"In Europe ({in_europe.region}): {full_money(european['monthly_usd'])}." in str(asked.basis)
     own = {"instances": "aws/p5.48xlarge", "models": "70b"}
     later, cell = requested(users="400", requests_per_user_per_day="40", tiers="", **own)
     assert cell.in_europe is not None and cell.in_europe.price_as_of == "2026-01-21"  # more than 180 days before
@@ -256,12 +259,16 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     """The price of a way and the work before it stand apart, so that a mail says either as it is."""
     asked, cell = requested()
     rows = {row.kind: row for row in reversed(asked.ways)}  # of each kind the first
-    other = next(way.other for way in cell.pay_less if way.kind == "provider")
-    assert other is not None and other.kind == "provider"
+    other_provider = next(way.other for way in cell.pay_less if way.kind == "provider")
+    assert other_provider is not None and other_provider.kind == "provider"
     loses, needs = rows["provider"].loses, rows["provider"].needs
-    assert 0.7 < other.chance < cell.answer.chance  # which is all that was requested
-    assert not loses and "supplier" in needs and str(sure(other.chance)) in needs  # the condition is by the boxes, too
-    assert f"renting {other.gpu_name} at " in str(asked.less_only) and str(sure(other.chance)) in str(asked.less_only)
+    assert 0.7 < other_provider.chance < cell.answer.chance  # which is all that was requested
+    assert (
+        not loses and "supplier" in needs and str(sure(other_provider.chance)) in needs
+    )  # the condition is by the boxes, too
+    assert f"renting {other_provider.gpu_name} at " in str(asked.less_only) and str(sure(other_provider.chance)) in str(
+        asked.less_only
+    )
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
@@ -288,20 +295,20 @@ def test_what_is_rented_stands_with_its_region() -> None:
 def test_what_costs_less_says_so_where_it_is_surer() -> None:
     """B200 at Lambda is surer than the answer, and costs less than what is 90 % sure; no other way is surer."""
     asked, cell = requested(**(LOADS["people"] | {"workloads": "chat"}))
-    [other] = [way for way in cell.pay_less if way.kind == "provider"]
+    [other_provider] = [way for way in cell.pay_less if way.kind == "provider"]
     margin = cell.at_level(0.9)
-    assert other.chance is not None and other.chance > cell.answer.chance + 0.05
-    assert margin is not None and other.monthly_usd < margin.monthly_usd
+    assert other_provider.chance is not None and other_provider.chance > cell.answer.chance + 0.05
+    assert margin is not None and other_provider.monthly_usd < margin.monthly_usd
     [row] = [way for way in asked.ways if way.kind == "provider"]
     assert "sure" in row.gives_up
     assert not any("sure" in way.gives_up for way in asked.ways if way is not row)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_what_lower_precision_gives_up_is_a_thing(known: bool) -> None:
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_what_lower_precision_gives_up_is_a_thing(has_checkpoint: bool) -> None:
     """It stands after "gives up", and says where the weights come from."""
-    given_up = str(pay_less_words.WAYS["fp8_weights"].gives_up.fill(known=known))
-    assert given_up.startswith("some quality") and ("quantize the model" in given_up) == (not known)
+    given_up = str(pay_less_words.WAYS["fp8_weights"].gives_up.fill(known=has_checkpoint))
+    assert given_up.startswith("some quality") and ("quantize the model" in given_up) == (not has_checkpoint)
 
 
 def test_the_price_is_defended_by_what_was_not_taken() -> None:

@@ -35,8 +35,8 @@ def page(**more: Any) -> Page:
 
 def test_the_head_is_as_it_was_typed() -> None:
     head = {"owner": "Platform", "approver": "CFO", "valid_until": "2026-12-31", "title": "Serving <RAG>"}
-    found = page(ask="70b", **head)
-    assert {name: getattr(found, name) for name in head} == head
+    drawn = page(ask="70b", **head)
+    assert {name: getattr(drawn, name) for name in head} == head
 
 
 @pytest.mark.long
@@ -51,11 +51,11 @@ def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
 def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     scenario = tmp_path / "both.yaml"
     scenario.write_text("together: true\npages: 1\n")
-    found = page(**with_scenario(str(scenario), {"together": None, "pages": None}))
-    assert found.total is not None and found.pages == 1
-    months = [card.monthly.value for card in found.cards]
-    assert found.total.monthly.value == pytest.approx(sum(months))
-    assert found.request.options[0].price == found.total.monthly
+    drawn = page(**with_scenario(str(scenario), {"together": None, "pages": None}))
+    assert drawn.total is not None and drawn.pages == 1
+    months = [card.monthly.value for card in drawn.cards]
+    assert drawn.total.monthly.value == pytest.approx(sum(months))
+    assert drawn.request.options[0].price == drawn.total.monthly
     assert page().total is None
     none = page(together="yes", gpus="a10g", models="8b,405b")
     assert ": Llama 3.1 8B + Llama 3.1 405B for " in str(none.request.sentence)
@@ -84,18 +84,18 @@ def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str
 def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
     """Not of all versions, nor of the day of the sheet."""
     catalog = Catalog()
-    for version, said in (
+    for version, words in (
         ("0.19.0", "KV pool checked on 35 starts under the rules of vLLM 0.19.0"),
         ("0.29.0", "KV pool checked on 8 starts under the rules of vLLM 0.29.0"),
         ("0.33.0", "KV pool checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
     ):
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
-        assert said in list(confidence(record_for(solved), solved.question))
+        assert words in list(confidence(record_for(solved), solved.question))
     solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
-    rented = [(one.instance, name) for name, found in solved.by_purchase.items() for one in found if one]
+    rented = [(offer.instance, name) for name, offers in solved.by_purchase.items() for offer in offers if offer]
     shown_in = [pair for pair in rented if pair[1] in price_classes(solved.question)]
     priced = [solved.question.instances[instance].in_class(purchase) for instance, purchase in shown_in]
-    shown = {one.price_as_of for one in priced if one}
+    shown = {price.price_as_of for price in priced if price}
     shown |= {cell.owned.capex_as_of for cell in record_for(solved).headline_cells if cell.owned}
     dates = sorted(str(day) for day in shown | {i.price_date for i in page(tiers="32").instances})
     assert f"Prices, to own too, of {dates[0]} to {dates[-1]}" in page(tiers="32").confidence and len(dates) > 1
@@ -105,12 +105,12 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
     rows = [[cell.strip() for cell in line.split("|")] for line in Path("docs/engines.md").read_text().splitlines()]
     counted = {(row[1], row[2]): row[6] for row in rows if len(row) > 8 and row[2][:1].isdigit()}
     catalog = Catalog()
-    known = {
+    by_engine = {
         (engine.name, version.from_version): str(version.pools_checked or "–")
         for engine in (load_engine(catalog, name) for name in ("vllm", "sglang", "tensorrt-llm"))
         for version in engine.versions
     }
-    assert counted == known
+    assert counted == by_engine
 
 
 HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
@@ -138,17 +138,17 @@ def test_a_total_and_one_model_are_not_both_to_be_approved() -> None:
 def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     question = ask(Catalog(), ASKED | {"models": "8b", "owner": "Ann \N{ROCKET}\N{ROCKET} Lee", "title": "Łódź"})
     warn_of_letters(question, ("xlsx", "pdf"), None)
-    said = capsys.readouterr().err
-    assert said.count("owner is") == 1 and said.count("\N{ROCKET}") == 3 and "title" not in said
+    notes = capsys.readouterr().err
+    assert notes.count("owner is") == 1 and notes.count("\N{ROCKET}") == 3 and "title" not in notes
     warn_of_letters(question, ("xlsx", "md"), None)
     warn_of_letters(question, ("pdf",), None, quiet=True)
     assert not capsys.readouterr().err
 
 
 def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
-    said = " ".join(map(str, page(models="8b,70b,405b").risks))
-    assert ": Llama 3.1 8B serves 33, asked 32, " in said
-    assert "70B serves" not in said and ": H100 NVL, B200 SXM." in said
+    risks = " ".join(map(str, page(models="8b,70b,405b").risks))
+    assert ": Llama 3.1 8B serves 33, asked 32, " in risks
+    assert "70B serves" not in risks and ": H100 NVL, B200 SXM." in risks
     assert any("without tax, storage, network, staff or a spare machine." in line for line in page().assumed)
     assert not any("spare machine" in line for line in page(survive="machine", models="8b").assumed)
 

@@ -44,9 +44,9 @@ def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
         fit, longest = Fit.of(answer, row), longest_context(answer, row)
         assert fit is not None and longest is not None
         limit = answer.question.models[fit.model].model.max_context_tokens
-        at, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
+        held, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
         requests = answer.question.loads[row].requests
-        assert at >= requests and (longest == limit or beyond < requests)
+        assert held >= requests and (longest == limit or beyond < requests)
 
 
 @pytest.mark.some(2)
@@ -74,6 +74,6 @@ def test_size_says_the_same(context: int) -> None:
 
 
 def test_nothing_fits_is_no_context() -> None:
-    one = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
-    (cell,) = record_for(one, ()).headline_cells
-    assert cell.longest_context is None and longest_fit(one.question, cell) == NONE
+    solved = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
+    (cell,) = record_for(solved, ()).headline_cells
+    assert cell.longest_context is None and longest_fit(solved.question, cell) == NONE

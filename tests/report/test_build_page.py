@@ -52,11 +52,11 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
     solved, drawn = answered(models), page(models)
     values = page_for(solved)
     for row, cell in enumerate(solved.question.loads):
-        shown, known = (one.matrix[cell.workload].rows[cell.tier].cells[cell.model] for one in (drawn, values))
+        shown, stated = (drawing.matrix[cell.workload].rows[cell.tier].cells[cell.model] for drawing in (drawn, values))
         choice = solved.choices[row]
-        assert shown.status in STATUSES and known.monthly.value == choice.monthly_usd
+        assert shown.status in STATUSES and stated.monthly.value == choice.monthly_usd
         assert shown.status == "fits"
-        n_bytes = known.kv.value
+        n_bytes = stated.kv.value
         assert n_bytes == solved.loads["kv_bytes"][row]
         gib, places = n_bytes / 2**30, 0 if n_bytes >= 100 * 2**30 else 1  # whole from a hundred on
         assert shown.kv == f"{gib:,.{places}f}" or gib * 10**places % 1 == 0.5
@@ -160,9 +160,11 @@ def test_instances_are_those_recommended_with_their_prices(asked: dict[str, str]
     used = {solved.candidate(c.offer).instance for c in solved.choices if c.offer is not None}
     assert {i.name for i in drawn.instances} == set(map(wording.instance_name, used))
     first = drawn.instances[0]
-    one = next(c for c in solved.question.candidates if wording.instance_name(c.instance) == first.name)
-    assert first.hourly == f"${one.usd_per_hour:,.2f}"
-    assert one.instance in {solved.candidate(solved.choices[row].offer or 0).instance for row in headline_rows(solved)}
+    candidate = next(c for c in solved.question.candidates if wording.instance_name(c.instance) == first.name)
+    assert first.hourly == f"${candidate.usd_per_hour:,.2f}"
+    assert candidate.instance in {
+        solved.candidate(solved.choices[row].offer or 0).instance for row in headline_rows(solved)
+    }
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.price_date)
 
 
@@ -196,7 +198,7 @@ def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
     solved = answered(THREE)
     first = solved.question.candidates[:3]
     changed = ({"source": BY_READER, "price_as_of": None}, {"price_as_of": None}, {"price_as_of": "2026-01-02"})
-    candidates = [dataclasses.replace(one, **more) for one, more in zip(first, changed, strict=True)]
+    candidates = [dataclasses.replace(candidate, **more) for candidate, more in zip(first, changed, strict=True)]
     several = dataclasses.replace(solved.question, candidates=(*candidates, candidates[0]))
     assert notes.price_banner(several, 180, "2026-01-02") == (
         "on-demand prices, the oldest in use of 2026-01-02; 2 prices typed in without a date; "

@@ -39,7 +39,7 @@ def test_the_date_line(options: dict[str, str], banner: str) -> None:
 
 def test_the_table_of_instances_has_list_prices_and_says_so() -> None:
     listed, less = answered(), answered(discount_fraction="0.2")
-    first, second = (notes.instance_rows(record_for(one, ()), one.question, 180) for one in (listed, less))
+    first, second = (notes.instance_rows(record_for(solved, ()), solved.question, 180) for solved in (listed, less))
     assert first == second
     assert notes.left_out(less.question) == notes.left_out(listed.question)
     assert not notes.discounted(listed.question) and "20% less" in notes.discounted(less.question)

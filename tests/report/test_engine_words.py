@@ -30,20 +30,20 @@ def deaths(engine: str, models: str = MODELS, **options: Any) -> dict[str, Finge
     return {f.label: f for f in fingerprints_of(record_for(solved, ()), solved.question)}
 
 
-def flags(found: Fingerprint) -> list[str]:
-    return [fix.flag for fix in found.fixes]
+def flags(fingerprint: Fingerprint) -> list[str]:
+    return [fix.flag for fix in fingerprint.fixes]
 
 
 @cache
 def flags_of() -> dict[str, set[str]]:
     """Every flag of the catalogs by engine, as typed and as the page has it."""
-    known: dict[str, set[str]] = {engine: set() for engine in ENGINES}
+    flags_by_engine: dict[str, set[str]] = {engine: set() for engine in ENGINES}
     given = [fix.flags for fingerprint in guidance.fingerprints(catalog()) for fix in fingerprint.fixes]
     given += [assumption.flags for assumption in guidance.assumptions(catalog()).values()]
     for some in given:
         for engine, flag in some.items():
-            known[engine] |= {flag, guidance.bare(flag)}
-    return known
+            flags_by_engine[engine] |= {flag, guidance.bare(flag)}
+    return flags_by_engine
 
 
 def foreign(engine: str) -> re.Pattern[str]:
@@ -67,8 +67,8 @@ def test_no_flag_of_another_engine(engine: str) -> None:
     assert not pattern.search(str(drawn.fingerprints))
     sheets = {s.name: s for s in book_for(answered(MODELS, engine=engine), page=drawn).sheets}
     for name in ("OOM guide", "Sources and checks"):
-        said = " ".join(str(cell.value) for cell in sheets[name].cells.values())
-        assert not pattern.search(said), (name, pattern.search(said))
+        text = " ".join(str(cell.value) for cell in sheets[name].cells.values())
+        assert not pattern.search(text), (name, pattern.search(text))
 
 
 @pytest.mark.some(1)
@@ -77,8 +77,8 @@ def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) ->
     """Of a share of what is free, the part left out is what is free and not in the pool."""
     fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
     assert fit is not None and gpu in fit.candidate.gpu.id
-    found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
-    n = found.numbers
+    graphs = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
+    n = graphs.numbers
     sized = size(
         model=n["model"],
         gpu=fit.candidate.gpu.id,
@@ -90,7 +90,7 @@ def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) ->
     bills = sum(sized[f"{bill}_bytes_per_gpu"] for bill in ("weights", "activation", "non_torch"))
     left = sized["gpu_memory_bytes"] - bills - sized["kv_pool_bytes_per_gpu"]
     assert 0 < left < 0.1 * sized["gpu_memory_bytes"]
-    assert found.here.endswith(f"a GPU, of the {named_size(left, 'gib')} left out")
+    assert graphs.here.endswith(f"a GPU, of the {named_size(left, 'gib')} left out")
     total = deaths("sglang", **asked)[GRAPHS]
     left = total.numbers["gpu_memory_bytes"] - total.numbers["memory_budget_bytes"]
     assert total.here.endswith(f"of the {named_size(left, 'gib')} left out")
@@ -100,21 +100,21 @@ def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) ->
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_graphs_of_nothing_have_no_numbers(engine: str) -> None:
-    found = deaths(engine)[GRAPHS]
+    graphs = deaths(engine)[GRAPHS]
     captured = answered(MODELS, engine=engine).question.engine.cuda_graph_gib > 0
-    assert captured == (engine not in ("lmdeploy", "llama.cpp")) == bool(found.here)
+    assert captured == (engine not in ("lmdeploy", "llama.cpp")) == bool(graphs.here)
     if not captured:
-        assert not any("graph" in f.lower() or "eager" in f for f in flags(found))
-    assert "0.0 GiB" not in found.here and found.change
+        assert not any("graph" in f.lower() or "eager" in f for f in flags(graphs))
+    assert "0.0 GiB" not in graphs.here and graphs.change
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_weights_are_told_of_what_they_are_compared_with(engine: str) -> None:
-    found = deaths(engine)[WEIGHTS]
+    weights = deaths(engine)[WEIGHTS]
     free = answered(MODELS, engine=engine).question.engine.fraction_of_free
     assert free == (engine in ("tensorrt-llm", "lmdeploy"))
-    whole = found.numbers["gpu_memory_bytes" if free else "memory_budget_bytes"]
-    assert found.here.endswith(f" of each GPU's {named_size(float(whole), 'gib')}")
+    whole = weights.numbers["gpu_memory_bytes" if free else "memory_budget_bytes"]
+    assert weights.here.endswith(f" of each GPU's {named_size(float(whole), 'gib')}")
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_weights_are_told_of_what_they_are_compared_with(engine: str) -> None:
     ],
 )
 def test_a_message_is_the_engines_own(engine: str, pool: str, sampler: str) -> None:
-    found = deaths(engine)
-    assert (found[POOL].looks_like, found[SAMPLER].looks_like) == (pool, sampler)
-    assert found[POOL].on_page(named=False).looks_like == (pool or NONE)
-    assert found[SAMPLER].on_page(named=False).looks_like == (sampler or NONE)
+    by_case = deaths(engine)
+    assert (by_case[POOL].looks_like, by_case[SAMPLER].looks_like) == (pool, sampler)
+    assert by_case[POOL].on_page(named=False).looks_like == (pool or NONE)
+    assert by_case[SAMPLER].on_page(named=False).looks_like == (sampler or NONE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_quoted_message_stands_in_a_log_line_of_the_engine(engine: str) -> None:
     quoted = [f for f in deaths(engine).values() if f.looks_like.startswith('"')]
     assert quoted or engine in ("nim", "lmdeploy")
-    for found in quoted:
-        pieces = re.split(r"\bN\b", found.looks_like.strip('"'))
-        assert any(all(piece in line for piece in pieces) for line in found.log_lines), found.looks_like
+    for fingerprint in quoted:
+        pieces = re.split(r"\bN\b", fingerprint.looks_like.strip('"'))
+        assert any(all(piece in line for piece in pieces) for line in fingerprint.log_lines), fingerprint.looks_like
 
 
 @pytest.mark.some(7)
@@ -150,29 +150,29 @@ def test_a_quoted_message_stands_in_a_log_line_of_the_engine(engine: str) -> Non
 @pytest.mark.parametrize("gpus", ["", "l4", "h100"])
 def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
     options = {"gpus": gpus} if gpus else {}
-    found = deaths(engine, "8b", **options)
-    for one in found.values():
+    by_label = deaths(engine, "8b", **options)
+    for fingerprint in by_label.values():
         used = {
             "prefill_long_prompt": "max_num_batched_tokens",
             SAMPLER: "max_num_seqs",
             GRAPHS: "",
             "long_completion": "max_context_tokens",  # the load's own length, below the model's
             POOL: "max_context_tokens",
-        }.get(one.label)
-        for fix in one.fixes:
+        }.get(fingerprint.label)
+        for fix in fingerprint.fixes:
             if not (fix.value or "").isdigit():
                 continue
             key = "max_num_batched_tokens" if "ubatch" in fix.flag else used
             assert key and fix.direction == ("set" if key == "max_context_tokens" else "lower")
-            assert 0 < int(fix.value or "") < int(one.numbers[key]), (one.label, fix)
+            assert 0 < int(fix.value or "") < int(fingerprint.numbers[key]), (fingerprint.label, fix)
 
 
 @pytest.mark.long
 def test_a_value_that_is_met_is_halved_or_left_out() -> None:
-    found = deaths("llama.cpp", **MEMORY)
-    assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
-    assert [fix.short for fix in found[SAMPLER].fixes] == ["ubatch_size ↓ 256"], "4 requests: fewer free nothing"
-    assert "0.2 GiB a GPU" in found[SAMPLER].here
+    by_case = deaths("llama.cpp", **MEMORY)
+    assert [fix.short for fix in by_case[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
+    assert [fix.short for fix in by_case[SAMPLER].fixes] == ["ubatch_size ↓ 256"], "4 requests: fewer free nothing"
+    assert "0.2 GiB a GPU" in by_case[SAMPLER].here
     assert "0.2 GiB a GPU" in deaths("llama.cpp")[SAMPLER].here
     tgi = deaths("tgi")[SAMPLER]
     assert tgi.fixes[0].short == "requests at once ↓ 64"

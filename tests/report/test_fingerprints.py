@@ -26,10 +26,10 @@ def deaths(models: str = THREE, **options: object) -> dict[str, Fingerprint]:
 
 
 def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:
-    found = list(deaths().values())
-    assert [f.where for f in found] == RUNNING + ["At start"] * 4
-    assert len({f.bill for f in found}) == 7 and {f.label for f in found} <= set(guidance.LABELS)
-    for f in found:
+    fingerprints = list(deaths().values())
+    assert [f.where for f in fingerprints] == RUNNING + ["At start"] * 4
+    assert len({f.bill for f in fingerprints}) == 7 and {f.label for f in fingerprints} <= set(guidance.LABELS)
+    for f in fingerprints:
         assert f.fixes and f.sources and f.log_lines and f.here
         assert all(s.url and s.url.startswith("https://github.com/") for s in f.sources)
         assert all(fix.reason and fix.cost for fix in f.fixes)
@@ -48,8 +48,8 @@ def test_the_profile_run_has_a_row_of_its_own() -> None:
     bill, case, flags = rows[place]
     assert (bill, case, flags[0]) == ("Activations of the profile run", "profile", "--max-num-batched-tokens")
     assert rows[place + 1][0] == "Workspace and CUDA graphs" and "--max-num-batched-tokens" not in rows[place + 1][2]
-    other = answered("70b", engine="sglang")
-    assert not [f for f in fingerprints_of(record_for(other, ()), other.question) if f.case]
+    solved = answered("70b", engine="sglang")
+    assert not [f for f in fingerprints_of(record_for(solved, ()), solved.question) if f.case]
 
 
 def test_a_step_that_frees_nothing_is_not_said() -> None:
@@ -107,7 +107,7 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
     instances, rented = everywhere.question.instances, everywhere.question.instances[cell.answer.instance]
     memory = {name: machine.gpu_count * machine.gpu.memory.engine_bytes for name, machine in instances.items()}
     # The months of the cell's own reasons: those that are too slow or too small have none.
-    months = {other.instance: re.match(r"\$([\d,]+) a month", other.reason) for other in cell.why_not}
+    months = {rejected.instance: re.match(r"\$([\d,]+) a month", rejected.reason) for rejected in cell.why_not}
     larger = {
         name: float(month[1].replace(",", ""))
         for name, month in months.items()
@@ -117,7 +117,7 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
     [offer] = [fix.flag for fix in fixes if fix.direction == "rent"]
     least = min(larger, key=lambda name: larger[name])
     assert f"${larger[least]:,.0f} a month" in offer and instances[least].gpu.short_name in offer
-    slow = {other.instance for other in cell.why_not if "too slow" in other.reason}
+    slow = {rejected.instance for rejected in cell.why_not if "too slow" in rejected.reason}
     assert any(memory[name] > memory[rented.instance] for name in slow), "no machine holds it and is too slow"
 
 
@@ -196,16 +196,16 @@ def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, s
 
 @pytest.mark.parametrize("asked,model", [(MEMORY, "Llama 3.1 405B"), ({}, "Llama 3.1 405B")])
 def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> None:
-    found, fit = deaths(**asked), subject(answered(THREE, **asked))
-    n = found["concurrency_spike"].numbers
+    by_label, fit = deaths(**asked), subject(answered(THREE, **asked))
+    n = by_label["concurrency_spike"].numbers
     assert fit is not None
     gpus = f"{fit.layout.tensor_parallel_size}× {fit.candidate.gpu.short_name}"
     assert gpus == "8× B200 SXM"
-    assert found["concurrency_spike"].here == (
+    assert by_label["concurrency_spike"].here == (
         f"{model}: at 16k {gpus} hold {n['sequences_held']}; request {n['next_request']} does not fit"
     )
-    assert found["long_completion"].here.count(f" {n['longest_tokens_at_load']:,} tokens") == 1
-    rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(found.values())))
+    assert by_label["long_completion"].here.count(f" {n['longest_tokens_at_load']:,} tokens") == 1
+    rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(by_label.values())))
     assert rows[0].here.startswith(f"{model}: ") and not rows[1].here.startswith("Llama")
     assert all(isinstance(row, Row) and len(row.here) <= 80 and len(row.change) <= 60 for row in rows)
     gb = deaths("70b", units="gb")
@@ -244,8 +244,12 @@ def test_what_a_workbook_advises_names_no_machine_and_no_number_that_an_edit_cha
     rented = {death.label: death for death in started("70b", {"providers": "azure"}).values()}
     weights = rented["startup_weights_do_not_fit"]
     assert weights.fixes[0].direction in ("rent", "raise") and weights.fixes[0].lasting == "give each replica more GPUs"
-    assert all(not re.search(r"[$\d]", fix.lasting.replace("fp8", "")) for one in rented.values() for fix in one.fixes)
-    assert all("is_of_gpus" not in fix for one in rented.values() for fix in one.record()["fixes"])
+    assert all(
+        not re.search(r"[$\d]", fix.lasting.replace("fp8", ""))
+        for fingerprint in rented.values()
+        for fix in fingerprint.fixes
+    )
+    assert all("is_of_gpus" not in fix for fingerprint in rented.values() for fix in fingerprint.record()["fixes"])
 
 
 def test_no_shorter_limit_than_the_loads_own_requests_is_advised() -> None:

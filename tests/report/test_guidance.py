@@ -16,8 +16,8 @@ from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 
 def test_settings_and_assumptions_are_equal() -> None:
-    known, settings = guidance.assumptions(catalog()), settings_of({}, load_engine(catalog(), "vllm"))
-    same = [name for name in known if hasattr(settings, name)]
+    assumptions, settings = guidance.assumptions(catalog()), settings_of({}, load_engine(catalog(), "vllm"))
+    same = [name for name in assumptions if hasattr(settings, name)]
     assert {
         "peak_hour_share",
         "burst_factor",
@@ -31,12 +31,12 @@ def test_settings_and_assumptions_are_equal() -> None:
         "contingency_fraction",
     } == set(same)
     for name in same:
-        assert known[name].value == getattr(settings, name), name
-    assert known["tensor_parallel_sizes"].value == TENSOR_PARALLEL_SIZES
-    assert known["max_pipeline_parallel_size"].value == sheet_question.MAX_PIPELINE_PARALLEL_SIZE
-    assert guidance.number(known, "least_gpu_memory_gib") * GIB == market.LEAST_MEMORY_BYTES
-    assert guidance.number(known, "max_candidates") == market.MAX_CANDIDATES
-    assert guidance.number(known, "stale_after_days") == 180
+        assert assumptions[name].value == getattr(settings, name), name
+    assert assumptions["tensor_parallel_sizes"].value == TENSOR_PARALLEL_SIZES
+    assert assumptions["max_pipeline_parallel_size"].value == sheet_question.MAX_PIPELINE_PARALLEL_SIZE
+    assert guidance.number(assumptions, "least_gpu_memory_gib") * GIB == market.LEAST_MEMORY_BYTES
+    assert guidance.number(assumptions, "max_candidates") == market.MAX_CANDIDATES
+    assert guidance.number(assumptions, "stale_after_days") == 180
 
 
 def test_every_assumption_has_a_reason() -> None:
@@ -91,8 +91,8 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, key: str, value: str
 
 def test_a_missing_judgement_is_told(tmp_path: Path) -> None:
     text = "checked_on: 2026-11-20\nassumptions:\n  - {id: a, value: x, unit: u, reason: r, source: s}\n"
-    known = guidance.assumptions(overlay(tmp_path, "assumptions.yaml", text))
+    assumptions = guidance.assumptions(overlay(tmp_path, "assumptions.yaml", text))
     with pytest.raises(CatalogError, match="clearly_cheaper_fraction is missing"):
-        guidance.number(known, "clearly_cheaper_fraction")
+        guidance.number(assumptions, "clearly_cheaper_fraction")
     with pytest.raises(CatalogError, match="not a number"):
-        guidance.number(known, "a")
+        guidance.number(assumptions, "a")

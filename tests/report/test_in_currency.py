@@ -43,8 +43,8 @@ def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -
     first, *letter = render_html(page, templates=templates_folder()), *bodies(Letter(page, "x"), templates_folder())
     for text in (first, *letter, write_brief(page, Options()).decode()):
         told = re.sub(r"\\(.)", r"\1", text)
-        for said in beside:
-            told = told.replace(said, "")
+        for amount in beside:
+            told = told.replace(amount, "")
         assert not AMOUNT.findall(told)
         assert euros in told
     assert any(" 0.86 EUR, as of 2026-11-01" in str(line) for line in page.confidence)

@@ -28,25 +28,25 @@ def facts(**options: Any) -> MoneyFacts:
 
 
 def test_a_model_by_hand() -> None:
-    one = facts()
-    assert str(one.per_user) == "$87.35 per user"  # of 460 people
-    assert one.owned == "8× H100 SXM: $8,640 to $11,720" and not one.capex_is_old
-    assert re.findall(r"\d+%", str(one.break_even)) == ["24%", "22%", "29%"]
-    assert one.budget == NONE
+    money = facts()
+    assert str(money.per_user) == "$87.35 per user"  # of 460 people
+    assert money.owned == "8× H100 SXM: $8,640 to $11,720" and not money.capex_is_old
+    assert re.findall(r"\d+%", str(money.break_even)) == ["24%", "22%", "29%"]
+    assert money.budget == NONE
 
 
 def test_tokens_are_said_at_their_utilization() -> None:
-    one = facts(utilization=0.35)
+    money = facts(utilization=0.35)
     units = ways_to_pay.unit_costs(solved(utilization=0.35), 0)
-    assert one.per_million_tokens == (
+    assert money.per_million_tokens == (
         f"${units['usd_per_million_input_tokens']:.2f} prompt, ${units['usd_per_million_output_tokens']:.2f} answer "
         "per million tokens at 35% utilization"
     )
 
 
 def test_a_budget_of_its_own() -> None:
-    one = facts(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
-    assert str(one.budget).startswith("EUR 40,661 a month, EUR 487,936 a year")
+    money = facts(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
+    assert str(money.budget).startswith("EUR 40,661 a month, EUR 487,936 a year")
     assert "USD 42,188" in str(facts(contingency_fraction=0.05).budget)
 
 
@@ -63,11 +63,11 @@ def test_a_high_price_that_never_pays() -> None:
 
 
 def test_renting_that_always_pays() -> None:
-    one = facts(capex_usd_per_gpu=1_000_000)
-    assert str(str(one.break_even)).startswith("renting on demand is cheaper at any use (owning costs ")
+    money = facts(capex_usd_per_gpu=1_000_000)
+    assert str(str(money.break_even)).startswith("renting on demand is cheaper at any use (owning costs ")
 
 
 def test_nothing_is_said_where_nothing_fits() -> None:
-    one = facts(models="405b", instances="aws/g6e.xlarge")
-    assert {one.owned, one.break_even, one.per_user, one.per_million_tokens} == {NONE}
+    money = facts(models="405b", instances="aws/g6e.xlarge")
+    assert {money.owned, money.break_even, money.per_user, money.per_million_tokens} == {NONE}
     assert facts(instances="azure/Standard_NC80adis_H100_v5", workloads="chat", tiers="1").owned == NONE

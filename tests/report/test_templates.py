@@ -41,7 +41,7 @@ def random_call(sentence, draw):
 
 def write(path):
     """A row for each call: the values, and the sentence with what Python says."""
-    draw, n_rows, said = random.Random(1), 0, set()
+    draw, n_rows, filled = random.Random(1), 0, set()
     with xlsxwriter.Workbook(path) as book:
         sheet = book.add_worksheet("Calls")
         for sentence in SENTENCES:
@@ -57,8 +57,8 @@ def write(path):
                 text = sentence.text_of_names(f"{cells[name]}{n_rows}" for name in sentence.inputs)
                 value = sentence.of(values)
                 sheet.write_formula(n_rows - 1, 0, f"={text}", None, value)
-                said.add((sentence.name, value))
-    assert len(said) > 8 * len(SENTENCES)
+                filled.add((sentence.name, value))
+    assert len(filled) > 8 * len(SENTENCES)
     return n_rows
 
 

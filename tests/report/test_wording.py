@@ -58,8 +58,8 @@ def test_providers(provider: str, name: str) -> None:
 
 @pytest.mark.parametrize("text,day", [("2026-07-20", "2026-07-20"), ("2026-07", "2026-07-01"), ("2025", "2025-01-01")])
 def test_a_vague_date_is_taken_as_its_first_day(text: str, day: str) -> None:
-    found = notes.day_of(text)
-    assert found is not None and found.isoformat() == day
+    first_day = notes.day_of(text)
+    assert first_day is not None and first_day.isoformat() == day
 
 
 def test_no_date_is_no_age() -> None:
