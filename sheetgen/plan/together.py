@@ -338,32 +338,33 @@ class _Search:
 
     def starts(self, n: int) -> Iterator[Ways]:
         """At home, in the layouts that fill least; and by type all services that it can serve on it, and as many of
-        them as is cheapest: first the one that saves
-        most by a part of its machines in place of its own, and so on. Of all these n: those of types that are there
-        anyway, then the cheapest."""
+        them as is cheapest: first the one that saves most by a part of its machines in place of its own, and so on. Of
+        all these n: those of types that are there anyway, then the cheapest."""
         yield {s: self._filling_least(s) for s in self.home}
         if n < 2:
             return
-        own = self._by_unit(*_Filled.of_all([*self.home.values()]).on(self.every[None])).sum(axis=1)
-        by_type = defaultdict[int, dict[int, tuple[float, _Filled]]](dict)
-        for (s, ways), own_usd in zip(self.elsewhere.items(), own, strict=True):
+        at_home, spared_there = _Filled.of_all([*self.home.values()]).on(self.every[None])
+        own = self._by_unit(at_home, spared_there).sum(axis=1)
+        by_type = defaultdict[int, dict[int, tuple[float, int, float, _Filled]]](dict)
+        for place, ((s, ways), own_usd) in enumerate(zip(self.elsewhere.items(), own, strict=True)):
             there, types = self.home[s].but(ways), ways.types.max(axis=1)
             more = self._part_usd(there) - own_usd
+            besides = self._besides_usd(s, there) - self._besides_usd(s, self.home[s])
             for i in numpy.argsort(more, kind="stable").tolist():
-                by_type[int(types[i])].setdefault(s, (float(more[i]), there[[i]]))
+                if s not in (of_type := by_type[int(types[i])]):
+                    of_type[s] = float(more[i]), place, float(besides[i]), there[[i]]
         machines, spares = self._sum(self.home).machines, self._largest(self.home.values())
         starts = dict[tuple[bytes, ...], tuple[tuple[bool, float], Ways]]()
         for t, of_it in by_type.items():
-            chosen = [(s, of_it[s][1]) for s in sorted(of_it, key=lambda s: of_it[s][0])]
-            comes, spared = _Filled.of_all([way for _, way in chosen]).on(self.every[None])
-            left, _ = _Filled.of_all([self.home[s] for s, _ in chosen]).on(self.every[None])
-            filled = machines[:, :, None] + numpy.cumsum(comes - left, axis=2)
+            services = sorted(of_it, key=lambda s: of_it[s][0])
+            _, places, besides_usd, chosen = zip(*(of_it[s] for s in services), strict=True)
+            comes, spared = _Filled.of_all(chosen).on(self.every[None])
+            filled = machines[:, :, None] + numpy.cumsum(comes - at_home[:, :, [*places]], axis=2)
             # The largest replicas of those that stay and of those that went: never less than there are.
             largest = numpy.maximum(spares[:, None], numpy.maximum.accumulate(spared, axis=1))
-            besides = [self._besides_usd(s, way)[0] - self._besides_usd(s, self.home[s])[0] for s, way in chosen]
-            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides)
+            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides_usd)
             for last in {int(usd.argmin()), len(chosen) - 1}:
-                start = self.home | dict(chosen[: last + 1])
+                start = self.home | dict(zip(services[: last + 1], chosen, strict=False))
                 rank = not self.is_there[t], float(usd[last])
                 starts.setdefault(tuple(way.types.tobytes() for way in start.values()), (rank, start))
         of_home = tuple(way.types.tobytes() for way in self.home.values())
