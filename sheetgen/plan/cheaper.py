@@ -8,7 +8,7 @@ import functools
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
@@ -71,10 +71,37 @@ class Closing:
     decisions: tuple[Decision, ...]
 
 
-def cheaper(answer: Answer, lost: Sequence[Unserved]) -> tuple[Lever, ...]:
-    """The changes that make the plan cheaper, what saves most first. lost: what it does not serve."""
+@dataclass(frozen=True)
+class Trials:
+    """The plan with changes, each set of them worked out once; lost: what the plan itself does not serve."""
+
+    answer: Answer
+    lost: Sequence[Unserved]
+    seen: dict[tuple[str, ...], Answer | None] = field(default_factory=dict)
+
+    def changed(self, changes: Sequence[Change]) -> Answer | None:
+        """The plan with changes; None where it cannot be worked out."""
+        names = tuple(change.name for change in changes)
+        if names not in self.seen:
+            self.seen[names] = self._solved(changes)
+        return self.seen[names]
+
+    def _solved(self, changes: Sequence[Change]) -> Answer | None:
+        plan = functools.reduce(lambda changed, change: change.make(changed), changes, self.answer.plan)
+        of_plan = self.answer.hardware
+        hardware = of_plan if all(change.keeps_hardware for change in changes) else None
+        fresh, tried = replace(plan, questions={**plan.questions}), [of_plan.left_out]
+        try:
+            return solved_plan(fresh, timed=False, kept=of_plan.loads, hardware=hardware, tried=tried)
+        except SheetgenError:
+            return None
+
+
+def cheaper(trials: Trials) -> tuple[Lever, ...]:
+    """The changes that make the plan cheaper, what saves most first."""
+    answer = trials.answer
     changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer))
-    tried = (*(_worked_out(answer, lost, [change]) for change in changes), *_elsewhere(answer, lost))
+    tried = (*(_worked_out(trials, [change]) for change in changes), *_elsewhere(trials))
     return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
 
 
@@ -92,16 +119,16 @@ def _net_usd(lever: Lever) -> float:
     return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd - max(0.0, lever.moves_usd)
 
 
-def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -> Closing | None:
+def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
     many those that save most together; where no set of them does, all that work together. None where the budget holds,
     or nothing saves."""
     best = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES]
     together: tuple[tuple[Lever, ...], Lever] | None = None
-    for n in range(1, len(best) + 1) if answer.over else ():
+    for n in range(1, len(best) + 1) if trials.answer.over else ():
         sets = []
         for chosen in itertools.combinations(best, n):
-            result = chosen[0] if n == 1 else _worked_out(answer, lost, [lever.change for lever in chosen])
+            result = chosen[0] if n == 1 else _worked_out(trials, [lever.change for lever in chosen])
             if result is not None:
                 sets.append((not result.over, _net_usd(result), chosen, result))
         if sets:
@@ -112,22 +139,22 @@ def closing(answer: Answer, levers: Sequence[Lever], lost: Sequence[Unserved]) -
     if together is None:
         return None
     chosen, result = together
-    other = _changed(answer, [lever.change for lever in chosen])
+    other = trials.changed([lever.change for lever in chosen])
     decided = decisions(other, unserved(other)) if other else ()
     return Closing(chosen, result.saves_usd, result.over, decided)
 
 
-def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Change]) -> Lever | None:
+def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
     """The savings of changes that are made together; None where they save nothing, or leave more without machines: of a
     policy, for longer than some days."""
-    other = _changed(answer, changes)
+    answer, other = trials.answer, trials.changed(changes)
     if other is None:
         return None
     asked = sum(other.asked_usd)
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    waits = _waits_more(other.plan, lost, unserved(other))
+    waits = _waits_more(other.plan, trials.lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
     gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
@@ -135,18 +162,6 @@ def _worked_out(answer: Answer, lost: Sequence[Unserved], changes: Sequence[Chan
     at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
     bound = sum(other.bound_usd), other.bound_after_usd
     return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
-
-
-def _changed(answer: Answer, changes: Sequence[Change]) -> Answer | None:
-    """The plan with changes; None where it cannot be worked out."""
-    plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
-    hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
-    fresh = replace(plan, questions={**plan.questions})
-    try:
-        kept, tried = dict(answer.hardware.loads), [answer.hardware.left_out]
-        return solved_plan(fresh, timed=False, kept=kept, hardware=hardware, tried=tried)
-    except SheetgenError:
-        return None
 
 
 def _waits_more(plan: Plan, lost: Sequence[Unserved], then: Sequence[Unserved]) -> str:
@@ -213,10 +228,10 @@ def _classes(answer: Answer) -> Iterator[Change]:
             yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
 
 
-def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever]:
+def _elsewhere(trials: Trials) -> Iterator[Lever]:
     """The cheapest machines without what keeps services where they are: a near tie and the cost of a move, which is
     judged where the plan does not state it; and where moves come of that, without a near tie alone."""
-    policy = answer.plan.policy
+    policy = trials.answer.plan.policy
     near = {"near_tie_fraction": 0.0} if policy.near_tie_fraction else {}
     stays = {"moving_cost_usd": 0.0} if policy.moving_cost_usd != 0 else {}
     for update in (near | stays, near if stays else {}):
@@ -224,7 +239,7 @@ def _elsewhere(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Lever]:
             name = ", ".join(f"{key}: 0" for key in update)
             gives_up = " and ".join(_STAYING[key] for key in update)
             change = Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
-            lever = _worked_out(answer, lost, [change])
+            lever = _worked_out(trials, [change])
             if lever is not None and (lever.moves_usd <= lever.saves_usd or policy.moving_cost_usd is None):
                 yield lever
             if lever is None or lever.moves_usd <= 0:

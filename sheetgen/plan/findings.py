@@ -12,7 +12,7 @@ from functools import cached_property
 from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
-from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
+from sheetgen.plan.cheaper import Closing, Lever, Trials, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import (
     NOW,
@@ -108,7 +108,8 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
-    levers, measured = cheaper(answer, lost), measurements(answer)
+    trials, measured = Trials(answer, lost), measurements(answer)
+    levers = cheaper(trials)
     return Findings(
         answer,
         draws,
@@ -118,7 +119,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
         levers,
-        closing(answer, levers, lost),
+        closing(trials, levers),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
         measured,

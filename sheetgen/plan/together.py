@@ -14,6 +14,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy
@@ -70,7 +71,7 @@ def together(
         return
     n = max(1, tries // len(by_service))
     every = [search.improved(start) for start in (search.home, *search.starts(n))]
-    unlike = {tuple(way.offers.tobytes() for way in ways.values()): ways for ways in every}
+    unlike = {_key(ways): ways for ways in every}
     for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
         better = search.exchanged(ways, n)
         yield {(s, q): int(way.offers[0, q]) for s, way in better.items() for q in way.quarters}, search.moves(better)
@@ -123,7 +124,7 @@ class _Filled:
         fills, spares = (numpy.moveaxis(part, 0, -2)[..., None, :] for part in (self.fills, self.spares))
         return fills * is_there, spares * is_there
 
-    @property
+    @cached_property
     def quarters(self) -> list[int]:
         """Those in which all ways serve."""
         served: list[int] = numpy.flatnonzero(self.types[0] >= 0).tolist()
@@ -135,7 +136,7 @@ class _Filled:
         (types,) = self.types
         return [(before, q) for before, q in itertools.pairwise(self.quarters) if types[before] != types[q]]
 
-    @property
+    @cached_property
     def moves_usd(self) -> Array:
         """By way the cost of its moves; all of them serve the same quarters."""
         types, enters = self.types[:, self.quarters], self.enters_usd[:, self.quarters]
@@ -143,6 +144,11 @@ class _Filled:
 
 
 Ways = dict[int, _Filled]  # by service, one each
+Key = tuple[bytes, ...]  # by service its offers, of which all else follows
+
+
+def _key(ways: Ways) -> Key:
+    return tuple(way.offers.tobytes() for way in ways.values())
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,8 @@ class _Search:
             self.is_near[s][way.types] = True
         self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(way) for s, way in self.home.items()}
         self.elsewhere = {s: self._filled([*_ways(supply, layouts[s])]) for s in home}
+        self.seen: dict[bytes, float] = {}  # what `_usd` gave, by a unit's types and what is filled and spared of them
+        self.swept: dict[tuple[int | None, Key], Ways] = {}  # what `_swept` gave, by the service that rests
 
     def total_usd(self, ways: Ways) -> float:
         """The cost of the plan, and what must be saved besides for services that are not at home."""
@@ -215,18 +223,28 @@ class _Search:
         """Services moved one by one while that makes the plan cheaper: home, to any type, to what is there, or no more
         from what they were on before. In each sweep the one that saves most goes first, as it may leave no reason to
         the others. waits: a service that does not move in the first."""
-        now, together = dict(ways), self._sum(ways)
+        now = ways
         for sweep in range(SWEEPS):
-            some = [s for s in now if sweep or s != waits]
-            saves = {s: saved for s, saved, _ in self._best(some, now, together) if saved > A_CENT}
-            moved = 0
-            for s in sorted(saves, key=lambda s: -saves[s]):
-                ((_, saved, there),) = self._best([s], now, together)
-                if saved > A_CENT:
-                    now[s], moved = there, moved + 1
-                    together = self._sum(now)
-            if not moved and (sweep or waits is None):
+            rests = None if sweep else waits
+            before = _key(now)
+            if (rests, before) not in self.swept:
+                self.swept[rests, before] = self._swept([s for s in now if s != rests], now)
+            now = self.swept[rests, before]
+            if _key(now) == before and rests is None:
                 break
+        return now
+
+    def _swept(self, some: Sequence[int], ways: Ways) -> Ways:
+        """Services moved one by one, each once; the same ways where none does."""
+        now, together = ways, self._sum(ways)
+        best = {s: (saved, there) for s, saved, there in self._best(some, now, together) if saved > A_CENT}
+        for s in sorted(best, key=lambda s: -best[s][0]):
+            saved, there = best[s]
+            if now is not ways:
+                ((_, saved, there),) = self._best([s], now, together)
+            if saved > A_CENT:
+                now = now | {s: there}
+                together = self._sum(now)
         return now
 
     def exchanged(self, ways: Ways, n: int) -> Ways:
@@ -320,34 +338,37 @@ class _Search:
 
     def starts(self, n: int) -> Iterator[Ways]:
         """At home, in the layouts that fill least; and by type all services that it can serve on it, and as many of
-        them as is cheapest: first the one that saves
-        most by a part of its machines in place of its own, and so on. Of all these n: those of types that are there
-        anyway, then the cheapest."""
-        own = self._by_unit(*_Filled.of_all([*self.home.values()]).on(self.every[None])).sum(axis=1)
-        by_type = defaultdict[int, dict[int, tuple[float, _Filled]]](dict)
-        for (s, ways), own_usd in zip(self.elsewhere.items(), own, strict=True):
+        them as is cheapest: first the one that saves most by a part of its machines in place of its own, and so on. Of
+        all these n: those of types that are there anyway, then the cheapest."""
+        yield {s: self._filling_least(s) for s in self.home}
+        if n < 2:
+            return
+        at_home, spared_there = _Filled.of_all([*self.home.values()]).on(self.every[None])
+        own = self._by_unit(at_home, spared_there).sum(axis=1)
+        by_type = defaultdict[int, dict[int, tuple[float, int, float, _Filled]]](dict)
+        for place, ((s, ways), own_usd) in enumerate(zip(self.elsewhere.items(), own, strict=True)):
             there, types = self.home[s].but(ways), ways.types.max(axis=1)
             more = self._part_usd(there) - own_usd
+            besides = self._besides_usd(s, there) - self._besides_usd(s, self.home[s])
             for i in numpy.argsort(more, kind="stable").tolist():
-                by_type[int(types[i])].setdefault(s, (float(more[i]), there[[i]]))
+                if s not in (of_type := by_type[int(types[i])]):
+                    of_type[s] = float(more[i]), place, float(besides[i]), there[[i]]
         machines, spares = self._sum(self.home).machines, self._largest(self.home.values())
         starts = dict[tuple[bytes, ...], tuple[tuple[bool, float], Ways]]()
         for t, of_it in by_type.items():
-            chosen = [(s, of_it[s][1]) for s in sorted(of_it, key=lambda s: of_it[s][0])]
-            comes, spared = _Filled.of_all([way for _, way in chosen]).on(self.every[None])
-            left, _ = _Filled.of_all([self.home[s] for s, _ in chosen]).on(self.every[None])
-            filled = machines[:, :, None] + numpy.cumsum(comes - left, axis=2)
+            services = sorted(of_it, key=lambda s: of_it[s][0])
+            _, places, besides_usd, chosen = zip(*(of_it[s] for s in services), strict=True)
+            comes, spared = _Filled.of_all(chosen).on(self.every[None])
+            filled = machines[:, :, None] + numpy.cumsum(comes - at_home[:, :, [*places]], axis=2)
             # The largest replicas of those that stay and of those that went: never less than there are.
             largest = numpy.maximum(spares[:, None], numpy.maximum.accumulate(spared, axis=1))
-            besides = [self._besides_usd(s, way)[0] - self._besides_usd(s, self.home[s])[0] for s, way in chosen]
-            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides)
+            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides_usd)
             for last in {int(usd.argmin()), len(chosen) - 1}:
-                start = self.home | dict(chosen[: last + 1])
+                start = self.home | dict(zip(services[: last + 1], chosen, strict=False))
                 rank = not self.is_there[t], float(usd[last])
                 starts.setdefault(tuple(way.types.tobytes() for way in start.values()), (rank, start))
         of_home = tuple(way.types.tobytes() for way in self.home.values())
         ranked = sorted((start for key, start in starts.items() if key != of_home), key=lambda start: start[0])
-        yield {s: self._filling_least(s) for s in self.home}
         yield from (start for _, start in ranked[: n - 1])
 
     def _filling_least(self, s: int) -> _Filled:
@@ -439,16 +460,21 @@ class _Search:
         """The cost of what must be bought of units, one or another in each row: the mean of the hours at p50 and at the
         quantile. types: by row, those of its unit; machines, spares: what is filled, and the largest that is spared,
         with rows and types before the quarters."""
-        n = max(1, AT_ONCE // (machines.size // len(types)))
-        parts = (slice(i, i + n) for i in range(0, len(types), n))
-        return numpy.concatenate(
-            [self._usd_of_rows(types[part], machines[:, :, part], spares[:, part]) for part in parts]
-        )
+        # Sums of parts that are taken off again leave a trace that is no machine.
+        rows = *(numpy.moveaxis(part, -3, 0) for part in (numpy.round(machines, 9), spares)), types
+        whole = numpy.concatenate([part.reshape(len(types), -1) for part in rows], axis=1)
+        keys = whole.view(f"V{whole[0].nbytes}").ravel().tolist()
+        fresh = {key: row for row, key in enumerate(keys) if key not in self.seen}
+        new, n = [*fresh.values()], max(1, AT_ONCE // whole.shape[1])
+        for i in range(0, len(new), n):
+            usd = self._usd_of_rows(types[new[i : i + n]], *(part[new[i : i + n]] for part in rows[:2]))
+            self.seen |= zip((keys[row] for row in new[i : i + n]), usd.tolist(), strict=True)
+        return numpy.array([self.seen[key] for key in keys])
 
     def _usd_of_rows(self, types: Array, machines: Array, spares: Array) -> Array:
         quarters = numpy.arange(len(self.months))
-        # Sums of parts that are taken off again leave a trace that is no machine.
-        needed = needs.needed_instances(*numpy.round(machines, 9), *spares[:, None], self.lost[types])
+        filled, spared = (numpy.moveaxis(part, 0, -3) for part in (machines, spares))
+        needed = needs.needed_instances(*filled, *spared[:, None], self.lost[types])
         pairs = needed.reshape(2, -1, *needed.shape[1:])
         held = numpy.where(self.is_held[types][..., None], pairs.max(axis=1, keepdims=True), pairs)
         needed = held.reshape(needed.shape)
