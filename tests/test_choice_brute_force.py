@@ -163,6 +163,7 @@ def check_survivor(load: Load, cell: dict[str, Any], discount: str) -> None:
     best, _ = choose(plans(after, brute_force.candidates(discount, after.purchase), *after.targets)[0])
     assert told(survivor) == rented(best), load
     check_chance(after, best, survivor["chance"])
+    check_chance(load, replace(best, load=load), survivor["chance_before"])  # while all of its machines run
 
 
 def check_people(load: Load, cell: dict[str, Any]) -> None:
@@ -195,10 +196,17 @@ def check_other_answers(load: Load, cell: dict[str, Any], discount: str) -> None
 
 
 def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> None:
-    """The hardware for people who ask half and twice as often, and, up to 500, all at the same moment."""
+    """The hardware for people who ask half and twice as often, for one more than the machines serve, and, up to 500,
+    all at the same moment."""
     if not (load.rate and load.people):
-        assert not cell["by_requests_per_day"] and cell["all_at_once"] is None, load
+        assert not cell["by_requests_per_day"] and cell["all_at_once"] is cell["more_people"] is None, load
         return
+    most = cell["more_people"]["most_users"]
+    of_one = load.rate / load.people  # requests a second
+    assert most * of_one <= cell["served_at_target"] * (1 + 1e-12) < (most + 1) * of_one * (1 + 2e-12), load
+    beyond = answer_in_class(replace(load, rate=of_one * (most + 1)), discount)
+    rented_beyond = None if cell["more_people"]["instance"] is None else cell["more_people"]
+    assert told(rented_beyond) == (None if isinstance(beyond, str) else rented(beyond.best)), load
     often = [answer_in_class(replace(load, rate=load.rate * times), discount) for times in (0.5, 2)]
     assert [told(rental) for rental in cell["by_requests_per_day"]] == [
         rented(answer.best) for answer in often if isinstance(answer, Answer)

@@ -127,11 +127,13 @@ class AllAtOnceRecord:
 @dataclass(frozen=True)
 class SameMoment:
     """All people of a load who ask at the same moment, on the answer's machines; turn_seconds: how long each keeps a
-    place; last_ttft_seconds: when the last of them has the first token, None where a place is free for each."""
+    place; last_ttft_seconds, last_answer_seconds: when the last of them has the first token and the whole answer, None
+    where a place is free for each."""
 
     people: int
     turn_seconds: float
     last_ttft_seconds: float | None
+    last_answer_seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,17 @@ class AskingRecord:
     instance: str
     n_instances: int
     monthly_usd: float
+
+
+@dataclass(frozen=True)
+class MorePeopleRecord:
+    """The most people whom the answer's machines serve within the targets, and the machines rented for one person more;
+    None where nothing serves these."""
+
+    most_users: int
+    instance: str | None
+    n_instances: int | None
+    monthly_usd: float | None
 
 
 @dataclass(frozen=True)
@@ -563,6 +576,13 @@ class SureRental:
 
 
 @dataclass(frozen=True)
+class SurvivorRental(SureRental):
+    """The same of machines of which one may fail: chance after that, chance_before while all of them run."""
+
+    chance_before: float
+
+
+@dataclass(frozen=True)
 class LeftOut:
     """The number of instances that took no part, and the reason."""
 
@@ -606,13 +626,14 @@ class CellRecord:
     declined: Mapping[str, Any] | None  # a class that was requested and saves nothing: see `DeclinedClass`
     cheapest: RentalRecord | None  # the very cheapest
     waits: WaitsRecord | None
-    all_at_once: AllAtOnceRecord | None  # these two of people
+    all_at_once: AllAtOnceRecord | None  # these three of people
     by_requests_per_day: tuple[AskingRecord, ...]
+    more_people: MorePeopleRecord | None
     history: HistoryRecord | None  # of people whose history is lost before they ask again
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
     without_survival: RentalRecord | None
-    survives_machine: SureRental | None  # the cheapest that survives the loss of one, where no loss is survived yet
+    survives_machine: SurvivorRental | None  # the cheapest that survives the loss of one, where no loss is survived yet
     needs_reservation: bool
     fewer_machines: RentalRecord | None  # of very many machines: the cheapest on far fewer
     not_asked: tuple[NotAskedRecord, ...]

@@ -1,13 +1,15 @@
-"""The answers if people ask more or less often than was stated, or all at the same moment."""
+"""The answers if people ask more or less often than was stated, or all at the same moment, or are more than the
+answer's machines serve."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord
+from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord, MorePeopleRecord
 from sheetgen.answer.picks import Picks, picks_of, with_other_requests
 from sheetgen.answer.solution import Solution
+from sheetgen.formula import round_down, round_up
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN
 
@@ -20,10 +22,12 @@ class Otherwise(NamedTuple):
 
     all_at_once: AllAtOnceRecord | None = None
     by_requests_per_day: tuple[AskingRecord, ...] = ()
+    more_people: MorePeopleRecord | None = None
 
 
 def asking_otherwise(solved: Solution) -> list[Otherwise]:
-    """By load, the rentals if its people asked half or twice as often, or all at the same moment."""
+    """By load, the rentals if its people asked half or twice as often, or all at the same moment, or were one more than
+    the answer's machines serve."""
     loads = solved.question.loads
     often = [
         (row, times)
@@ -46,7 +50,29 @@ def asking_otherwise(solved: Solution) -> list[Otherwise]:
         for row, rented in zip(at_once, _rented(solved, picks), strict=True)
         if rented and not loads[row].over_limit
     }
-    return [Otherwise(records.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
+    more = _more_people(solved)
+    return [Otherwise(records.get(row), tuple(asking.get(row, ())), more.get(row)) for row in range(len(loads))]
+
+
+def _more_people(solved: Solution) -> dict[int, MorePeopleRecord]:
+    """By the row of a load of people that something holds, the most whom its machines serve within the targets, and the
+    rental for one more."""
+    loads, share = solved.question.loads, solved.question.settings.active_fraction or 0.0
+    most: dict[int, int] = {}
+    for row, load in enumerate(loads):
+        choice = solved.choices[row]
+        if load.users and choice.offer is not None:
+            people_of_one = load.users / load.requests_per_second if load.requests_per_second else 1 / share
+            most[row] = int(round_down(choice.served_at_target * people_of_one))
+    rates = [loads[row].requests_per_second * (users + 1) / (loads[row].users or 1) for row, users in most.items()]
+    at_once = [
+        0.0 if rate else float(round_up((users + 1) * share)) for rate, users in zip(rates, most.values(), strict=True)
+    ]
+    rented = _rented(solved, _picks(solved.grid, [*most], at_once, rates))
+    return {
+        row: MorePeopleRecord(users, *(rental or (None, None, None)))
+        for (row, users), rental in zip(most.items(), rented, strict=True)
+    }
 
 
 def in_closed_loop(solved: Solution) -> Grid:

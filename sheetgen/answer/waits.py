@@ -46,7 +46,7 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
             pace,
             int(places),
             solved.choices[row].mean_wait_seconds,
-            _same_moment(solved, row, int(places), turn, last),
+            _same_moment(solved, row, int(places), turn, last, last - full + turn),
         )
         for row, first, full, pace, places, turn, last in zip(
             offers, *(column.tolist() for column in columns), strict=True
@@ -55,11 +55,11 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
 
 
 def _same_moment(
-    solved: Solution, row: int, n_places: int, turn_seconds: float, last_ttft_seconds: float
+    solved: Solution, row: int, n_places: int, turn_seconds: float, *last_seconds: float
 ) -> SameMoment | None:
-    """When the last of a load's people has the first token if all ask at the same moment; None for a load that is not
-    stated as people."""
+    """When the last of a load's people has the first token and the answer if all ask at the same moment; None for a
+    load that is not stated as people."""
     n_people = int(solved.question.loads[row].users or 0)
     if not n_people:
         return None
-    return SameMoment(n_people, turn_seconds, last_ttft_seconds if n_people > n_places else None)
+    return SameMoment(n_people, turn_seconds, *(last_seconds if n_people > n_places else (None, None)))

@@ -565,8 +565,9 @@ const surelyRented = (grid, rental, load = 0) =>
 function survivesMachine({ solved: { grid } }) {
   if (CONSTANTS.survive) return null;
   const after = readAgain(grid, "with_loss"),
-    best = picked(after);
-  return best && { ...surelyRented(after, best), measured: wasMeasured(grid, best.position) };
+    best = picked(after),
+    chance_before = best && surelyRented(after.again({ survive: 0 }), best).chance; // the same machines, none of them lost
+  return best && { ...surelyRented(after, best), chance_before, measured: wasMeasured(grid, best.position) };
 }
 
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
@@ -636,6 +637,8 @@ function answer(asked) {
     chance_of: Object.fromEntries(CHANCES.map((name) => [name, read(`${name}_chance`)])),
     tpot_seconds: read("tpot_seconds"),
     ttft_seconds: read("ttft_seconds"),
+    ttft_seconds_low: read("ttft_seconds_low"),
+    ttft_seconds_high: read("ttft_seconds_high"),
     output_tokens_per_second: read("load_tokens_per_second"),
     bound_by: read("bound_by"),
     requests_per_replica: read("requests_per_replica"),
@@ -1333,6 +1336,8 @@ const rateWords = (rate) =>
   rate.toLocaleString("en-US", { maximumFractionDigits: rate >= 99.95 ? 0 : rate >= 9.995 ? 1 : rate >= 0.1 ? 2 : 4 });
 
 const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+  low: "", // the request alone says how far it ranges
+  high: "",
   is_peak: Number(question.isRate),
   first: secondsWords(ttft_seconds),
   pace: paceWords(1 / tpot_seconds),
@@ -1340,8 +1345,8 @@ const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds:
   pace_target: tpot ? paceWords(1 / tpot) : "",
 });
 
-// The first word of a request alone, times with every place taken, and when the last of all people has the first word
-// who ask at the same moment and take each place that becomes free.
+// The first word of a request alone, times with every place taken, and when the last of all people has the first word and
+// the answer who ask at the same moment and take each place that becomes free.
 function waitsOf({ solved: { question, grid }, chosen }) {
   const full = along(grid, chosen.position);
   full.workOut(PROGRAMS.chosen);
@@ -1351,13 +1356,16 @@ function waitsOf({ solved: { question, grid }, chosen }) {
   full.workOut(PROGRAMS.waits);
   together.workOut(PROGRAMS.waits);
   const places = readChosen(full, "served_at_target"),
-    people = question.users;
+    people = question.users,
+    last = people > places ? readChosen(together, "last_ttft_seconds") : null,
+    ttft_full_seconds = readChosen(full, "full_ttft_seconds"),
+    turn_seconds = turnSeconds(full, question);
   return {
     ttft_alone_seconds: readChosen(alone, "service_ttft_seconds"),
-    ttft_full_seconds: readChosen(full, "full_ttft_seconds"),
+    ttft_full_seconds,
     tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
     places,
-    same_moment: people ? { people, turn_seconds: turnSeconds(full, question), last_ttft_seconds: people > places ? readChosen(together, "last_ttft_seconds") : null } : null,
+    same_moment: people ? { people, turn_seconds, last_ttft_seconds: last, last_answer_seconds: last === null ? null : last - ttft_full_seconds + turn_seconds } : null,
     ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null }),
   };
 }
@@ -1395,7 +1403,10 @@ const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%`
 // The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
 function lateValues(record) {
   const { wait_fraction: share, mean_wait_seconds: mean } = waitsOf(record);
-  return mean !== null && share >= FACTS.wait_told ? { share: shareWords(share), mean_wait: secondsWords(mean) } : { share: "", mean_wait: "" };
+  const isTold = mean !== null && share >= FACTS.wait_told,
+    limit = shareWords(FACTS.max_wait_fraction),
+    isOver = isTold && share > FACTS.max_wait_fraction && shareWords(share) !== limit;
+  return { share: isTold ? shareWords(share) : "", mean_wait: isTold ? secondsWords(mean) : "", limit: isOver ? limit : "" };
 }
 
 // A length of time in the largest unit of which it has two.

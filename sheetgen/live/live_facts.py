@@ -227,6 +227,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
         "wait_told": WAIT_TOLD,
+        "max_wait_fraction": settings.max_wait_fraction,
         "enterprise_asks": ENTERPRISE_ASKS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},

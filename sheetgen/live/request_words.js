@@ -115,19 +115,23 @@ function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instan
     share = Math.min(1, n_measured / (rental?.n_instances ?? n_instances)),
     rounded = question.isRate ? Math.round : Math.ceil,
     n_whole = Math.max(1, Math.round(whole));
-  return { part: share < 1 ? count(rounded(whole * share)) : "", whole: count(n_whole), n_whole, is_rate: Number(question.isRate) };
+  return { part: share < 1 ? count(rounded(whole * share)) : "", whole: n_whole, is_rate: Number(question.isRate) };
 }
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
   const run = measure.decider ?? measure,
-    even = evenOf(record);
+    even = evenOf(record),
+    tried = measure.decider ? even : null,
+    { first_target, pace_target } = waitValues(record);
   return say("request_test", {
     machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
-    requests: requestsWord(record.question),
+    ...sharedLoad(record, run, tried),
+    first_target,
+    pace_target,
+    is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
-    chance: sureWords(measure.decider && even ? even.chance : record.chance),
-    month: lessOf(record.monthly_usd),
+    chance: measure.decider && even ? sureWords(even.chance) : "",
     level: sureWords(FACTS.levels.sure),
     settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
@@ -148,9 +152,7 @@ function measureWords(record) {
     run = measure?.decider ?? measure,
     { confidence } = record.question;
   if (!run) return reason ? say(`measure_${reason}`, { confidence, ...levelWords(record, reason) }) : "";
-  const { margin, isSure } = marginOf(record),
-    { first_target, pace_target } = waitValues(record),
-    tried = measure.decider ? evenOf(record) : null;
+  const { margin, isSure } = marginOf(record);
   return say("measure", {
     ...worthValues(record, measure),
     is_saving: Number(Boolean(measure.decider)),
@@ -160,13 +162,6 @@ function measureWords(record) {
     usd: dollars(run.usd),
     rent: placeWords(run),
     test: testWords(record, margin, isSure, measure),
-    ...sharedLoad(record, run, tried),
-    passed: say("passed", {
-      first_target,
-      pace_target,
-      is_both: Number(Boolean(first_target && pace_target)),
-      is_short: Number((tried ?? record).limit === "memory"),
-    }),
   });
 }
 
@@ -177,13 +172,25 @@ function* servedOf(record) {
     users: question.users || record.users,
     times: String(question.workload.requests_per_user_per_day),
     per_hour: count(Math.round((question.users || record.users) * question.workload.requests_per_user_per_day * CONSTANTS.peak_hour_share * CONSTANTS.burst_factor)),
-    requests: requestsWord(question),
-    most: count(Math.floor(((question.users ?? 0) * record.served_at_target) / (question.isRate ? record.requests_per_second : record.concurrent_requests))),
-    at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
+    ...enoughValues(record),
   };
+  const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...lateValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...lateValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
+}
+
+// How many people the machines serve within the targets, and the month of one more; the machines where that costs no more.
+function enoughValues({ question, solved, served_at_target, requests_per_second, monthly_usd }) {
+  if (!question.users) return {};
+  const most = Math.floor(served_at_target * (question.users / requests_per_second)),
+    [next] = atLoads(solved, [most + 1]);
+  return {
+    most,
+    more: most + 1,
+    usd: next ? lessOf(next.monthly_usd) : "",
+    rent: next && next.monthly_usd <= monthly_usd * FACTS.measure_first.about ? rentWords(next) : "",
+  };
 }
 
 // $ a person, where there are people.
@@ -201,8 +208,10 @@ function failsWords(record) {
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
     asked = question.isRate ? requests_per_second : concurrent_requests,
-    survivor = survivesMachine(record);
+    survivor = survivesMachine(record),
+    [before, after] = [survivor.chance_before, survivor.chance].map(sureWords);
   return say("request_fails", {
+    is_margin: Number(isMargin(record, survivor)),
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
@@ -210,9 +219,16 @@ function failsWords(record) {
     is_short: Number(left < asked),
     usd: lessOf(survivor.monthly_usd),
     rent: placeBeside(record, survivor),
-    sure: sureWords(survivor.chance),
-    is_alike: Number(sureWords(survivor.chance) === sureWords(record.chance)),
+    before,
+    after: after.replace(/ sure$/, ""),
+    is_alike: Number(before === after),
   });
+}
+
+// Whether a rental is what the option with a margin rents.
+function isMargin(record, rental) {
+  const { margin, isSure } = marginOf(record);
+  return Boolean(margin) && !isSure && isSameRental(rental, margin) && sureWords(rental.chance_before) === sureWords(margin.chance);
 }
 
 // That so many machines are to be reserved first.
@@ -229,10 +245,9 @@ function* risksOf(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], { kind: "concurrent_requests" });
-    const { places, same_moment } = waitsOf(record),
-      { last_ttft_seconds: last, turn_seconds } = same_moment;
+    const { last_answer_seconds: last } = waitsOf(record).same_moment;
     if (every?.monthly_usd > usd)
-      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), places: count(places), turn: secondsWords(turn_seconds), last: last === null ? "" : spanWords(last) });
+      yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd), last: last === null ? "" : spanWords(last) });
   }
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))
@@ -242,7 +257,8 @@ function* risksOf(record) {
   const months = FACTS.purchases[purchase].months;
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
   yield* reserveWords(record);
-  yield say("request_excluded", { costs: FACTS.not_in_price });
+  const hasSpare = margin && !isSure && isSurvivor(record, margin);
+  yield say("request_excluded", { costs: `${FACTS.not_in_price}${hasSpare ? " as sized" : ""}` });
 }
 
 // The request for approval of an answer: texts by its parts.

@@ -27,14 +27,20 @@ from sheetgen.brand import Brand
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, THE_SAME, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
-_CONDITIONS, _SURE, _MODELS = "Conditions", "Sure", "Models"
-LEFT_TO_PAGE = (_CONDITIONS, _SURE, _MODELS)  # what a mail has as far as its words allow, the most needed first
+_OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
+LEFT_TO_PAGE = (
+    _OWNING,
+    _ENOUGH,
+    _PURPOSES,
+    _SURE,
+    _MODELS,
+)  # what a mail has as far as its words allow, the most needed first
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; longer subjects name fewer models, but at least one
 MOST_CHARACTERS = 200  # of a subject
@@ -185,20 +191,25 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
-    own_ways = [words("{}.", joined("; ", [*_ways([*reversed(shown.values())])]))] * bool(shown)
     sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
 
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
+        told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
+        own_ways = [words("{}.", joined("; ", [*_ways(told)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
-            ("To pay less", joined(" ", own_ways + _told(asked.less_only if _CONDITIONS in kept else NONE))),
+            (
+                "To pay less",
+                joined(" ", own_ways + _told(asked.less_only) + _told(asked.owning if _OWNING in kept else NONE)),
+            ),
+            (_ENOUGH, words("{}.", asked.enough) if asked.enough and _ENOUGH in kept else NONE),
             ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
             ("Failure", asked.failure),
             (_MODELS, asked.reasons[-1] if asked.reasons and _MODELS in kept else NONE),
             ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
             ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
             (_SURE, _sure_means(page) if asked.options and _SURE in kept else NONE),
-            ("Attached", _attached(name, attached, page.has_request)),
+            ("Attached", _attached(name, attached, page.has_request, _PURPOSES in kept)),
         )
         return tuple((label, text) for label, text in labelled if text)
 
@@ -229,8 +240,9 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
 
 
 def _reply(option: Option, figure: Text) -> Text:
-    """The meaning of a reply: the option's price, if it differs from the figure above, and its last fact."""
-    remark = option.facts[-1]
+    """The meaning of a reply: the option's price, if it differs from the figure above, and all facts but the first,
+    a year's price."""
+    remark = joined(" ", option.facts[1:])
     return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
 
 
@@ -253,18 +265,20 @@ def _ways(ways: Sequence[WayRow]) -> Iterator[Text]:
         if way.binds:
             paid = way.pays_off if is_first else way.pays_off.removeprefix("pays off in ")
             commits = words("commits {}", way.commits) if is_first else way.commits
-            lost, is_first = joined("; ", [*filter(None, (way.loses if way.place else "", commits, paid))]), False
+            there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
+            there = "" if there == THE_SAME else there
+            lost, is_first = joined("; ", [*filter(None, (there, commits, paid))]), False
         yield words("{} {} ({})", way.change, way.monthly, lost)
 
 
-def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
+def _attached(name: str, attached: Sequence[str], is_asked: bool, has_purposes: bool = True) -> str:
     """The attached files, each with its purpose."""
     about = {
         "pdf": "page 1 is the request" if is_asked else "page 1 is all you need",
         "xlsx": "Decision answers any load",
         "docx": "to edit or comment",
     }
-    return "; ".join(f"{name}.{ending} ({about[ending]})" for ending in attached) + "."
+    return "; ".join(f"{name}.{ending}" + f" ({about[ending]})" * has_purposes for ending in attached) + "."
 
 
 def _plan_contents(page: PlanPage, name: str, attached: Sequence[str]) -> Contents:

@@ -19,7 +19,7 @@ from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
-from sheetgen.report.page import NOT_SURE_OF
+from sheetgen.report.page import NOT_SURE_OF, THE_SAME
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
@@ -176,8 +176,7 @@ _PUBLISHED = template(
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
-_SURVIVES = template("a machine may fail: {month}[rented?, {rent}], {sure}", rented=is_text(q.rent))
-THE_SAME = "the same"
+_SURVIVES = template("a machine may fail: {month}[rented?, {rent}], then {sure}", rented=is_text(q.rent))
 _MEASURE = template(
     "[worth?yes|no]: {rent} for a day, {usd}[bound? ({sold_as})]: "
     "[decided?[falls?if {holds}, now {sure}, {cheaper} a month[rises?; if not up to {higher}]|"
@@ -436,7 +435,7 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
         needed=answer.n_replicas,
         held=answer.replicas_held,
         full=f"{waits.ttft_full_seconds:.1f}" if waits and cell.is_rate and shown.has_full else "",
-        **late_values(cell, shown.has_late),
+        **late_values(question, cell, shown.has_late),
     )
     yield f"{capacity} {wait}"
 

@@ -18,18 +18,28 @@ from sheetgen.answer.answer_record import (
     Record,
     RunnerUp,
     SureRental,
+    SurvivorRental,
 )
-from sheetgen.answer.confidences import ABOUT, Rental
+from sheetgen.answer.confidences import ABOUT, Rental, is_same_rental, said_steps
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
-from sheetgen.formula import either, is_text, same_money
+from sheetgen.formula import either, is_text, round_nearest, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
-from sheetgen.report.headline_table import even_answer, hour_of, load_asked, way_row
+from sheetgen.report.headline_table import (
+    TERMS_OF_US,
+    even_answer,
+    hour_of,
+    load_asked,
+    terms_of_us,
+    unpriced_to_own,
+    way_row,
+)
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.in_currency import LONGEST, more_than
 from sheetgen.report.page import (
     NONE,
+    THE_SAME,
     Card,
     Cell,
     Mover,
@@ -105,7 +115,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
-_FATE = template("[alone?if it fails, nothing is served|slower if one fails]", alone=q.n_instances == 1)
+_FATE = template("[alone?nothing served if it fails|slower if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
     "[measured?|[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves [none?nothing|little]]]"
     "[other?[measured?Next|; next] {place}, {costs}[failing?; {fate}]][told?.]",
@@ -117,18 +127,19 @@ _BESIDE = template(
     other=is_text(q.costs),
 )
 _SMALLER = template(
-    "[cheaper?Quality not compared: {models}|Quality of smaller models is not compared].",
+    "[cheaper?{models}; quality not compared|Quality of smaller models is not compared].",
     cheaper=is_text(q.models),
 )
-_COSTS = template("{model} costs {usd}")
+_COSTS = template("{model} costs {usd}, {less} less")
 _LESS_ONLY = template("If allowed: {conditions}.")
-_ALONE, _SURVIVES = template("If it fails, nothing is served."), template("Survives a failed machine.")
+_ALONE, _SURVIVES = template("Nothing served if it fails."), template("Survives a failed machine.")
 _UNMEASURED = template("{place}, unmeasured")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
-    "{machines}, a day of our {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper}|{month}] is enough.]",
+    "{run}.[settled? Little depends on it: what is {level} costs the same.|"
+    "[falls? {chance} that {cheaper} is enough.]]",
+    run=sentences.measure_run,
     falls=is_text(q.cheaper),
     settled=q.settled == 1,
 )
@@ -143,7 +154,10 @@ _TOGETHER = template(
     served=q.served == 1,
     carried=q.carried == 1,
 )
-_ASKING = template("Each asks {times} times a day: {per_hour} an hour at peak, {at_once} at once; enough for {most}.")
+_ASKING = template(
+    "Each asks {times} times a day: {per_hour} an hour at peak; enough for {enough}.",
+    enough=sentences.enough_for_people,
+)
 _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
@@ -154,10 +168,12 @@ _SPEED = template(
     waited=is_text(q.share),
     beyond=sentences.is_beyond,
 )
-_PER_PERSON = template("{usd} a person a month, as sized.")
+_PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; surviving: {usd}, {rent}, [alike?as sure|{sure}].",
+    "all]]|The machine fails: nothing is served]; [margin?the margin survives, then {after} sure|surviving: {usd}, "
+    "{rent}, {before}[alike?|, then {after}]].",
+    margin=q.is_margin == 1,
     alike=q.is_alike == 1,
     several=q.n_instances > 1,
     counted=q.counted == 1,
@@ -166,8 +182,7 @@ _FAILS = template(
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?{places} at a time, {turn} s each: the last begins after {last}; without "
-    "waits ]{usd}.",
+    "All {users} at the same moment: [waits?the last is answered after {last}; without waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
@@ -184,8 +199,10 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _OLDEST = template(
-    "Prices, {prices}[known?, the oldest of {oldest}].[exchanged? {exchange}.]",
-    known=is_text(q.oldest),
+    "Prices, {prices}[known?, [several?since|of] {day}][others?; others since {oldest}].[exchanged? {exchange}.]",
+    known=is_text(q.day),
+    several=q.is_several == 1,
+    others=is_text(q.oldest),
     exchanged=is_text(q.exchange),
 )
 _BASIS = template(
@@ -237,6 +254,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
+        owning=_unpriced(question, cell),
+        enough=sentences.enough_for_people.fill(**enough_values(question, cell)) if cell.more_people else NONE,
         warnings=() if even else tuple(wording.measure_words(cell, question.settings.confidence))[:1],
         sized=full_money(cell.answer.monthly_usd),
         margin=full_money(margin.monthly_usd) if margin else NONE,
@@ -245,13 +264,13 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         movers=movers,
         together=_moved_together(cell) if movers else NONE,
         ways=(
-            *(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
+            *_said_once(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
             *_classes(question, cell),
         ),
         failure=_failure(question, cell),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
-        excluded=listed(record.not_in_price),
+        excluded=_excluded(record, question, cell),
         basis=_basis(question, [cell], rentals, month, _other_dates(question, cell)),
         prices=_basis(question, [cell], rentals, month, _other_dates(question, here), is_short=True),
     )
@@ -261,21 +280,30 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 
 
 def _shortened(request: Request, question: Question, cell: CellRecord, month: Text, signed: Sequence[str]) -> Request:
-    """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe, of
-    several inputs together, other classes of the same machines, dates of suppliers beside the first, a year of a long
-    term."""
+    """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
+    other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
+    beside the first, a year of a long term, what the margin costs more, the next cheapest, several inputs together."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
     fewer = [margin.instance] if margin else []
     own = tuple(way for way in request.ways if way.kind not in CLASSES)
     of_named = [question.instances[instance].price_as_of or "" for instance in named]
+    compared = tuple(reason for reason in request.reasons if reason != _smaller_models())
+    risks = tuple(risk for risk in request.risks if risk != _too_slow(question, cell))
+    beside_next = _failure(question, cell, is_beside_next=True)
     for changes in (
         {"basis": _basis(question, [here], named, month, dates)},
-        {"together": NONE},
         {"ways": own},
+        {"reasons": compared},
         {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
         {"ways": tuple(replace(way, year="") for way in own)},
+        {"risks": risks},
+        {
+            "reasons": compared[1:],
+            "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
+        },
+        {"together": NONE},
     ):
         if not _is_long(request, signed):
             break
@@ -291,7 +319,15 @@ def _is_long(request: Request, signed: Sequence[str]) -> bool:
     """True where a request has too many words or numbers for its reader. signed: who asks and approves, and until when
     the prices are valid."""
     said: list[Text] = [request.sentence, request.why, *request.reasons, request.less_only, *request.warnings, *signed]
-    said += [request.finding, request.together, *request.serves, *request.risks, request.excluded, request.basis]
+    said += [
+        request.finding,
+        request.together,
+        request.owning,
+        *request.serves,
+        *request.risks,
+        request.excluded,
+        request.basis,
+    ]
     for option in request.options:
         said += [option.name, option.price, option.per, *option.facts, option.rent]
     for mover in request.movers:
@@ -314,7 +350,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
-        risks=(_SMALLER.fill(models=NONE, cheaper=False),),
+        risks=(_smaller_models(),),
         excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
     )
@@ -467,10 +503,17 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
     beside = zip(cards, record.headline_cells, strict=True)
     priced = [(other_cell.chosen.monthly_usd, card.model) for card, other_cell in beside if other_cell.chosen]
     cheaper = sorted(pair for pair in priced if pair[0] < usd)
+    own = _approved(question, usd)
     shown = [
-        _COSTS.fill(model=model, usd=_shown(question, month)) for month, model in (*cheaper[:1], *cheaper[1:][-1:])
+        _COSTS.fill(model=model, usd=(shown_usd := _shown(question, month)), less=_more(question, own, shown_usd))
+        for month, model in (*cheaper[:1], *cheaper[1:][-1:])
     ]
-    yield _SMALLER.fill(models=joined(", ", shown) if shown else NONE, cheaper=bool(shown))
+    yield _smaller_models(shown)
+
+
+def _smaller_models(shown: Sequence[Cell] = ()) -> Cell:
+    """The cheaper models of the sheet with what they cost, and that their quality is not compared."""
+    return _SMALLER.fill(models=joined(", ", [*shown]), cheaper=bool(shown))
 
 
 def _less_only(question: Question, cell: CellRecord) -> Text:
@@ -483,6 +526,19 @@ def _less_only(question: Question, cell: CellRecord) -> Text:
         if way.further is not None:
             conditions.append(words("{}, {}", worded.further_if, full_money(way.further.monthly_usd)))
     return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
+
+
+def _excluded(record: Record, question: Question, cell: CellRecord) -> str:
+    """The costs that are not in the price; the spare machine, which is the last, where the margin has it."""
+    margin = _margin(cell)
+    has_spare = margin is not None and not question.settings.survive and _is_survivor(cell, margin)
+    return f"{listed(record.not_in_price)}{' as sized' if has_spare else ''}"
+
+
+def _unpriced(question: Question, cell: CellRecord) -> Text:
+    """That no price to own the answer's GPUs is known; NONE where one is."""
+    gpus = unpriced_to_own(question, [cell])
+    return sentences.owning_unpriced.fill(gpus=gpus) if gpus else NONE
 
 
 def _is_tested(cell: CellRecord) -> bool:
@@ -505,11 +561,9 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     if cell.measure is not None:
         run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
-            machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
-            requests=_requests(question, cell),
+            **_run_values(question, cell),
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
-            month=_shown(question, answer.monthly_usd),
             level=str(sure(MARGIN)),
             falls=cheaper is not None,
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
@@ -531,6 +585,41 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             nothing=more is None,
         )
         yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
+
+
+def _run_values(question: Question, cell: CellRecord) -> dict[str, object]:
+    """The load that a measurement sends to its machines, their share of what would be rented or all of it, and what
+    passes."""
+    measure, whole = cell.measure, cell.requests_per_hour if cell.is_rate else float(cell.requests)
+    assert measure is not None, "only a measurement has a run"
+    tried = cell.at_level(EVEN) if measure.decider else None
+    share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
+    part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
+    is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
+    return {
+        **aimed,
+        "machines": "One machine" if measure.run.n_instances == 1 else plural(measure.run.n_instances, "machine"),
+        "part": wording.whole(part),
+        "whole": max(1, round_nearest(whole)),
+        "shared": share < 1,
+        "rate": cell.is_rate,
+        "is_short": int(is_short),
+        "short": is_short,
+        "both": bool(aimed["aimed"] and aimed["paced"]),
+        "passes": bool(is_short or aimed["aimed"] or aimed["paced"]),
+    }
+
+
+def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
+    """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
+    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
+    first, pace = workload.ttft_target_ms, workload.tpot_target_ms
+    return {
+        "first_target": seconds((first or 0) / 1000),
+        "pace_target": wording.pace(1000 / (pace or 1000)),
+        "aimed": bool(first and is_aimed),
+        "paced": bool(pace and is_aimed),
+    }
 
 
 def _as_sized(question: Question, cell: CellRecord, is_tested: bool = False) -> Option:
@@ -735,8 +824,12 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     if way.instance == cell.answer.instance:
         is_as_sized = way.n_instances == cell.answer.n_instances
         rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
-    if way.kind == "own" and cell.owned and notes.is_capex_old(question, cell.owned.gpu):
-        loses = f"{loses}; old price"
+    if way.kind == "own" and cell.owned:
+        of_us = listed([TERMS_OF_US[name][0] for name in terms_of_us(question)])
+        old = ["old price"] if notes.is_capex_old(question, cell.owned.gpu) else []
+        loses = "; ".join([loses, *old, *([f"US {of_us}"] if of_us else [])])
+    if way.n_instances == 1 < cell.answer.n_instances and not question.settings.survive:
+        loses = "; ".join(filter(None, (loses, str(_FATE.fill(alone=True)))))
     months: Text = ""
     if way.pays_after_months:
         months = Cell(way.pays_after_months, ONE_DECIMAL if way.kind == "term" else WHOLE)
@@ -766,6 +859,14 @@ def _classes(question: Question, cell: CellRecord) -> Iterator[WayRow]:
             yield WayRow(capital(change), "as sized", monthly, commits, loses, kind=paid.purchase)
 
 
+def _said_once(rows: Iterable[WayRow]) -> Iterator[WayRow]:
+    """The rows, of which one that loses the same as the one before it says so."""
+    before = ""
+    for row in rows:
+        yield replace(row, loses=THE_SAME) if row.loses == before and row.place else row
+        before = row.loses
+
+
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """The load, its speed, and the cost per person."""
     answer, workload = cell.answer, question.workload_of(cell.row)
@@ -775,51 +876,53 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             users=int(users),
             times=times,
             per_hour=wording.whole(hour_of(question, workload, int(users))),
-            requests=_requests(question, cell),
-            at_once=rate_number(cell.concurrent_requests or 0) if cell.is_rate else cell.requests,
-            most=wording.whole(_most_people(question, cell)),
+            **enough_values(question, cell),
         )
     if workload.output_tokens > 1:
-        aimed = question.settings.speed_targets
-        first, pace = workload.ttft_target_ms, workload.tpot_target_ms
         yield _SPEED.fill(
             first=seconds(answer.ttft_seconds),
-            first_target=seconds((first or 0) / 1000),
+            low=seconds(answer.ttft_seconds_low),
+            high=seconds(answer.ttft_seconds_high),
+            ranged=True,
             pace=wording.pace(1 / answer.tpot_seconds),
-            pace_target=wording.pace(1000 / (pace or 1000)),
             is_beyond=question.speed.is_beyond(cell.input_tokens),
-            **late_values(cell),
-            aimed=bool(first and aimed),
-            paced=bool(pace and aimed),
+            **late_values(question, cell),
+            **target_values(question, cell),
         )
     if users >= 1:
         yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users, question.settings.fx_rate))
 
 
-def _most_people(question: Question, cell: CellRecord) -> int:
-    """How many people the machines serve within the targets, where people are asked for: as many more than these as the
-    machines serve more requests than theirs."""
-    asked = cell.requests_per_second if cell.is_rate else cell.requests
-    return math.floor((question.loads[cell.row].users or 0) * cell.answer.served_at_target / asked)
+def enough_values(question: Question, cell: CellRecord) -> dict[str, object]:
+    """How many people the machines serve within the targets, and the month of one more; the machines where that costs
+    no more than now."""
+    if (more := cell.more_people) is None:
+        return {}
+    usd, instance = more.monthly_usd, more.instance
+    is_other = usd is not None and usd <= cell.answer.monthly_usd * ABOUT
+    return {
+        "most": more.most_users,
+        "more": more.most_users + 1,
+        "usd": _shown(question, usd) if usd is not None else NONE,
+        "served": usd is not None,
+        "other": bool(is_other),
+        "rent": rent(more.n_instances or 0, instance) if is_other and instance else NONE,
+    }
 
 
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """Risks, each with its cost."""
     answer, usd = cell.answer, cell.answer.monthly_usd
-    surer = _next_step(question, cell)
-    if surer is not None:
-        more, is_short = _margin_more(question, cell, surer), int(wording.is_short(answer))
-        yield _TOO_SLOW.fill(usd=more, is_short=is_short)
+    if too_slow := _too_slow(question, cell):
+        yield too_slow
     if failure := _failure(question, cell, is_beside_next=True):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         together = cell.waits.same_moment if cell.waits else None
-        last = together.last_ttft_seconds if together else None
+        last = together.last_answer_seconds if together else None
         yield _AT_THE_SAME_MOMENT.fill(
             users=wording.whole(every.concurrent_requests),
             usd=_shown(question, every.monthly_usd),
-            places=wording.whole(cell.waits.places if cell.waits else 0),
-            turn=seconds(together.turn_seconds if together else 0),
             last=wording.span(last or 0),
             waits=last is not None,
         )
@@ -839,6 +942,14 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
 
 
+def _too_slow(question: Question, cell: CellRecord) -> Cell:
+    """What the margin costs more, if the answer proves too slow; NONE where none may follow it."""
+    surer = _next_step(question, cell)
+    if surer is None:
+        return NONE
+    return _TOO_SLOW.fill(usd=_margin_more(question, cell, surer), is_short=int(wording.is_short(cell.answer)))
+
+
 def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> Cell:
     """How much more the margin takes than the answer, as both are to be approved."""
     return _more(question, _approved(question, margin.monthly_usd), _approved(question, cell.answer.monthly_usd))
@@ -855,14 +966,27 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False)
     left, asked = _served_without_one(cell), cell.requests_per_second if cell.is_rate else cell.requests
     return _FAILS.fill(
         usd=_shown(question, survivor.monthly_usd),
+        margin=_is_margin(cell, survivor),
         rent=_place_beside(cell, survivor, is_beside_next),
-        sure=str(sure(survivor.chance)),
-        alike=str(sure(survivor.chance)) == str(sure(answer.chance)),
+        before=str(sure(survivor.chance_before)),
+        after=str(sure(survivor.chance)).removesuffix(" sure"),
+        alike=str(sure(survivor.chance)) == str(sure(survivor.chance_before)),
         left=wording.whole(math.floor(left)),
         asked=wording.whole(cell.requests),
         several=answer.n_instances > 1,
         counted=not cell.is_rate and left < asked,
         short=left < asked,
+    )
+
+
+def _is_margin(cell: CellRecord, rental: SurvivorRental) -> bool:
+    """True where a rental is what the option with a margin rents."""
+    margin = _margin(cell)
+    return (
+        margin is not None
+        and is_same_rental(rental, margin)
+        and same_money(rental.monthly_usd, margin.monthly_usd)
+        and said_steps(rental.chance_before) == said_steps(margin.chance)
     )
 
 
@@ -885,32 +1009,47 @@ def _basis(
 ) -> Cell:
     """The basis of the prices: their class and dates, the oldest date of other prices on the page, the cost of the
     same machines in Europe, and dollars beside another currency. more: instances of another option. others: the dates
-    of other prices. is_one_of: one of the cells is to be chosen. is_short: for a mail, the oldest date alone."""
+    of other prices. is_one_of: one of the cells is to be chosen. is_short: for a mail, the oldest dates alone: of the
+    cells, and of all other prices where that is older."""
     settings, most_days = question.settings, question.reference.assumption("stale_after_days")
-    rented = [*(cell.answer.instance for cell in cells), *more]
-    days, listed_dates = dict[str, list[str]](), list[str]()
-    for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
+    own = dict.fromkeys(cell.answer.instance for cell in cells)
+    rented = [question.instances[instance] for instance in dict.fromkeys((*own, *more))]
+
+    def marked(date: str) -> str:
+        return f"{date} (old)" if notes.is_stale(date, question.as_of, most_days) else date
+
+    def oldest_of(dates: Iterable[str]) -> str:
+        return min(((day, date) for date in dates if (day := notes.day_of(date))), default=(None, ""))[1]
+
+    days: dict[str, list[str]] = {}
+    for candidate in rented:
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
-        date, is_old = notes.price_date(candidate), notes.is_old(candidate, question, most_days)
-        days.setdefault(where, []).append(f"{date} (old)" if is_old else date)
-        listed_dates.append(date)
-    dates = [*others, *(listed_dates if is_short else ())]
-    dated = {(day, date) for date in dates if (day := notes.day_of(date))}
+        days.setdefault(where, []).append(marked(notes.price_date(candidate)))
+    named = [notes.price_date(candidate) for candidate in rented if candidate.instance in own or not is_short]
+    day = oldest_of(named)
+    oldest = oldest_of([day, *others, *map(notes.price_date, rented)])
+    oldest = "" if notes.day_of(oldest) == notes.day_of(day) else oldest
     exchange = ""
     if settings.currency != "USD":
-        dollars = f": {month}" if month else ""  # a text, which stays in dollars
-        exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
+        rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
+        exchange = f"In US dollars, at {rate}: {month}" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
-    oldest = min(dated)[1] if dated else ""
     if is_short:
         return _OLDEST.fill(
-            prices=sold_as, oldest=oldest, known=bool(oldest), exchange=exchange, exchanged=bool(exchange)
+            prices=sold_as,
+            day=marked(day),
+            known=bool(day),
+            is_several=int(len({*named}) > 1),
+            oldest=marked(oldest),
+            others=bool(oldest),
+            exchange=exchange,
+            exchanged=bool(exchange),
         )
     return _BASIS.fill(
         prices=sold_as,
         lists=", ".join(f"{provider} {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
-        oldest=oldest,
-        others=bool(dated),
+        oldest=marked(oldest),
+        others=bool(oldest),
         **_in_europe(question, cells, is_one_of),
         exchange=exchange,
         exchanged=bool(exchange),

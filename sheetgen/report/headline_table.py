@@ -12,13 +12,13 @@ from sheetgen.formula import same_money
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import Rate
 from sheetgen.report import sentences, wording
-from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, THE_SAME, Card, Cell, HeadlineRow, Text, WayRow, joined, words
 from sheetgen.report.pay_less_words import short_words
 from sheetgen.report.wording import money, plural, rent, rented_gpus
 from sheetgen.sizing import cost
 from sheetgen.units import EVEN, USD_CENTS, listed
 
-THE_SAME = "the same"
+TERMS_OF_US = {"usd_per_kwh": ("power", "power at {} a kWh"), "colo_usd_per_kw_month": ("space", "space at {} a kW")}
 _SEVERAL = 2  # models, from which on a title has a range
 
 
@@ -131,8 +131,21 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     if question.speed.is_beyond(cells[0].input_tokens):
         lines.append(sentences.word_beyond.fill())
     if unpriced := unpriced_to_own(question, cells):
-        lines.append(f"Owning: no price known for {unpriced}.")
+        lines.append(sentences.owning_unpriced.fill(unpriced))
+    if any(way.kind == "own" for cell in cells for way in cell.pay_less) and (abroad := terms_of_us(question)):
+        prices = [words(TERMS_OF_US[name][1], Cell(question.owning.values[name], USD_CENTS)) for name in abroad]
+        options = listed([f"--{name.replace('_', '-')}" for name in abroad])
+        lines.append(sentences.owning_abroad.fill(prices=joined(" and ", prices), options=options))
     return tuple(lines)
+
+
+def terms_of_us(question: Question) -> tuple[str, ...]:
+    """The terms of owning that are prices of the United States and that no reader set, where machines are rented
+    elsewhere."""
+    region = (question.filters.region or "").lower()
+    if not region or region.startswith("us"):
+        return ()
+    return tuple(name for name in TERMS_OF_US if question.options.get(name) is None)
 
 
 def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
@@ -202,6 +215,6 @@ def way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         commits,
         way.gives_up,
         gpus=gpus,
-        short=words("{} {}", short, monthly),
+        short=words("{} {}", monthly, short),
         kind=way.kind,
     )

@@ -170,25 +170,12 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "measure": template(
         "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
         "[one_each?, as each machine would have one request]: {usd} once, on {rent}; "
-        "[certain?for certainty, not money: ]{stakes}. {test}[passes? Send it "
-        "[shared?its share, {part} of the {whole}|the whole load, {whole}] {n_whole:request|requests} "
-        "[rate?an hour at the peak|at once]: it passes if {passed}.]",
+        "[certain?for certainty: ]{stakes}. {test}",
         worth=q.is_worth_it == 1,
         stakes=sentences.measure_stakes,
         certain=both(q.is_worth_it == 1, q.is_saving == 0),
-        shared=is_text(q.part),
-        rate=q.is_rate == 1,
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
-        passes=is_text(q.passed),
-    ),
-    "passed": template(
-        "[short?its start-up log shows that the load fits|[aimed?the first word comes within {first_target} s]"
-        "[both? and ][paced?{pace_target} tokens a second follow]]",
-        short=q.is_short == 1,
-        aimed=is_text(q.first_target),
-        paced=is_text(q.pace_target),
-        both=q.is_both == 1,
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
     "wait": template(

@@ -62,6 +62,7 @@ ASKED_FOR_MOST = (
     "term", "hosted", "less_sure", "kv_fp8", "provider", "unbound", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
+THE_SAME = "the same"
 NONE = Cell(None)  # shown where there is no number; never 0
 
 
@@ -174,7 +175,7 @@ class WayRow:
     loses: str  # the losses; "" where there are none
     needs: str = ""  # the steps needed first
     gpus: Text = NONE  # "4× H100 NVL"
-    short: Text = NONE  # "one-year term $33,960"
+    short: Text = NONE  # "$33,960 one-year term"
     kind: str = ""
     place: str = ""  # "at Azure": where another supplier has it
     year: Text = ""  # "$150,880 a year": of a term that is longer
@@ -231,7 +232,7 @@ class Card(Rented):
         """The ways to pay less in a line, the mildest first, of many those that are asked for most: "at an even chance
         $20,382, one-year term $33,960"."""
         kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:most]
-        return joined(", ", [way.short for way in self.ways if way in kept])
+        return joined("; ", [way.short for way in self.ways if way in kept])
 
 
 @dataclass(frozen=True)
@@ -389,6 +390,8 @@ class Request:
     together: Text = NONE  # the cost of several of them together
     movers: tuple[Mover, ...] = ()
     ways: tuple[WayRow, ...] = ()
+    owning: Text = NONE  # that no price to own is known
+    enough: Text = NONE  # "243 people; 244 need $30,572": how many the machines serve, and the cost of one more
     serves: tuple[Text, ...] = ()
     risks: tuple[Text, ...] = ()
     failure: Text = NONE  # among the risks, what a failed machine does, and what survives that

@@ -137,12 +137,15 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?{other}|renting {other}]][unlike? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|a new supplier, {other}]]"
+            "[unlike? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
-        template("renting {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)),
+        template(
+            "a new supplier, {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
+        ),
     ),
     UNBOUND: Way(
         template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -158,7 +161,9 @@ WAYS: dict[str, Way] = {
             less_sure=q.is_less_sure == 1,
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
-        template("renting {other}, on demand[unlike? ({few} sure)]", unlike=either(q.is_lower == 1, q.is_higher == 1)),
+        template(
+            "a new supplier, {other}, on demand[unlike? ({few} sure)]", unlike=either(q.is_lower == 1, q.is_higher == 1)
+        ),
     ),
     "own": Way(
         template("owning {owned_gpus}"),
@@ -177,7 +182,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-        only_if=template("hosted by {host}, with our data"),
+        only_if=template("our data at {host}[unknown?, precision unknown]", unknown=q.is_unknown == 1),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint

@@ -173,7 +173,9 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
+    "after {first} s[ranged?, mostly {low} to {high}][aimed? (target {first_target})], then {pace} tokens a "
+    "second[paced? (target {pace_target})].",
+    ranged=is_text(q.low),
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -191,7 +193,16 @@ waits = template(
     long=is_text(q.mean_wait),
     placed=q.is_placed == 1,
 )
-late = template("{share} wait {mean_wait} s for a place first")
+# How many people the answer's machines serve within the targets, and the month of one more; rent: of other machines at
+# no higher cost.
+enough_for_people = template(
+    "{most:grouped} {most:person|people}; [served?{more:grouped} need {usd}[other? on {rent}]|nothing serves "
+    "{more:grouped}]",
+    served=is_text(q.usd),
+    other=is_text(q.rent),
+)
+# limit: the share that may wait, where more do; of those the plan is by an approximation.
+late = template("{share}[over? (planned: {limit})] wait {mean_wait} s for a place first", over=is_text(q.limit))
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
     "the last about {last} for its {word}|each has a place].",
@@ -226,18 +237,30 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?meeting the targets [falls?saves {less} a month|changes nothing], missing them "
-    "[rises?means the margin[priced?, {more} more]|[nothing?leaves nothing {level}|costs no more]]|no money hangs on "
-    "it]",
+    "[moved?passing saves [falls?{less} a month|nothing], failing [rises?means the margin[priced?, {more} more]|"
+    "[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),
     rises=either(is_text(q.more), q.is_dearer == 1),
     priced=is_text(q.more),
     nothing=is_text(q.level),
 )
+# A measurement: its load, the machines' share of it or all, and what passes. short: of memory, which a start shows.
+measure_run = template(
+    "{machines}, a day at [shared?its share, {part}|the full {whole:grouped}] {whole:request|requests} "
+    "[rate?an hour|at once][passes?: passes if [short?its start-up log shows that the load fits|[aimed?first word]"
+    "[both? and ][paced?tokens a second] [both?meet their targets|[aimed?meets its target|meet their target]]]]",
+    shared=is_text(q.part),
+    rate=q.is_rate == 1,
+    passes=either(q.is_short == 1, is_text(q.first_target), is_text(q.pace_target)),
+    short=q.is_short == 1,
+    aimed=is_text(q.first_target),
+    paced=is_text(q.pace_target),
+    both=both(is_text(q.first_target), is_text(q.pace_target)),
+)
 # Whether a measurement is worth its price.
 measure_worth = template(
-    "[worth?Worth it[falls?| for certainty, not money]|Not needed]: {stakes}.",
+    "[worth?Worth it[falls?| for certainty]|Not needed]: {stakes}.",
     worth=q.is_worth_it == 1,
     falls=is_text(q.less),
     stakes=measure_stakes,
@@ -593,6 +616,9 @@ hours_lost = template("nights, weekends: {working_hours} of {hours} h")
 hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
     "hours_give_up", "What working hours alone give up"
 )
+owning_unpriced = template("Owning: no price known for {gpus}.")
+# Where machines are rented elsewhere; names: of the terms that no reader set.
+owning_abroad = template("Owning: {prices} are US prices; set {options}.")
 OWN_LOSES, OWN_PAYS_OFF = "cash up front, staff, space", "pays off in month {pays_after_months:whole}"
 own_gives_up = template(
     f"[priced?{OWN_LOSES}[paid?; {OWN_PAYS_OFF}]|no price known]",

@@ -13,11 +13,23 @@ from sheetgen.report.wording import pace, seconds, span, sure
 WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
 
 
-def late_values(cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str]:
-    """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does."""
+def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
+    """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
+    limit: the share that may, where more do."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
-    return {"share": f"{100 * share:.2g}%" if is_told else "", "mean_wait": seconds(mean or 0) if is_told else ""}
+    words, most = _share(share), _share(question.settings.max_wait_fraction)
+    is_over = is_told and share > question.settings.max_wait_fraction and words != most
+    return {
+        "share": words if is_told else "",
+        "mean_wait": seconds(mean or 0) if is_told else "",
+        "limit": most if is_over else "",
+        "over": is_over,
+    }
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2g}%"
 
 
 def wait_words(question: Question, cell: CellRecord) -> Iterator[Cell]:

@@ -128,7 +128,7 @@ def _in_python(written: str) -> dict[str, Any]:
         **(machines_of(solved.question, cell) if cell.chosen else {}),
         "as_sure": [fields_of(way, *OF_WAY) for way in cell.as_sure] if cell.chosen else None,
         "cheapest_same": fields_of(cell.cheapest_same, *OF_WAY),
-        "survives_machine": fields_of(cell.survives_machine, "chance", *rental),
+        "survives_machine": fields_of(cell.survives_machine, "chance", "chance_before", *rental),
         "waits": cell.waits and {**as_json(cell.waits), "wait_fraction": cell.wait_fraction},
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "fastest": fields_of(looser[0], "lever", *rental) if looser else None,

@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from answers import printed_page, record_for
@@ -17,7 +18,7 @@ from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report import notes, pay_less_words, sentences
+from sheetgen.report import approval, notes, pay_less_words, sentences
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request, WayRow
 from sheetgen.report.wording import full_money, sure
@@ -27,11 +28,12 @@ ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026
 
 @functools.cache
 def requested(**more: Any) -> tuple[Request, CellRecord]:
-    """The request, and the load of the record that it is made from."""
+    """The request with all that it may say, and the load of the record that it is made from."""
     question = ask(Catalog(), {name: value for name, value in (ASKED | more).items() if value})
     solved = solve(question)
     record = with_europe(record_for(solved), solved)
-    return build_page(record, question).request, record.headline_cells[question.ask or 0]
+    with patch.multiple(approval, MOST_WORDS=math.inf, MOST_NUMBERS=math.inf):
+        return build_page(record, question).request, record.headline_cells[question.ask or 0]
 
 
 def amount(text: object) -> float:
@@ -263,12 +265,12 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     assert other_provider is not None and other_provider.kind == "provider"
     loses, needs = rows["provider"].loses, rows["provider"].needs
     assert 0.7 < other_provider.chance < cell.answer.chance  # which is all that was requested
-    assert (
-        not loses and "supplier" in needs and str(sure(other_provider.chance)) in needs
-    )  # the condition is by the boxes, too
-    assert f"renting {other_provider.gpu_name} at " in str(asked.less_only) and str(sure(other_provider.chance)) in str(
-        asked.less_only
-    )
+    way = next(way for way in cell.pay_less if way.kind == "provider")
+    assert ("nothing served" in loses) == (way.n_instances == 1 < cell.answer.n_instances)
+    assert "supplier" in needs and str(sure(other_provider.chance)) in needs  # the condition is by the boxes, too
+    assert f"a new supplier, {other_provider.gpu_name} at " in str(asked.less_only) and str(
+        sure(other_provider.chance)
+    ) in str(asked.less_only)
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
@@ -345,13 +347,14 @@ def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
     asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
     assert cell.waits is not None and cell.waits.same_moment is not None
     [risk] = [str(risk) for risk in asked.risks if "same moment" in str(risk)]
-    shown = f"{cell.waits.same_moment.turn_seconds:.0f}"  # seconds that each keeps a place
-    assert re.findall(r"\d[\d,]*", risk)[:3] == ["400", f"{cell.waits.places:,}", shown]
     turn = cell.waits.ttft_full_seconds + (cell.output_tokens - 1) * cell.waits.tpot_full_seconds
     turns = math.ceil(400 / cell.waits.places) - 1
     last = cell.waits.same_moment.last_ttft_seconds
     assert cell.waits.same_moment.turn_seconds == pytest.approx(turn)
     assert last == pytest.approx(turns * turn + cell.waits.ttft_full_seconds, rel=0.1)
+    answered = cell.waits.same_moment.last_answer_seconds
+    assert answered is not None and answered - last == pytest.approx(turn - cell.waits.ttft_full_seconds)
+    assert re.findall(r"\d[\d,]*", risk)[:2] == ["400", f"{answered / 60:.0f}"]  # when all have their answer
 
 
 def test_what_is_paid_ahead_commits_and_an_old_price_to_own_is_marked() -> None:
@@ -421,9 +424,102 @@ def test_people_of_each_workload_ask_as_often_as_it_is_sized_for() -> None:
 
 
 def test_how_many_people_the_machines_are_enough_for_is_said() -> None:
-    """At the rate that they serve: one more person takes more of them."""
+    """At the rate that they serve: one more person takes more of them, and what that costs stands beside."""
     asked, cell = requested(users="300", tiers="")
+    assert cell.more_people is not None
     most = math.floor(300 * cell.answer.served_at_target / cell.requests_per_second)
-    assert f"enough for {most:,}." in str(asked.serves[0]) and most >= 300
-    months = [requested(users=str(users), tiers="")[1].answer.monthly_usd for users in (most, most + 1)]
-    assert months[0] == cell.answer.monthly_usd < months[1]
+    assert cell.more_people.most_users == most >= 300
+    answers = [requested(users=str(users), tiers="")[1].answer for users in (most, most + 1)]
+    assert answers[0].monthly_usd == cell.answer.monthly_usd < answers[1].monthly_usd
+    more = cell.more_people.instance, cell.more_people.n_instances, cell.more_people.monthly_usd
+    assert more == (answers[1].instance, answers[1].n_instances, pytest.approx(answers[1].monthly_usd))
+    told = str(asked.serves[0])
+    assert f"enough for {most:,} people; {most + 1:,} need {full_money(answers[1].monthly_usd)}" in told
+    assert str(asked.enough) in told
+
+
+def test_a_share_who_wait_has_its_next_step_in_whole_requests() -> None:
+    """Of 204 people of whom a twentieth waits, 11 are at once, as of 220."""
+    load = {"users": "204", "active_fraction": "0.05", "tiers": ""}
+    _, cell = requested(**load)
+    assert cell.more_people is not None and cell.requests == 11
+    most = cell.more_people.most_users
+    assert most == 20 * cell.answer.served_at_target
+    _, last = requested(**load | {"users": str(most)})
+    assert last.answer.monthly_usd == cell.answer.monthly_usd < (cell.more_people.monthly_usd or 0)
+
+
+def test_a_survivor_is_surer_while_all_of_its_machines_run() -> None:
+    """As sure as so many machines are for the load where none fails."""
+    asked, cell = requested(users="300", tiers="")
+    survivor, margin = cell.survives_machine, cell.at_level(0.9)
+    assert survivor is not None and margin is not None
+    assert (survivor.instance, survivor.n_instances) == (margin.instance, margin.n_instances)
+    assert survivor.chance_before == pytest.approx(margin.chance, abs=0.01) and survivor.chance_before > survivor.chance
+    assert "margin survives" in str(asked.failure) and str(sure(survivor.chance)) in str(asked.failure)
+    assert asked.excluded.endswith("a spare machine as sized")
+    apart, cell = requested(**EUROPEAN)
+    survivor, margin = cell.survives_machine, cell.at_level(0.9)
+    assert survivor is not None and margin is not None and survivor.n_instances < margin.n_instances
+    before, after = (str(sure(chance)) for chance in (survivor.chance_before, survivor.chance))
+    assert before != after and f"{before}, then {after.removesuffix(' sure')}" in str(apart.failure)
+
+
+EUROPEAN = {"users": "500", "models": "gpt-oss-120b", "ask": "", "tiers": "", "region": "eu"}
+
+
+def test_a_measurement_says_its_load_and_what_passes() -> None:
+    """A machine of the two takes half of the requests of the peak hour."""
+
+    def measured(**more: str) -> tuple[str, CellRecord]:
+        asked, cell = requested(users="300", tiers="", **more)
+        (option,) = (one for one in asked.options if one.name == "Measure first")
+        return str(option.facts[0]), cell
+
+    told, cell = measured()
+    assert cell.answer.n_instances == 2 and cell.measure is not None and cell.measure.n_instances == 1
+    assert f" {cell.requests_per_hour / 2:,.0f} requests an hour" in told
+    assert "first word and tokens a second" in told
+    without, _ = measured(ttft_ms="off")
+    assert "first word" not in without and "tokens a second" in without
+
+
+def test_of_owning_it_says_that_no_price_is_known_or_that_prices_are_of_the_us() -> None:
+    asked, cell = requested(users="300", tiers="")
+    assert cell.owned is not None and math.isnan(cell.owned.base["monthly_owned_usd"])
+    assert "H100 NVL" in str(asked.owning)
+    for more, told in (({}, "US power and space"), ({"usd_per_kwh": "0.2"}, "US space"), ({"region": "us"}, "")):
+        asked, _ = requested(**EUROPEAN | more)
+        [own] = [way.loses for way in asked.ways if way.kind == "own"]
+        assert not asked.owning and (told in own if told else "US" not in own), more
+
+
+def test_a_term_on_a_lone_machine_says_what_happens_when_it_fails() -> None:
+    """Of two rows that give up the same, the second says so."""
+    asked, cell = requested(**EUROPEAN)
+    terms = [way for way in asked.ways if way.kind == "term"]
+    lone = {way.detail: way.n_instances for way in (*cell.pay_less, *cell.other_terms) if way.kind == "term"}
+    assert cell.answer.n_instances == 2 and [*lone.values()] == [1, 1]
+    assert "cancelling" in terms[0].loses and "nothing served if it fails" in terms[0].loses
+    assert terms[1].loses == "the same"
+
+
+def test_a_request_that_is_too_long_keeps_what_several_inputs_cost_together() -> None:
+    """And where the next cheapest goes, what survives a loss is named in full."""
+    load = {"users": "400", "requests_per_user_per_day": "40", "tiers": ""}
+    question = ask(Catalog(), {**ASKED, **load})
+    solved = solve(question)
+    short = build_page(with_europe(record_for(solved), solved), question).request
+    full, _ = requested(**load)
+    assert short.together == full.together and short.together
+    assert short.reasons != full.reasons and short.failure in short.risks
+    assert any("of the next" in str(risk) for risk in full.risks) and "of the next" not in str(short.failure)
+
+
+def test_a_price_of_a_year_alone_is_of_that_year_and_old() -> None:
+    asked, cell = requested(**EUROPEAN)
+    assert cell.answer.price_as_of == "2026"
+    for text in (asked.prices, asked.basis):
+        assert "2026 (old)" in str(text) and "2026-01-01" not in str(text)
+    asked, cell = requested(users="300", tiers="")
+    assert f"of {cell.answer.price_as_of}; others since 2026-06-15." in str(asked.prices)  # terms are older

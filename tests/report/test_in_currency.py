@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from answers import page_for, record_for
@@ -14,6 +16,7 @@ from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
+from sheetgen.report import approval
 from sheetgen.report.build_page import page_in_dollars
 from sheetgen.report.page import Page
 from sheetgen.writers.formats import Options, templates_folder
@@ -30,7 +33,8 @@ AMOUNT = re.compile(r"\$\s?\d|\$ ?/|\$ an?\b")
 def pages(**more: Any) -> tuple[Page, Page]:
     """In the budget's currency, and as prices are."""
     solved = solve(ask(Catalog(), ASKED | more))
-    return page_for(solved), page_in_dollars(with_europe(record_for(solved), solved), solved.question)
+    with patch.multiple(approval, MOST_WORDS=math.inf, MOST_NUMBERS=math.inf):
+        return page_for(solved), page_in_dollars(with_europe(record_for(solved), solved), solved.question)
 
 
 def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -> None:
