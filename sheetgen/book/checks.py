@@ -241,12 +241,12 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     _loads(page, wiring.tables["loads"].n_rows)
     _own_rows(page, len(solved.question.rows))
     _headline(page)
-    heads = "Money and the first sheet", "Money", "First sheet"
+    heads = "Money and Sizing sheet", "Money", "Sizing sheet"
     same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
-    page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
+    page.all_of("money_sheet", "Money has the month's cost of Sizing sheet", same)
     if "rec_decision_monthly_usd" in wiring.names:
         agrees = _decision(page, solved.question.ask or 0)
-        page.all_of("decision", "Decision has the first sheet's cost where it asks the same", [agrees])
+        page.all_of("decision", "Decision has the cost of Sizing sheet where it asks the same", [agrees])
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
     counts = [count_numbers(instances.range(column)) for column in ("date_in_use", "price_in_use")]
     page.line("prices_dated", "Every price has a date", *counts)
@@ -313,7 +313,7 @@ def _headline(page: ChecksSheet) -> None:
         lambda workload, named, requests, number: where(workload == named, 1, 0) + where(requests == number, 1, 0),
         *(workload, named, requests, number),
     )
-    page.line("headline", "What is typed on the first sheet is what it answers", counted, 2)
+    page.line("headline", "What is typed on Sizing sheet is what it answers", counted, 2)
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:
@@ -388,7 +388,7 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     stated = derived(_or_0, lookup(loads.range(asked), load))
     asked_load = lookup(loads.range("workload_row"), load), stated
     w, at_once = (sheet.link(row, 1 + k, source, PLAIN, "computed") for k, source in enumerate(asked_load))
-    sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
+    sheet.text(row, 0, "Workload and requests at once of Sizing sheet", "label")
     everybody = sheet.text(row, 3, ANY)
     of_workload = {
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
@@ -400,7 +400,7 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
         return wiring.ref(f"in_decision_{name}")
 
     same = page.pairs(
-        ("Decision asks", "Decision", "First sheet"),
+        ("Decision asks", "Decision", "Sizing sheet"),
         (
             ("Model", picked("model"), wiring.tables["models"].columns["model"][model]),
             ("Context", wiring.ref("calc_decision_context_tokens"), of_workload["contexts"]),

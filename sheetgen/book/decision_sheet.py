@@ -10,7 +10,6 @@ from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING, PAYBACK
 from sheetgen.book import figures
-from sheetgen.book.catalogs import class_stem
 from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import (
     AS_TYPED,
@@ -73,7 +72,7 @@ WIDTHS = {0: 20.4, 1: 13, 2: 1, 3: 17, 4: 9.5, 5: 10.5, 6: 23}  # 700 pixels
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
-CHART_WIDTH, PEOPLE_HEIGHT, RANGES_HEIGHT = 696, 200, 120  # pixels
+CHART_WIDTH, PEOPLE_HEIGHT, RANGES_HEIGHT = 696, 180, 150  # pixels
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
@@ -252,9 +251,6 @@ class DecisionSheets:
         for name in ("provider", "region"):
             row = below(data) - 1
             inputs[f"own_{name}"] = data.link(row, 1, picked[name], TEXT, "computed", label=f"{in_words(name)} chosen")
-        for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
-            env = {"is_committed": of_class}
-            self._put(f"{class_stem(purchase)}_paid_hours", f"Hours paid a month, {purchase}", hours, env)
         users = self._put("own_users", people_or_none.label, people_or_none, picked)
         inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
         inputs[ASKS] = picked[ASKS]
@@ -395,7 +391,8 @@ class DecisionSheets:
         """The answer beside the choices: instances, certainty, speed."""
         sheet, inputs = self.sheet, self.wiring.inputs
         read = (
-            "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
+            "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name",
+            "served_at_target", "memory_holds", "replicas_per_instance",
             "chance", "ttft_seconds", "tpot_seconds", "context_words", "gpu_row", "concurrent_requests", "users",
         )  # fmt: skip
         shown: dict[str, Ref] = {}
@@ -406,6 +403,8 @@ class DecisionSheets:
         named = {"in_flight": shown.pop("concurrent_requests"), "enough_for": shown.pop("users")}
         env: dict[str, Source] = {**inputs, **self.picked, **shown, **named}
         env |= {"choices_state": inputs["choices_state"], "input_tokens": self._in_force("input_tokens")}
+        env |= {f"{figure}_limit_seconds": inputs[f"own_{figure}_limit"] for figure in ("tpot", "ttft")}
+        env["requests_per_second"] = self.rate
         rent = {**env, "instance": shown["type"]}
         sheet.compute(0, 0, sentences.decision_title, rent, role="finding")
         sheet.cells[0, 0].span = N_COLUMNS
@@ -416,7 +415,7 @@ class DecisionSheets:
         annual = sheet.compute(row + 1, HIDDEN + 1, cost.annual_usd, env, role="off_page")
         lines: list[tuple[Formula, Mapping[str, Source], str]] = [
             (sentences.a_year, {**env, "annual_usd": annual}, "plain"),
-            (sentences.cheapest_answer, rent, "bold"),
+            (sentences.cheapest_answer, rent, "strong"),
             (sentences.gpus_at, env, "plain"),
             (sentences.sure_of_answer, env, "plain"),
             (sentences.at_sure, self._beside(SURE), "plain"),
@@ -426,10 +425,12 @@ class DecisionSheets:
             (sentences.first_word, env, "plain"),
             (sentences.pace_of_answer, env, "plain"),
             (sentences.asked_in_words, env, "plain"),
+            (sentences.serves_words, env, "plain"),
+            (sentences.up_to_people, env, "plain"),
+            (sentences.memory_words, env, "plain"),
         ]
         for line, (quantity, given, role) in enumerate(lines, row + 1):
             sheet.compute(line, ANSWER, quantity, given, role=role)
-        sheet.link(row + 1 + len(lines), ANSWER, shown["room_words"], TEXT, "plain")
         self.shown = shown
         self.book.names |= {
             "rec_decision_instance": shown["instance"],
@@ -456,12 +457,12 @@ class DecisionSheets:
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
         smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
         for row, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
-            heads.append(sheet.link(row, HIDDEN, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
+            heads.append(sheet.link(row, HIDDEN + 4, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
             usd = self.monthly if size == BASE else self.rows[load_of(size=size)]["monthly_usd"]
             shown = derived(lambda usd: where(is_number(usd), usd, 0), usd)
             blank = constant(0)
-            others.append(sheet.link(row, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))
-            this.append(sheet.link(row, HIDDEN + 2, shown if size == BASE else blank, USD, "off_page"))
+            others.append(sheet.link(row, HIDDEN + 5, blank if size == BASE else shown, USD, "off_page"))
+            this.append(sheet.link(row, HIDDEN + 6, shown if size == BASE else blank, USD, "off_page"))
         sheet.draw(
             Chart(
                 top,
@@ -520,7 +521,8 @@ class DecisionSheets:
             self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
         both = self._of_load(load_of(Context(case=HIGH), HIGH))
         row = top + 2 + len(names)
-        sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="light")
+        sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="strong")
+        sheet.cells[row - 1, 0].span = N_COLUMNS
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
         sheet.draw(
             Chart(
@@ -628,11 +630,16 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
+        for line in (self.row + len(ways) - 1, self.row + len(ways)):  # owning and a host, whose words are long
+            sheet.heights[line] = 25
+            for column in (ANSWER, N_COLUMNS - 1):
+                sheet.cells[line, column].wraps = True
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
             0,
-            "A dash in $: it saves nothing, or nobody knows its price. Months, and prices of other hosts: on Money.",
+            "A dash in $: it saves nothing, or nobody knows its price. Cash by month, other hosts: on Money, "
+            "for the load of Sizing sheet.",
             "quiet",
         )
         for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):

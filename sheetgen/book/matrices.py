@@ -50,7 +50,7 @@ from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.overrides import class_columns
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
-from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
+from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances, paid_hours_per_month
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
     COMMITTED,
@@ -361,6 +361,18 @@ def paid_usd_per_hour(price_in_use: Value, gpu_known: Quantity, discount_in_use:
     return where(usable, discounted_usd_per_hour(price_in_use, discount_in_use), NONE)
 
 
+# Of an instance in a purchase class that is committed, at the price on Prices and hardware.
+INSTANCE_MONTH_OF_TERM = instance_month_usd.reading(price_usd_per_hour="paid_usd_per_hour").with_parts(
+    [paid_usd_per_hour, paid_hours_per_month]
+)
+
+
+def _is_asked(provider: Value, asked_provider: Value, region: Value, asked_region: Value) -> Value:
+    """True of an instance at the provider and in the region that Decision asks for."""
+    is_provider = either(asked_provider == ANY, asked_provider == provider)
+    return both(is_provider, either(asked_region == ANY, asked_region == region))
+
+
 @formula("$ per hour, as asked on Decision", USD_CENTS, within=[paid_usd_per_hour])
 def usd_as_asked(
     paid_usd_per_hour: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
@@ -369,8 +381,18 @@ def usd_as_asked(
 
     Source: paid_usd_per_hour.
     """
-    is_provider = either(asked_provider == ANY, asked_provider == provider)
-    return where(both(is_provider, either(asked_region == ANY, asked_region == region)), paid_usd_per_hour, NONE)
+    return where(_is_asked(provider, asked_provider, region, asked_region), paid_usd_per_hour, NONE)
+
+
+@formula("$ per month, as asked on Decision", USD)
+def month_as_asked(
+    instance_month_usd: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
+) -> Value:
+    """What an instance costs a month at the provider and in the region that Decision asks for; 0 elsewhere.
+
+    Source: instance_month_usd.
+    """
+    return where(_is_asked(provider, asked_provider, region, asked_region), instance_month_usd, 0)
 
 
 def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
@@ -435,15 +457,16 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     head.computed(gpus_taking_part, name="gpu_count")
     head.looked_up("linked_gpus", "GPUs linked", of_instance("linked_gpus", is_number, 0), PLAIN)
     head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
-    gpu_known = [derived(is_number, position_in(names, gpu)) for gpu in head.columns["gpu"]]
-    head.computed(paid_usd_per_hour, {"gpu_known": gpu_known}, name="price_usd_per_hour")
+    head.columns["gpu_known"] = [derived(is_number, position_in(names, gpu)) for gpu in head.columns["gpu"]]
+    head.computed(paid_usd_per_hour, name="price_usd_per_hour")
     n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     head.computed(profile_position, {"n_plain_layouts": n_sizes}, name="profile")
     head.computed(instance_month_usd)
 
     wirings = [wiring, *live]
+    _add_classes(solved, head, together)
     if live:
-        _add_classes(solved, head, together, live[0])
+        _add_asked(solved, head, live[0])
     for w in wirings:
         w.tables["candidates"] = head
     ends = [
@@ -474,8 +497,8 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     for w in live:  # the cost of its load, the first of its rows, under each commitment, and where a machine may fail
         with compiler.alone(w) as own:
             for stem in map(class_stem, COMMITTED):
-                prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])
-                _add_months(own, f"{stem}_monthly_usd", prices, w.inputs[f"{stem}_paid_hours"], n_rows=1)
+                months = RowValues.of(head.columns[f"{w.prefix}{stem}_instance_month_usd"])
+                _add_months(own, f"{stem}_monthly_usd", months, ONE, n_rows=1)
             loss = {"survive": w.inputs["own_survive"]}
             prices = RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"])
             _add_months(own, "survivor_monthly_usd", prices, w.inputs["own_paid_hours_per_month"], loss, n_rows=1)
@@ -497,7 +520,7 @@ def _add_months(
     compiler: Compiler,
     name: str,
     prices: RowValues,
-    hours: Ref,
+    hours: Ref | Lookup,
     loss: Mapping[str, Ref] | None = None,
     n_rows: int | None = None,
 ) -> None:
@@ -509,16 +532,35 @@ def _add_months(
     )
 
 
-def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], decision: Wiring) -> None:
-    """Write the price and the monthly cost of each candidate under each commitment and in the class chosen on Decision,
-    at the provider and region chosen there, for the instance that takes part in that class."""
-    wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], decision.inputs
+def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]) -> None:
+    """Write the instance of each candidate that takes part in each purchase class, and its price under each
+    commitment."""
+    wiring, instances = head.wiring, head.wiring.tables["instances"]
     rows = instances.columns["row"]
     held = [row.value - 1 for row in head.columns["instance_row"]]  # as built, of any class
     for class_place, purchase in enumerate(PURCHASES):
         of_class = [rows[together[c][class_place]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
         head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
+    for committed, purchase in zip(wiring.lists["committed"].refs, PURCHASES, strict=True):
+        if purchase not in COMMITTED:
+            continue
+        stem, prices = class_stem(purchase), instances.range(class_columns(purchase)["price"])
+        places = head.columns[f"{stem}_instance_row"]
+        providers = (lookup(instances.range("provider"), place) for place in places)
+        env: dict[str, Read] = {
+            "price_in_use": [lookup(prices, place) for place in places],
+            "discount_in_use": [discount_table.of_class(wiring, provider, purchase) for provider in providers],
+            "is_committed": committed,
+        }
+        name, label = f"{stem}_instance_month_usd", f"$ per month, {purchase}"
+        head.computed(INSTANCE_MONTH_OF_TERM, env, name=name, label=label)
+
+
+def _add_asked(solved: Solution, head: Head, decision: Wiring) -> None:
+    """Write the price and the monthly cost of each candidate under each commitment and in the class chosen on Decision,
+    at the provider and region chosen there, for the instance that takes part in that class."""
+    wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], decision.inputs
     asked = inputs["own_purchase_row"]
     class_place = (
         list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
@@ -539,33 +581,37 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
             else replace(choose(asked, cells, NO_VALUE), value=cells[class_place].value)
         )
 
+    def env_of(places: Sequence[Ref], purchase: str) -> dict[str, Read]:
+        """What is read of the instances to say whether Decision asks for them."""
+        return {
+            "provider": [lookup(instances.range("provider"), place) for place in places],
+            "region": [in_class(regions, place, purchase) for place in places],
+            **{f"asked_{name}": [inputs[f"own_{name}"]] * head.n_rows for name in ("provider", "region")},
+        }
+
     prices = [class_columns(purchase)["price"] for purchase in PURCHASES]
     regions = [f"region_{class_stem(purchase)}" for purchase in PURCHASES]
     if regions[0] not in instances.columns:
         regions = ["region"] * len(PURCHASES)
-    gpu_known = [
-        derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]
-    ]
-    for purchase in (*COMMITTED, ""):
-        stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (decision.prefix, "on Decision")
-        places = head.columns[f"{stem}instance_row"]
-        providers = [lookup(instances.range("provider"), place) for place in places]
-        as_built, row = purchase or list(PURCHASES)[class_place], None if purchase else asked
-        env: dict[str, Read] = {
-            "price_in_use": [in_class(prices, place, purchase) for place in places],
-            "discount_in_use": [discount_table.of_class(wiring, provider, as_built, row) for provider in providers],
-            "gpu_known": gpu_known,
-            "provider": providers,
-            "region": [in_class(regions, place, purchase) for place in places],
-            **{f"asked_{name}": [inputs[f"own_{name}"]] * len(held) for name in ("provider", "region")},
-        }
-        price = f"{stem}price_usd_per_hour"
-        head.computed(usd_as_asked, env, name=price, label=f"$ per hour, {words}")
-        months: dict[str, Read] = {
-            "price_usd_per_hour": head.columns[price],
-            "paid_hours_per_month": inputs[f"{stem}paid_hours" if purchase else "own_paid_hours_per_month"],
-        }
-        head.computed(instance_month_usd, months, name=f"{stem}instance_month_usd", label=f"$ per month, {words}")
+    for purchase in COMMITTED:
+        month = f"{class_stem(purchase)}_instance_month_usd"
+        env = env_of(head.columns[f"{class_stem(purchase)}_instance_row"], purchase)
+        env["instance_month_usd"] = head.columns[month]
+        label = f"$ per month as asked, {purchase}"
+        head.computed(month_as_asked, env, name=f"{decision.prefix}{month}", label=label)
+    env = env_of(chosen_rows := head.columns[f"{decision.prefix}instance_row"], "")
+    env["price_in_use"] = [in_class(prices, place, "") for place in chosen_rows]
+    as_built = list(PURCHASES)[class_place]
+    providers = (lookup(instances.range("provider"), place) for place in chosen_rows)
+    env["discount_in_use"] = [discount_table.of_class(wiring, provider, as_built, asked) for provider in providers]
+    price = f"{decision.prefix}price_usd_per_hour"
+    head.computed(usd_as_asked, env, name=price, label="$ per hour, on Decision")
+    months: dict[str, Read] = {
+        "price_usd_per_hour": head.columns[price],
+        "paid_hours_per_month": inputs["own_paid_hours_per_month"],
+    }
+    name = f"{decision.prefix}instance_month_usd"
+    head.computed(instance_month_usd, months, name=name, label="$ per month, on Decision")
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:

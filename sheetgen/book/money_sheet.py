@@ -19,7 +19,7 @@ from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS,
 from sheetgen.book.money_page import add_cash
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.book.workings import add_providers
+from sheetgen.book.workings import add_providers, add_terms
 from sheetgen.formula import Value, function, is_number, is_text, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import TEXT as ANY_TEXT
@@ -32,7 +32,7 @@ LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
 NOT_GIVEN = (
     "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use.",
-    "A host does not give weights of your own or data that stay at home. Each class rents the hardware above.",
+    "A host does not give weights of your own or data that stay at home. Each class rents the hardware in its row.",
 )
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
@@ -56,7 +56,7 @@ PRICE_HEADS = (
 )  # fmt: skip
 CLASS_HEADS = (
     "Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid", "Unused, $ per month",
-    "Price date", "Price age", "Terms",
+    "Price date", "Price age", "To rent", "", "",
 )  # fmt: skip
 PROVIDER_HEADS = (
     "Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
@@ -82,7 +82,8 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled(
         "Money",
         "Money",
-        "One model at a time, at the load chosen on the first sheet, in US dollars: list prices less discounts.",
+        "One model at a time, at the load of Sizing sheet (Decision has its own), in US dollars: list prices less "
+        "discounts.",
         freeze=(HEAD_ROWS, 1),
         currency=wiring.currency,
     )
@@ -190,22 +191,25 @@ def _source(block: Block) -> None:
 
 
 def _classes(block: Block, class_place: int) -> Ref:
-    """The recommended instances in each purchase class, then contingency and currency for the class in use; returns $
-    an hour on demand."""
-    table, inputs, place = block.wiring.tables["instances"], block.wiring.inputs, block.place
+    """The recommended instances in each purchase class, under a commitment those that are cheapest in it; then
+    contingency and currency for the class in use; returns $ an hour on demand."""
+    table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head(*CLASS_HEADS)
-    provider = lookup(table.range("provider"), place)
+    terms = add_terms(block.wiring, block.load, block.wiring.ref("calc_money_model"))
     hourly: dict[str, Ref] = {}
     sums: dict[str, list[Ref]] = {}
     for purchase, committed in zip(units.PURCHASES, block.wiring.lists["committed"].refs, strict=True):
         block.label(purchase)
         names = class_columns(purchase)
+        term = terms.get(purchase)
+        place, count = (block.place, block.count) if term is None else (term["instance_row"], term["n_instances"])
+        provider = lookup(table.range("provider"), place)
         block.label("Found: discount", FOUND, "off_page")
         discount = discount_table.of_class(block.wiring, provider, purchase)
         less = block.show(FOUND + 1, discount, units.EXACT_PERCENT, "off_page")
         price = entry(table.range(names["price"]), place, above_zero, less=less)
         paid = block.compute(5, cost.paid_hours_per_month, {"is_committed": committed})
-        env: dict[str, Source] = {"n_instances": block.count, "price_usd_per_hour": price}
+        env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
         env = {"hourly_usd": hour, "paid_hours_per_month": paid, "is_committed": committed}
         sums[purchase] = block.sums_of(block.compute(MONTHLY, cost.monthly_usd, env))
@@ -213,9 +217,11 @@ def _classes(block: Block, class_place: int) -> Ref:
         for column, key, test, display in (
             (7, "date", is_number, DATE),
             (8, "mark", is_text, TEXT),
-            (9, "terms", is_text, TEXT),
         ):
             block.show(column, entry(table.range(names[key]), place, test, hour), display)
+        rented: dict[str, Source] = {"instance": lookup(table.range("type"), place)}
+        rented["provider_name"] = lookup(table.range("provider_name"), place)
+        block.compute(9, sentences.rent_from, {**rented, "n_instances": count, "hourly_usd": hour})
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
     block.compute(0, sentences.class_in_use, {}, role="light")
@@ -404,7 +410,6 @@ def _hosted(block: Block) -> None:
     for line in NOT_GIVEN:
         block.label(line, role="unit")
         block.row += 1
-    block.row += 1
 
 
 def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:

@@ -23,6 +23,7 @@ from sheetgen.book.sheets import (
     Lookup,
     Range,
     Ref,
+    RowValues,
     Sheet,
     Source,
     choose,
@@ -31,8 +32,20 @@ from sheetgen.book.sheets import (
     row_of,
     worked_out,
 )
-from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
-from sheetgen.formula import Formula, Quantity, Value, formula, is_number, number_where, where, where_number
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, named, titled
+from sheetgen.formula import (
+    Formula,
+    Quantity,
+    Value,
+    formula,
+    is_number,
+    is_number_in_row,
+    number_where,
+    ratio,
+    round_nearest,
+    where,
+    where_number,
+)
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
@@ -40,7 +53,7 @@ from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tri
 from sheetgen.report import sentences
 from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
+from sheetgen.units import COMMITTED, DATE, FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -614,10 +627,11 @@ def add_otherwise(wiring: Wiring, purchases: Sequence[str]) -> tuple[dict[str, d
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
     prefixes = [*(f"{class_stem(purchase)}_" for purchase in purchases), wiring.prefix]
     names = [*(f"{prefix}monthly_usd" for prefix in prefixes[:-1]), "survivor_monthly_usd"]
+    months = [*(f"{wiring.prefix}{prefix}" for prefix in prefixes[:-1]), wiring.prefix]
     blocks = [Range(wiring.blocks[name].rows[0], lock="columns") for name in names]
     of_rows = {
         "monthly_usd": blocks,
-        "instance_month_usd": [head.range(f"{prefix}instance_month_usd") for prefix in prefixes],
+        "instance_month_usd": [head.range(f"{prefix}instance_month_usd") for prefix in months],
     }
     _add_choice(table, _made_of(rows | of_rows, n_rows), prefixes, is_brief=True)
     every = [table.row(i) for i in range(n_rows)]
@@ -627,21 +641,88 @@ def add_otherwise(wiring: Wiring, purchases: Sequence[str]) -> tuple[dict[str, d
 def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> list[dict[str, Ref]]:
     """Each provider's best for a model's load on the first sheet, by the same steps, below the loads; gives what Money
     shows of each. load, model: the cells that say its row here, and the model's."""
-    head = wiring.tables["candidates"]
-    loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
+    head, in_order = wiring.tables["candidates"], wiring.tables["instances"].range("provider_in_order")
+    table, rows = _of_money(wiring, n_providers, "providers", load, model)
     numbers = list(range(1, n_providers + 1))
-    top = loads.top + loads.n_rows + 3 + loads.rows_below
-    table = Table(wiring, loads.sheet, n_providers, "providers", top=top)
-    table.looked_up("load_row", "Load", [load] * n_providers, PLAIN)
     table.given("provider_row", "Provider row", numbers, PLAIN, role="fixed")
     table.picked("provider", "Provider", in_order, "provider_row", TEXT)
-    table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
-    table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
-    columns = table.columns
 
     def of_provider(providers: Value, provider: Value) -> Value:
         return providers == provider
 
+    rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in table.columns["provider"]]
+    _add_steps(table, _made_of(rows, n_providers), {})
+    for name, column, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
+        shown = (held_at(place, lookup(head.range(column), place), NO_VALUE) for place in table.columns["position"])
+        table.looked_up(name, in_words(name), shown, display)
+    return [table.row(i) for i in range(n_providers)]
+
+
+def add_terms(wiring: Wiring, load: Ref, model: Ref) -> dict[str, dict[str, Ref]]:
+    """By commitment the best for a model's load on the first sheet at the prices of that class, by the same steps,
+    below the providers: the row on Prices and hardware, and how many instances. load, model: as above."""
+    head = wiring.tables["candidates"]
+    table, rows = _of_money(wiring, len(COMMITTED), "terms", load, model)
+    table.given("term", "Commitment", COMMITTED, TEXT, role="label")
+
+    def of_class(count: Value, instance_month_usd: Value) -> Value:
+        """The same instances under a commitment."""
+        return number_where(is_number_in_row(count), count * instance_month_usd)
+
+    counts = _instances_of_money(wiring, model)
+    terms = [head.range(f"{class_stem(purchase)}_instance_month_usd") for purchase in COMMITTED]
+    rows |= {"monthly_usd": [row_of(of_class, counts, term) for term in terms], "instance_month_usd": terms}
+    contexts = wiring.tables["contexts"]
+    if "level_z" in contexts.columns:  # nobody binds money on an even chance
+        table.picked("level_z", "Level", contexts.range("level_z"), "pace_row", FACTOR)
+        asked = wiring.inputs["confidence_z"]
+        as_sure = (
+            derived(lambda level, asked: where(level == asked, 1, 0), level, asked)
+            for level in table.columns["level_z"]
+        )
+        rows["among"] = list(as_sure)
+    _add_steps(table, _made_of(rows, table.n_rows), {})
+    places = zip(COMMITTED, table.columns["position"], strict=True)
+    of_rows = (
+        held_at(place, lookup(head.range(f"{class_stem(purchase)}_instance_row"), place), NO_VALUE)
+        for purchase, place in places
+    )
+    table.looked_up("instance_row", in_words("instance_row"), of_rows, PLAIN)
+    return {purchase: table.row(i) for i, purchase in enumerate(COMMITTED)}
+
+
+@formula("Instances", PLAIN)
+def instances_of_month(monthly_usd: Quantity, instance_month_usd: Quantity) -> Value:
+    """The number of instances in a month's cost; none where they do not hold the load.
+
+    Source: the month over what one of them costs a month.
+    """
+    return number_where(is_number(monthly_usd), round_nearest(ratio(monthly_usd, instance_month_usd)))
+
+
+def _instances_of_money(wiring: Wiring, model: Ref) -> Range:
+    """The instances of each candidate for the load of Money, in a row below all others on Candidates."""
+    head, rows = wiring.tables["candidates"], wiring.blocks["monthly_usd"].rows[wiring.tables["loads"].n_fixed :]
+    sheet = head.sheet
+    row = 2 + max([row for row, _ in sheet.cells] + [filled.row for filled in sheet.rows])
+    sheet.text(row, 0, "Instances for the load of Money", "label")
+    months_at, place = head.columns["instance_month_usd"][0], model._replace(name="calc_money_model")
+    months = RowValues.of([choose(place, of_models) for of_models in zip(*rows, strict=True)])
+    env = {"monthly_usd": months, "instance_month_usd": RowValues.of(head.columns["instance_month_usd"])}
+    counts = sheet.fill_row(row, months_at.column, head.n_rows, instances_of_month, env)
+    return named(wiring.names, "tbl_candidates_instances_of_money", counts)
+
+
+def _of_money(wiring: Wiring, n_rows: int, key: str, load: Ref, model: Ref) -> tuple[Table, dict[str, Any]]:
+    """A table of choices for a model's load on the first sheet, below what stands on Workings, and what the steps read
+    in each of its rows."""
+    loads = wiring.tables["loads"]
+    top = loads.top + loads.n_rows + 3 + loads.rows_below
+    loads.rows_below += n_rows + 3
+    table = Table(wiring, loads.sheet, n_rows, key, top=top)
+    table.looked_up("load_row", "Load", [load] * n_rows, PLAIN)
+    table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
+    table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
     # The load on the first sheet has rows of its own, the last ones, a model each.
     place = model._replace(name="calc_money_model")
     rows: dict[str, Read] = {}
@@ -652,9 +733,4 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
             ]
             every = choose(place, own)
         rows[name] = every
-    rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
-    _add_steps(table, _made_of(rows, n_providers), {})
-    for name, column, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        shown = (held_at(place, lookup(head.range(column), place), NO_VALUE) for place in columns["position"])
-        table.looked_up(name, in_words(name), shown, display)
-    return [table.row(i) for i in range(n_providers)]
+    return table, rows

@@ -151,6 +151,9 @@ rent_of_type = template(
     counted=where(replace_text(q.instance, "x ", "") == q.instance, 0, 1) == 1,
 )
 rent_words = rent_of_type.formula("rent_words", "What to rent")
+rent_from = template(
+    "{rent}, {provider_name}", when=is_number(q.hourly_usd), otherwise=None, rent=rent_of_type
+).formula("rent_from", "What to rent, and where")
 why_nothing = first_of(
     (Unless(q.within_limit == 1), "over the model's {limit_words}"),
     (q.n_held > 0, TOO_SLOW),
@@ -355,12 +358,13 @@ not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 
 # What it serves, and how fast ----------------------------------------------------------------------------------
 
+SERVES, MEMORY = "serves {served}[aimed? within the targets]", "memory for at least {memory_holds} at once"
+AIMED = smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds
 room = template(
-    "serves {served}[aimed? within the targets]; memory for at least {memory_holds} at once",
-    when=is_number(q.n_instances),
-    otherwise=None,
-    served="{served_at_target}",
-    aimed=smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds,
+    f"{SERVES}; {MEMORY}", when=is_number(q.n_instances), otherwise=None, served="{served_at_target}", aimed=AIMED
+)
+memory_words = template(MEMORY, when=is_number(q.n_instances), otherwise=None).formula(
+    "memory_words", "What memory alone holds"
 )
 room_words = room.formula(
     "room_words",
@@ -372,6 +376,9 @@ rate_served = template(
     "[rate?{served_in_an_hour:grouped} requests an hour|{served_at_target}]",
     rate=q.requests_per_second > 0,
     served_in_an_hour=round_down(q.served_at_target * q.seconds_in_an_hour),
+)
+serves_words = template(SERVES, when=is_number(q.n_instances), otherwise=None, served=rate_served, aimed=AIMED).formula(
+    "serves_words", "How much the hardware serves"
 )
 rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
@@ -586,6 +593,18 @@ asked_in_words = template(
     people=_OF_PEOPLE,
     mean_in_flight=ratio(q.in_flight, q.hours_in_a_day * q.peak_hour_share * q.burst_factor),
 ).formula("asked_in_words", "What is asked")
+# A further machine serves the next person, where it holds a whole replica and no zone may be lost; other hardware may
+# cost less.
+up_to_people = template(
+    "[people?up to {most:grouped} {most:person|people}|up to {served_at_target} at once]"
+    "[next?; for one more {one_more_usd:usd} at most]",
+    when=both(answerable, SERVED),
+    otherwise=None,
+    people=_OF_PEOPLE,
+    most=round_down(ratio(q.users * q.served_at_target, q.requests_per_second)),
+    next=both(q.survive <= q.own_survive, q.replicas_per_instance >= 1),
+    one_more_usd=q.monthly_usd + ratio(q.monthly_usd, q.n_instances),
+).formula("up_to_people", "People up to whom the machines serve, and the next step")
 at_once_label = template("[people?requests at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
     "at_once_label", "Requests at once, or that people stand in their place"
 )

@@ -72,6 +72,7 @@ _ROLES: dict[str, Look] = {
     "large": {"bold": True, "font_size": 14, "font_color": "#1D4ED8", "align": "right"},
     "plain": {},
     "bold": {"bold": True, "shrink": True},
+    "strong": {"bold": True},
     "quiet": {"font_color": GREY, "font_size": 9},
     "line": {"font_color": GREY, "font_size": 9, "shrink": True},
     "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
@@ -89,7 +90,7 @@ for _name in ("plain", "quiet"):
 
 FLUSH = (
     *("title", "finding", "subtitle", "subtitle_wrapped", "link_text", "line", "bold", "band", "band_quiet", "rent"),
-    *("rule", "rule_head", "plain", "plain_last", "quiet", "quiet_last", "assumption"),
+    *("strong", "rule", "rule_head", "plain", "plain_last", "quiet", "quiet_last", "assumption"),
 )
 ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}

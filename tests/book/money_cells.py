@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import books
 from books import HEAD, Sheets
 
 from sheetgen.answer import ways_to_pay
+from sheetgen.answer.answer_record import ClassCost
+from sheetgen.answer.confidences import paces_at_even_chance
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.solution import Solution, headline_rows
+from sheetgen.answer.solve import on_gpus_of_classes, rented_in
 from sheetgen.book.decision_choices import instances
 from sheetgen.book.money_page import SHOWN
+from sheetgen.question.market import in_class
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.notes import day_of
 from sheetgen.report.wording import instance_name, provider_name
-from sheetgen.units import PURCHASES
+from sheetgen.units import COMMITTED, PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
 ENDS = {"low price": "low", "base": "base", "high price": "high"}
@@ -57,11 +62,41 @@ def chosen(values: Mapping[Any, Any], solved: Solution) -> int:
     return headline_rows(solved)[names.index(values["in_money_model"])]
 
 
+def classes(solved: Solution, row: int) -> list[ClassCost]:
+    """The cost of each purchase class: of the machines of the answer, under a commitment of those that the choice takes
+    at its prices, and none where the answer is an even chance."""
+    question, settings = solved.question, solved.question.settings
+    answered, in_all = on_gpus_of_classes(solved), 730  # hours in a month
+    costs: list[ClassCost] = []
+    for of_class in ways_to_pay.purchase_classes(solved, row):
+        if of_class.purchase not in COMMITTED or of_class.purchase == settings.purchase:
+            costs.append(of_class)
+            continue
+        rental = rented_in(answered, answered.grid, of_class.purchase)[row]
+        month, hours, day = math.nan, max(settings.hours_per_month, in_all), None
+        if rental and not paces_at_even_chance(solved)[question.pace(question.loads[row])]:
+            month = rental.monthly_usd
+            sold = in_class(question.candidates, question.others.get(of_class.purchase, ()), of_class.purchase)
+            day = next(candidate.price_as_of for candidate in sold if candidate.instance == rental.instance)
+        costs.append(
+            replace(
+                of_class,
+                price_as_of=day,
+                hourly_usd=month / hours,
+                monthly_usd=month,
+                annual_usd=12 * month,
+                three_year_usd=36 * month,
+                commitment_waste_usd=month * (1 - settings.hours_per_month / hours),
+            )
+        )
+    return costs
+
+
 def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     """The cells of a block by row label and column, from `recommend.money`."""
     out: dict[tuple[str, str], Any] = {}
     question = solved.question
-    for purchase_class in ways_to_pay.purchase_classes(solved, row):
+    for purchase_class in classes(solved, row):
         out |= {
             (purchase_class.purchase, c): getattr(purchase_class, name) for c, name in zip("BCDE", CLASS, strict=True)
         }
@@ -89,7 +124,6 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         for label, end in ENDS.items():
             out |= {(label, column): owned[end][name] for column, name in OWNED.items()}
             out |= {(f"{label}, its parts", column): owned[end][name] for column, name in PARTS.items()}
-    classes = ways_to_pay.purchase_classes(solved, row)
     users, load = float(solved.loads["users"][row]), question.loads[row]
     used = question.settings.utilization  # the share of the hours in which the hardware does the work of its people
     if load.requests_per_second or users >= 1:
@@ -103,7 +137,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         usd, name = price.monthly_usd, question.reference.hosted.host_name(price.host)
         label = f"{name}, {price.precision or 'precision unknown'}"
         out |= {(label, "C"): usd, (label, "D"): 12 * usd, (label, "E"): 36 * usd}
-        above = (of_class.monthly_usd * used / usd for of_class in classes)
+        above = (of_class.monthly_usd * used / usd for of_class in classes(solved, row))
         prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million
         out |= {
             (label, column): "-" if value is None else value
@@ -137,9 +171,7 @@ def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
         # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
         source = listed.get(candidate.instance) if candidate.source == BY_READER else candidate.source
         out["Source", "B"] = f"{candidate.instance}: {source or BY_READER}"
-    monthly_usd = [purchase_class.monthly_usd for purchase_class in ways_to_pay.purchase_classes(solved, row)] or [
-        math.nan
-    ] * len(PURCHASES)
+    monthly_usd = [purchase_class.monthly_usd for purchase_class in classes(solved, row)] or [math.nan] * len(PURCHASES)
     owned = ways_to_pay.owned(solved, row)
     base = owned["base"] if owned else dict.fromkeys(OF_OWNED, math.nan)
     ahead = base["owned_capex_usd"]

@@ -245,6 +245,20 @@ def test_of_a_sheet_of_people_it_opens_with_them_and_has_the_first_sheets_cost(t
     assert [by_place["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
 
 
+def test_people_up_to_whom_the_machines_serve_and_what_one_more_costs(book: Path) -> None:
+    """At most what one more of the same machines costs; asked for the most people, the same answer holds."""
+    by_place = values_after(book, {"in_decision_users": 460})
+    line = str(by_place["Decision", "D18"])
+    most = int(line.split()[2].replace(",", ""))
+    month, count = by_place["rec_decision_monthly_usd"], by_place["rec_decision_n_instances"]
+    assert f"${month / count * (count + 1):,.0f}" in line
+    at_most, beyond = (values_after(book, {"in_decision_users": users}) for users in (most, most + 1))
+    assert at_most["rec_decision_monthly_usd"] == month < beyond["rec_decision_monthly_usd"]
+    assert beyond["rec_decision_monthly_usd"] <= month / count * (count + 1) * (1 + 1e-9)
+    spared = values_after(book, {"in_decision_users": 460, "in_survive": 3})
+    assert "more" not in str(spared["Decision", "D18"]), "a further machine may not serve more where a zone may be lost"
+
+
 def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:
     """460 people at 32k on Llama 3.1 8B: on demand 80% sure, on nine smaller machines of a term 70%."""
     cell = recommend(model="8b", context="32k", users=460, instances=books.INSTANCES, as_of=books.AS_OF)

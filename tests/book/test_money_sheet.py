@@ -17,6 +17,7 @@ from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
+from sheetgen import recommend
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.solve import solve
 from sheetgen.question.market import ClassPrice
@@ -272,6 +273,28 @@ def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     n, wrong = money_cells.differences(by_place, Sheets(path), solve(question))
     assert not wrong, wrong[:8]
     assert not [k for k, v in by_place.items() if isinstance(v, ErrorValue)] and n > 20
+
+
+def test_a_term_on_other_machines_stands_in_its_row_with_them_and_in_the_cash(tmp_path: Path) -> None:
+    """Two g7e.2xlarge at AWS on demand, which has no term; one g4-standard-96 at GCP under either, in euros."""
+    asked = {
+        "model": "gpt-oss-120b", "users": 500, "region": "eu", "instances": "aws/g7e.2xlarge,gcp/g4-standard-96",
+        "as_of": books.AS_OF,
+    }  # fmt: skip
+    options = {key: value for key, value in asked.items() if key != "model"}
+    options |= {"models": "gpt-oss-120b", "workloads": "rag", "currency": "EUR", "fx_rate": 0.92}
+    path, _ = books.build(tmp_path, "terms", options)
+    cell = recommend(**asked)
+    assert cell["instance"] == "aws/g7e.2xlarge"
+    for by_place in (values(path), values_after(path, {})):
+        rows = money_cells.block(by_place)
+        for purchase, column in (("reserved-1yr", "C"), ("reserved-3yr", "D")):
+            term = cell["by_purchase"][purchase]
+            assert term["instance"] == "gcp/g4-standard-96"
+            assert (
+                rows[purchase]["C"] == rows["Each month"][column] == pytest.approx(0.92 * term["monthly_usd"], rel=1e-9)
+            )
+            assert rows[purchase]["J"] == f"{term['n_instances']} × g4-standard-96, GCP"
 
 
 NAMES = (
