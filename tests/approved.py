@@ -279,7 +279,7 @@ def live() -> str:
     page_facts = facts_of_catalog(Catalog(), ("8b", "70b"), "2026-08-01")
     instances = {"providers": ["aws"], "input_tokens": 15_360, "output_tokens": 1024}
     questions = [{"model": "70b", "users": 320, **instances}, {"model": "70b", "concurrent_requests": 32, **instances}]
-    beside = run(TESTS / "live" / "answer_beside.js", Path(), program_of(page_facts), questions)
+    beside = run(TESTS / "live" / "answer_beside.js", program_of(page_facts), questions)
     texts = "\n".join(text for answer in beside for text in _texts(answer))
     return f"{words_of(write_live(page_facts, Options()).decode())}\n{texts}\n"
 

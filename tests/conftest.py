@@ -37,7 +37,7 @@ from sheetgen.question.market import Filters, OfMarket, _RunsOn
 from sheetgen.question.overrides import Written
 from sheetgen.question.sheet_question import Question
 from sheetgen.readback import compared_facts, month_bridge, pulled, pulled_plan
-from sheetgen.writers import pdf, plan_page
+from sheetgen.writers import pdf, plan_page, xlsx_library
 from sheetgen.writers.layout import Spacing
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
@@ -239,6 +239,9 @@ def _laid_out_once(html: str, templates: Path, spacing: Spacing, brand: Brand | 
 
 pdf.laid_out = plan_page.laid_out = _laid_out_once
 
+# Workbooks are packed in an eighth of the time, and a fifth larger.
+SHIPPED_LEVEL, xlsx_library.LEVEL = xlsx_library.LEVEL, 1
+
 # Neither the processes of a run nor the commands that they start compile the sources each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -278,6 +281,11 @@ def pytest_sessionstart() -> None:
     """Hypothesis collects garbage before its first example, which takes seconds once tests hold much: here little is
     held."""
     given(strategies.none())(lambda _: None)()
+
+
+def pytest_unconfigure() -> None:
+    """pytest collects garbage several times at its end, which takes seconds where tests hold much: nothing of that."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -321,6 +329,12 @@ def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) 
         drawn.add(best)
         had |= values[best]
     return drawn
+
+
+@pytest.fixture
+def packed_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test of the bytes of a workbook, or of its size."""
+    monkeypatch.setattr(xlsx_library, "LEVEL", SHIPPED_LEVEL)
 
 
 @pytest.fixture

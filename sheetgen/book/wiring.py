@@ -123,7 +123,7 @@ class Table:
     lock = "column"
 
     def __post_init__(self) -> None:
-        self.next_column, self.n_fixed = self.left, self.n_rows
+        self.next_column, self.n_fixed, self.heads = self.left, self.n_rows, set[str]()
         if self.key:
             self.wiring.tables[self.key] = self
             self.key = self.wiring.prefix + self.key
@@ -132,13 +132,14 @@ class Table:
         """Place the head of the next column; returns its position."""
         column = self.next_column
         self.next_column += 1
+        self.heads.add(label)
         self.sheet.text(self.top, column, label, "head", note=note)
         self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
         return column
 
     def has_head(self, label: str) -> bool:
         """True where a column has that head."""
-        return any(self.sheet.cells[self.top, c].value == label for c in range(self.left, self.next_column))
+        return label in self.heads
 
     def place(self, column: int, i: int) -> tuple[int, int]:
         """The row and the column of cell `i` of a column on the sheet."""

@@ -157,9 +157,12 @@ class KvKernel(Entry):
 
     def takes(self, model: Model) -> bool:
         """True if the kernel supports the model's heads, whose keys and values must have the same width."""
-        widths = {(group.key_width, group.value_width or group.key_width) for group in model.heads}
-        kept = {key for key, value in widths if key == value and (not self.head_dims or key in self.head_dims)}
-        return {key for key, _ in widths} == kept and model.entry_id not in self.not_models
+        if model.entry_id in self.not_models:
+            return False
+        return all(
+            group.value_width in (0, group.key_width) and (not self.head_dims or group.key_width in self.head_dims)
+            for group in model.heads
+        )
 
 
 class Accounting(Entry):

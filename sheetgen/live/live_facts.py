@@ -37,7 +37,7 @@ from sheetgen.catalog.stacks import Launcher, LeverFile, StackFile
 from sheetgen.errors import ELSEWHERE, ScenarioError
 from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.program.quantities import TOKENS
 from sheetgen.question.deployment import SPEED_SCOPES, model_kind
 from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
@@ -78,7 +78,7 @@ from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, P
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
 Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]  # of a class, and of the others
-OF_QUESTION = ("workload", "pace", "load", "instance", "offer")  # axes whose facts a reader gives
+OF_QUESTION = frozenset(("workload", "pace", "load", "instance", "offer"))  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
 MANY, A_PAGE = "many_instances", "tokens_per_page"
 BETWEEN_SOURCES = "; "
@@ -358,18 +358,29 @@ def _plain(column: Any) -> Any:
     return flat if numpy.ndim(value) else flat[0]
 
 
-def _given(grid: Grid) -> Iterator[tuple[Key, Any]]:
+def _same(column: Column, other: Column) -> bool:
+    """True where two columns of the same axes and name hold the same."""
+    if not isinstance(column, numpy.ndarray):
+        return bool(column == other or (column != column and other != other))
+    if column.dtype != object and (column.dtype, column.shape) == (other.dtype, other.shape):
+        return bool(column.tobytes() == other.tobytes())
+    return bool(_plain(column) == _plain(other))
+
+
+def _given(grid: Grid) -> dict[Key, Column]:
     """The columns of a grid that are not of a question's loads or machines."""
-    for name, columns in grid.columns.items():
-        for axes, value in columns:
-            if not set(axes) & set(OF_QUESTION):
-                yield (axes, name), _plain(value)
+    return {
+        (axes, name): column
+        for name, columns in grid.columns.items()
+        for axes, column in columns
+        if OF_QUESTION.isdisjoint(axes)
+    }
 
 
 def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json], list[Json], list[list[int]]]:
     """What holds for the first model, by axes and name; of each variant the columns in their place; and by model which
     variant it is with a cache in its own precision, and in FP8."""
-    base: dict[Key, Any] = {}
+    base: dict[Key, Column] = {}
     variants = dict[str, int]()
     of_models = list[list[int]]()
     engines = list[Engine]()
@@ -381,12 +392,12 @@ def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json],
         of_model = list[int]()
         for kv in dict.fromkeys((one.auto_kv_cache_dtype, FP8)):
             asked = replace(whole, models=(replace(one, kv_cache_dtype=kv),), engine=engine)
-            given = {key: value for key, value in _given(grid_of(asked, (), ())) if "model" not in key[0]}
+            given = {key: column for key, column in _given(grid_of(asked, (), ())).items() if "model" not in key[0]}
             base = base or given
-            other = [[*key, value] for key, value in given.items() if value != base[key]]
+            other = [[*key, _plain(column)] for key, column in given.items() if not _same(column, base[key])]
             of_model.append(variants.setdefault(as_text(other), len(variants)))
         of_models.append(of_model)
-    return [[*key, value] for key, value in base.items()], [json.loads(text) for text in variants], of_models
+    return [[*key, _plain(column)] for key, column in base.items()], [json.loads(text) for text in variants], of_models
 
 
 def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
@@ -395,7 +406,8 @@ def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
 
     def columns(dtype: str) -> dict[str, Any]:
         asked = replace(whole, models=tuple(replace(one, weight_dtype=dtype) for one in models))
-        return {name: value for (axes, name), value in _given(grid_of(asked, (), ())) if axes == ("model",)}
+        given = _given(grid_of(asked, (), ()))
+        return {name: _plain(column) for (axes, name), column in given.items() if axes == ("model",)}
 
     def short(values: list[Any]) -> Any:
         return values[0] if len(set(values)) == 1 else values

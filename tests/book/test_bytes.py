@@ -22,7 +22,7 @@ books.build(Path(sys.argv[1]).parent, Path(sys.argv[1]).stem, test_bytes.OPTIONS
 """
 
 
-def test_two_builds_are_byte_identical(tmp_path: Path) -> None:
+def test_two_builds_are_byte_identical(tmp_path: Path, packed_as_shipped: None) -> None:
     """One of this process, whose hashes have an order of their own; the other elsewhere, in another order."""
     here, path = Path(__file__).parent, tmp_path / "other.xlsx"
     folders = [str(folder) for folder in (here, here.parent, here.parent / "typed")]

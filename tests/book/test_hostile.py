@@ -12,7 +12,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import books
-import openpyxl
 import pytest
 from amounts import amount
 from recalculation import compare, recalculate_with_formualizer
@@ -198,7 +197,7 @@ def test_the_writer_makes_text_of_anything(hostile_book: tuple[Path, set[str]], 
     path, said = hostile_book
     assert said == set(PRINTED)
     assert_harmless(path)
-    book = openpyxl.load_workbook(path)
+    book = books.opened(path)
     texts = {c.value for sheet in book for row in sheet.iter_rows() for c in row if c.data_type == "s"}
     assert said <= texts, said - texts
     result = compare(path, recalculate_with_formualizer(path, tmp_path / "out.xlsx"))

@@ -58,7 +58,7 @@ def last_printed(sheet: Worksheet) -> tuple[int, int]:
 
 
 def test_decision_and_its_charts_are_as_wide_as_a_small_window(book: Path) -> None:
-    sheet = openpyxl.load_workbook(book)["Decision"]
+    sheet = books.opened(book)["Decision"]
     row, column = last_printed(sheet)
     assert pixels(sheet) <= 700
     (model,) = (cell for cell in sheet["B"] if cell.value == "Llama 3.1 8B")
@@ -73,7 +73,7 @@ def test_decision_and_its_charts_are_as_wide_as_a_small_window(book: Path) -> No
 
 
 def test_on_the_sizing_sheet_the_rent_stands_below_the_price_and_the_cache(book: Path) -> None:
-    sheet = openpyxl.load_workbook(book)["Sizing sheet"]
+    sheet = books.opened(book)["Sizing sheet"]
     assert pixels(sheet) <= 850
     kv = [cell for row in sheet.iter_rows() for cell in row if cell.number_format == NARROW.excel]
     merged = {str(area) for area in sheet.merged_cells.ranges}
@@ -84,7 +84,7 @@ def test_on_the_sizing_sheet_the_rent_stands_below_the_price_and_the_cache(book:
 
 
 def test_inputs_are_printed_up_to_the_head_of_those_folded_away(book: Path) -> None:
-    sheet = openpyxl.load_workbook(book)["Inputs"]
+    sheet = books.opened(book)["Inputs"]
     (folded,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if str(cell.value).startswith(RARE))
     assert last_printed(sheet)[0] < folded and sheet.row_dimensions[folded + 1].hidden
     about = sheet["A2"]
@@ -94,7 +94,7 @@ def test_inputs_are_printed_up_to_the_head_of_those_folded_away(book: Path) -> N
 
 def test_no_white_text_runs_beyond_its_dark_bar(book: Path) -> None:
     """The last head of the discounts has no cell on the same ground beside it."""
-    sheet = openpyxl.load_workbook(book)["Prices and hardware"]
+    sheet = books.opened(book)["Prices and hardware"]
     last = [cell for row in sheet.iter_rows() for cell in row if cell.value == "capacity-block" and cell.fill.fill_type]
     assert last
     for cell in last:
@@ -117,7 +117,7 @@ def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -
 
 def test_no_way_to_pay_less_is_cut_off_on_decision(book: Path) -> None:
     """The rent and the losses stand beside cells that are filled: they shrink where they are long."""
-    sheet = openpyxl.load_workbook(book)["Decision"]
+    sheet = books.opened(book)["Decision"]
     (top,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Ways to pay less")
     beside = [sheet[f"{column}{row}"] for row in range(top + 1, top + 6) for column in "DG"]
     assert all(cell.value and cell.alignment.shrink_to_fit for cell in beside)
@@ -171,7 +171,7 @@ def test_of_many_models_the_first_page_has_four(tmp_path: Path) -> None:
     """The grid breaks above the band of the fifth."""
     options = {**books.SMALL, "models": "8b,70b,405b,49b,gemma-3-27b,gpt-oss-20b", "workloads": "chat", "tiers": "32"}
     book, _ = books.build(tmp_path, "six", options | {"title": "Six models"}, with_decision=False)
-    sheet = openpyxl.load_workbook(book)["Sizing sheet"]
+    sheet = books.opened(book)["Sizing sheet"]
     assert sheet["A1"].value == "Six models"
     (_, band) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "=Models!$A9")
     assert [line.id for line in sheet.row_breaks.brk] == [band - 1]

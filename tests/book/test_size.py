@@ -41,7 +41,12 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
     ],
 )
 def test_a_workbook_is_small(
-    models: str, providers: str | None, n_columns: int, at_most_formulas: int, at_most_bytes: int
+    models: str,
+    providers: str | None,
+    n_columns: int,
+    at_most_formulas: int,
+    at_most_bytes: int,
+    packed_as_shipped: None,
 ) -> None:
     """n_columns: of candidates, up to which this is promised."""
     solved = solve(ask(books.catalog(), {"models": models, "providers": providers, "as_of": books.AS_OF}))

@@ -1,6 +1,4 @@
-// node answer_beside.js source.js questions.json: what the page's program says beside each answer.
-const fs = require("fs");
-const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+// By serve.js: what the page's program says beside each answer.
 const program = (0, eval)(
   `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, absentWords, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, laterWords, cheapestWords, keepsWords, wayWords, stepsOf, nearTieWords, loadName, upToWords, fromWords, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
@@ -57,4 +55,4 @@ function beside(question) {
   }
 }
 
-console.log(JSON.stringify(JSON.parse(given).map(beside)));
+module.exports = (questions) => questions.map(beside);

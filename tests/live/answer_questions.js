@@ -1,6 +1,4 @@
-// node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
-const fs = require("fs");
-const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+// By serve.js: what the page's program answers, a record for each question.
 const { answer, survivesMachine, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
   `(() => {${source}; return { answer, survivesMachine, waitsOf, replicasOfMachine, largerThan, measureOf, byPurchase, waysToPayLess, rowsOfWays, asSureWays, cheapestSame, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
@@ -32,4 +30,4 @@ function record(question) {
   }
 }
 
-console.log(JSON.stringify(JSON.parse(given).map(record)));
+module.exports = (questions) => questions.map(record);

@@ -185,9 +185,9 @@ def program_of(facts: Any) -> str:
     return f"const FACTS={as_text(facts)};\n{live_program(facts['has_draft'])}"
 
 
-def in_node(folder: Path, questions: list[Question], code: str = "") -> list[dict[str, Any]]:
+def in_node(questions: list[Question], code: str = "") -> list[dict[str, Any]]:
     """The answers of the page's program to each."""
-    answers: list[dict[str, Any]] = run(SCRIPT, folder, code or source(), questions)
+    answers: list[dict[str, Any]] = run(SCRIPT, code or source(), questions)
     return answers
 
 

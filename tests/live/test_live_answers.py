@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -90,13 +89,11 @@ FAULTS: Faults = (
 FEW_MODELS = tuple(dict.fromkeys(str(question["model"]) for question in FEW))
 
 
-def compared(
-    questions: list[Question], folder: Path, code: str = "", in_words: list[dict[str, Any]] | None = None
-) -> list[str]:
+def compared(questions: list[Question], code: str = "", in_words: list[dict[str, Any]] | None = None) -> list[str]:
     """The differences between Python's answers and the page's. in_words: Python's answers, where they are known."""
     wrong: list[str] = []
     expected = in_words or [in_python(question) for question in questions]
-    for question, python, page in zip(questions, expected, in_node(folder, questions, code), strict=True):
+    for question, python, page in zip(questions, expected, in_node(questions, code), strict=True):
         if "error" in page:
             wrong.append(f"{question}: {page['error']}")
         elif "refused" in python or "refused" in page:
@@ -107,14 +104,14 @@ def compared(
     return wrong
 
 
-def test_a_few_of_every_kind(tmp_path: Path) -> None:
-    assert compared(FEW, tmp_path, source(FEW_MODELS)) == []
+def test_a_few_of_every_kind() -> None:
+    assert compared(FEW, source(FEW_MODELS)) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_random_questions(seed: int, tmp_path: Path) -> None:
-    assert compared(list(random_questions(seed, 100)), tmp_path) == []
+def test_random_questions(seed: int) -> None:
+    assert compared(list(random_questions(seed, 100))) == []
 
 
 @pytest.mark.long
@@ -137,23 +134,23 @@ def test_every_rule_that_is_written_twice_is_walked() -> None:
     )
 
 
-def noticed(faults: Faults, folder: Path) -> list[bool]:
+def noticed(faults: Faults) -> list[bool]:
     """Of each fault, planted in the page's program by itself, whether a question of the few is answered otherwise."""
     code, asked = source(FEW_MODELS), FEW[:5]
     expected = [in_python(question) for question in asked]
-    assert compared(asked, folder, code, expected) == []
+    assert compared(asked, code, expected) == []
     answers = []
     for right, wrong in faults:
         assert right in code, right
-        answers.append(compared(asked, folder, code.replace(right, wrong), expected) != [])
+        answers.append(compared(asked, code.replace(right, wrong), expected) != [])
     return answers
 
 
-def test_another_formula_is_seen(tmp_path: Path) -> None:
+def test_another_formula_is_seen() -> None:
     """Twins that must fail: replicas are rounded down, and a year has eleven months."""
-    assert noticed(FAULTS[:2], tmp_path) == [True, True]
+    assert noticed(FAULTS[:2]) == [True, True]
 
 
 @pytest.mark.long
-def test_planted_faults_are_noticed(tmp_path: Path) -> None:
-    assert noticed(FAULTS, tmp_path) == [True] * len(FAULTS)
+def test_planted_faults_are_noticed() -> None:
+    assert noticed(FAULTS) == [True] * len(FAULTS)

@@ -70,13 +70,13 @@ def plainly_called(page_facts: Any) -> Any:
     return {**page_facts, "workloads": [{**workload, "called": "request"} for workload in page_facts["workloads"]]}
 
 
-def beside(questions: list[Question], folder: Path, page_facts: Any = None) -> list[Any]:
+def beside(questions: list[Question], page_facts: Any = None) -> list[Any]:
     """The page's words for each question, with these facts or with those of NAMES, of which each is asked once."""
     if page_facts is not None:
-        return words_of_page(questions, folder, page_facts)
+        return words_of_page(questions, page_facts)
     fresh = [question for question in questions if json.dumps(question) not in _of_names]
     if fresh:
-        pages = words_of_page(fresh, folder, facts(NAMES))
+        pages = words_of_page(fresh, facts(NAMES))
         _of_names.update(zip(map(json.dumps, fresh), pages, strict=True))
     return [_of_names[json.dumps(question)] for question in questions]
 
@@ -84,8 +84,8 @@ def beside(questions: list[Question], folder: Path, page_facts: Any = None) -> l
 _of_names: dict[str, Any] = {}
 
 
-def words_of_page(questions: list[Question], folder: Path, page_facts: Any) -> list[Any]:
-    answers: list[Any] = run(SCRIPT, folder, program_of(plainly_called(page_facts)), questions)
+def words_of_page(questions: list[Question], page_facts: Any) -> list[Any]:
+    answers: list[Any] = run(SCRIPT, program_of(plainly_called(page_facts)), questions)
     return answers
 
 
@@ -148,8 +148,8 @@ def day_of(measure: Any) -> list[float]:
     return [*prices, *(-1 if usd is None else round(usd, 6) for usd in moneys), float(measure["is_worth_it"])]
 
 
-def test_beside_a_few(tmp_path: Path) -> None:
-    pages = beside(FEW, tmp_path)
+def test_beside_a_few() -> None:
+    pages = beside(FEW)
     assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
     assert [bool(page["start"]) for page in pages] == [True] * len(FEW)
     assert all(page["log"] for page in pages)
@@ -159,27 +159,27 @@ def test_beside_a_few(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [11, 12])
-def test_beside_random_questions(seed: int, tmp_path: Path) -> None:
+def test_beside_random_questions(seed: int) -> None:
     questions = list(random_questions(seed, 40))
-    pages = beside(questions, tmp_path, facts())
+    pages = beside(questions, facts())
     assert [
         text for question, page in zip(questions, pages, strict=True) for text in wrong_beside(question, page)
     ] == []
     assert sum(bool(page and page["start"]) for page in pages) > 15
 
 
-def test_the_checkpoint_of_a_way_is_the_one_that_is_started(tmp_path: Path) -> None:
+def test_the_checkpoint_of_a_way_is_the_one_that_is_started() -> None:
     """Of Llama 3.1 70B two in FP8 are known."""
     published, recommended_ = ({**USERS, "weight_dtype": dtype} for dtype in ("published", "recommended"))
-    [started] = beside([recommended_], tmp_path)
+    [started] = beside([recommended_])
     [way] = [one for one in in_python(published)["pay_less"] if one["kind"] == "fp8_weights"]
     assert way["detail"] == started["start"].split()[2]
     assert len({one.hf_id for one in catalog().model("llama-3.1-70b").own_checkpoints if one.weight_dtype == "fp8"}) > 1
 
 
-def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
+def test_the_next_step_is_where_python_has_it() -> None:
     """Up to the last of them the month stays; with one more person it does not."""
-    [page] = beside([USERS], tmp_path)
+    [page] = beside([USERS])
     steps = page["steps"]
     same, beyond = (answer_in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
     assert same == pytest.approx(page["month"], rel=1e-9)
@@ -193,32 +193,32 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         )
 
 
-def test_a_month_above_that_of_the_next_step_has_its_reason(tmp_path: Path) -> None:
+def test_a_month_above_that_of_the_next_step_has_its_reason() -> None:
     """A near tie of the very cheapest, on fewer machines: in the United Kingdom, and of a small model."""
     uk: Question = {**USERS, "users": 1100, "region": "uk"}
     small: Question = {"model": "8b", "users": 4000, "input_tokens": 15_360, "output_tokens": 1024}
-    for question, page in zip((uk, small, USERS), beside([uk, small, USERS], tmp_path), strict=True):
+    for question, page in zip((uk, small, USERS), beside([uk, small, USERS]), strict=True):
         [cell] = record_of(recommended(options_of(question), catalog())).cells
         assert cell.cheapest
         is_tie = cell.cheapest.monthly_usd < cell.answer.monthly_usd - 0.01
         assert (f"${cell.cheapest.monthly_usd:,.0f} a month" in page["near_tie"]) == bool(page["near_tie"]) == is_tie
         if page["steps"]["next"]["monthly_usd"] < page["month"]:
             assert is_tie, question
-    assert beside([uk], tmp_path)[0]["near_tie"] and not beside([USERS], tmp_path)[0]["near_tie"]
+    assert beside([uk])[0]["near_tie"] and not beside([USERS])[0]["near_tie"]
 
 
-def test_the_ends_of_a_step_of_a_rate_are_apart(tmp_path: Path) -> None:
+def test_the_ends_of_a_step_of_a_rate_are_apart() -> None:
     rate: Question = {"model": "70b", "requests_per_second": 0.4333, "input_tokens": 15_360, "output_tokens": 1024}
-    [page] = beside([rate], tmp_path)
+    [page] = beside([rate])
     steps, (up_to, begins) = page["steps"], page["step_ends"]
     assert float(up_to) <= steps["upTo"] < steps["next"]["amount"] <= float(begins)
     assert float(begins) - float(up_to) < 0.01 * steps["upTo"]
 
 
-def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike(tmp_path: Path) -> None:
+def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike() -> None:
     """Of eight GPUs four replicas of two, of which three are enough: on the page, for engineers, and in Africa."""
     questions: list[Question] = [{**LARGE, "confidence": 0.9}, {**LARGE, "region": "af"}, LARGE]
-    for question, page in zip(questions, beside(questions, tmp_path), strict=True):
+    for question, page in zip(questions, beside(questions), strict=True):
         answer, words = answer_in_python(question), page["words"]
         held, needed = page["replicas_held"], answer["n_replicas"]
         assert held == answer["replicas_held"]
@@ -229,14 +229,14 @@ def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike(tmp_path
         is_spare = held > needed
         assert (f"({needed} are enough)" in words["hardware"]) == is_spare == (f"{needed} needed" in page["replicas"])
         assert (f"on the {answer['n_gpus']} that are enough" in words["memory_words"]) == is_spare
-    assert {page["replicas_held"] for page in beside(questions, tmp_path)} == {3, 4}
+    assert {page["replicas_held"] for page in beside(questions)} == {3, 4}
 
 
-def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path) -> None:
+def test_those_who_wait_for_a_place_are_no_part_of_the_first_word() -> None:
     """If more than a hundredth waits, the request says for how long, as the terminal and the page do."""
     often, seldom = {**LARGE, "requests_per_user_per_day": 6}, {**LARGE, "confidence": 0.9}
     for question, is_told in ((often, True), (seldom, False)):
-        [page] = beside([question], tmp_path)
+        [page] = beside([question])
         record, asked = in_full(question) or pytest.fail("no answer")
         [cell] = record.cells
         assert cell.waits and cell.waits.mean_wait_seconds
@@ -249,17 +249,17 @@ def test_those_who_wait_for_a_place_are_no_part_of_the_first_word(tmp_path: Path
         assert "requests that have a place" in page["words"]["waits"]
 
 
-def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so(tmp_path: Path) -> None:
+def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so() -> None:
     surer = answer_in_python({**LARGE, "kv_cache_dtype": "fp8"})
-    [page] = beside([LARGE], tmp_path)
+    [page] = beside([LARGE])
     [way] = [one for one in page["absent"] if one["kind"] == "kv_fp8"]
     assert (way["reason"], surer["monthly_usd"]) == ("surer", pytest.approx(page["month"], rel=1e-9))
     assert way["rental"]["chance"] == pytest.approx(surer["chance"], rel=1e-9)
     assert surer["chance"] > answer_in_python(LARGE)["chance"] + 0.05
 
 
-def test_the_use_that_is_known_of_enterprises_is_priced(tmp_path: Path) -> None:
-    [page] = beside([LARGE], tmp_path)
+def test_the_use_that_is_known_of_enterprises_is_priced() -> None:
+    [page] = beside([LARGE])
     [usual] = [other for other in page["others"] if other["kind"] == "usual_asks"]
     often = answer_in_python({**LARGE, **usual["changes"]})
     assert usual["monthly_usd"] == pytest.approx(often["monthly_usd"], rel=1e-9)
@@ -270,9 +270,9 @@ def test_the_use_that_is_known_of_enterprises_is_priced(tmp_path: Path) -> None:
     )
 
 
-def test_owning_has_its_parts_and_its_gpu(tmp_path: Path) -> None:
+def test_owning_has_its_parts_and_its_gpu() -> None:
     """The purchase spread over its years and what runs make the month; where there is no price, of which GPU."""
-    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE])
     [own] = [way for way in term["way_words"] if way["kind"] == "own"]
     record, _ = in_full({**LARGE, "purchase": "reserved-3yr"}) or pytest.fail("no answer")
     owned = record.cells[0].owned
@@ -284,26 +284,26 @@ def test_owning_has_its_parts_and_its_gpu(tmp_path: Path) -> None:
     assert any("H100 NVL" in text and "H100 SXM" in text for text in usual["absent_words"] if "Owning" in text)
 
 
-def test_working_hours_say_how_sure_they_are_where_the_answer_is_not_as_sure(tmp_path: Path) -> None:
-    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE], tmp_path)
+def test_working_hours_say_how_sure_they_are_where_the_answer_is_not_as_sure() -> None:
+    term, usual = beside([{**LARGE, "purchase": "reserved-3yr"}, LARGE])
     for page, is_unlike in ((term, True), (usual, False)):
         hours = page["words"]["cheapest"].partition("working hours only")[2].partition("bound to nothing")[0]
         assert ("75% sure" in hours) is is_unlike
 
 
-def test_a_class_that_can_end_says_so_by_the_month(tmp_path: Path) -> None:
+def test_a_class_that_can_end_says_so_by_the_month() -> None:
     classes = {"spot": "taken away", "capacity-block": "paid ahead", "on-demand": "cancel any day"}
     for purchase, words in classes.items():
-        [page] = beside([{**LARGE, "purchase": purchase}], tmp_path)
+        [page] = beside([{**LARGE, "purchase": purchase}])
         for other in classes.values():
             assert (other in page["words"]["year"]) == (other == words), purchase
             assert (other in page["request"]["options"][0]["facts"][0]) == (other == words), purchase
 
 
-def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
+def test_a_step_beyond_the_curve_is_said() -> None:
     """Of one person, whom the smallest machine serves with many others."""
     question: Question = {"model": "8b", "users": 1, "input_tokens": 3072, "output_tokens": 1024}
-    [page] = beside([question], tmp_path)
+    [page] = beside([question])
     up_to = page["steps"]["upTo"]
     assert up_to > page["steps"]["points"][-1]["amount"] == 4
     months = [answer_in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
@@ -312,9 +312,9 @@ def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
+def test_every_step_of_the_list_is_where_python_has_it() -> None:
     """Each month holds up to its amount, and not for one person more."""
-    [page] = beside([USERS], tmp_path)
+    [page] = beside([USERS])
     *steps, last = page["every_step"]
     assert len(steps) > 2 and last["amount"] == 4 * USERS["users"]
     assert all(step["is_exact"] for step in steps)
@@ -323,9 +323,9 @@ def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
             assert answer_in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
 
 
-def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
+def test_the_days_of_the_prices_are_said() -> None:
     """Of all that was compared and of what is cheaper: never the day of the page alone."""
-    [page] = beside([USERS], tmp_path)
+    [page] = beside([USERS])
     answer = in_python(USERS)
     assert answer["price_as_of"] in page["about"]
     compared = recommended(options_of(USERS), catalog()).question.candidates
@@ -342,12 +342,12 @@ def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
 PEOPLE: Question = {**USERS, "users": 500, "requests_per_user_per_day": 20}
 
 
-def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provider(tmp_path: Path) -> None:
+def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provider() -> None:
     """One machine of the two that would do takes half of the requests; what another provider takes, as sure, is named
     beside the best way of those that were asked for."""
     at_once: Question = {**USERS, "concurrent_requests": 500}
     del at_once["users"]
-    page, other = beside([PEOPLE, at_once], tmp_path)
+    page, other = beside([PEOPLE, at_once])
     answered = in_python(PEOPLE)
     even, hour = answered["by_confidence"][0], answered["requests_per_hour"]
     assert f"its share, {hour / even['n_instances']:,.0f} requests an hour" in page["words"]["measure"]
@@ -359,10 +359,10 @@ def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provi
     assert other["words"]["load_words"].startswith("always 500 at once")
 
 
-def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
+def test_passing_saves_money_or_buys_certainty() -> None:
     """And who comes when no place is free, or that nobody does."""
     questions = [USERS, PEOPLE, *FEW[1:3]]
-    pages = beside(questions, tmp_path, facts(NAMES))
+    pages = beside(questions, facts(NAMES))
     for question, page in zip(questions, pages, strict=True):
         answer, words = in_python(question), page["words"]
         isnt_money = answer["is_worth_it"] and not page["measure"]["passed_saves_usd"]
@@ -373,10 +373,10 @@ def test_passing_saves_money_or_buys_certainty(tmp_path: Path) -> None:
     assert {bool(page["measure"]["passed_saves_usd"]) for page in pages} == {True, False}
 
 
-def test_a_class_that_binds_names_what_others_sell_on_demand(tmp_path: Path) -> None:
+def test_a_class_that_binds_names_what_others_sell_on_demand() -> None:
     """At least as sure for less, and bound to nothing, beside a term and a capacity block."""
     purchases = ("reserved-3yr", "reserved-1yr", "capacity-block", "spot")
-    *bound, spot = beside([{**LARGE, "purchase": purchase} for purchase in purchases], tmp_path)
+    *bound, spot = beside([{**LARGE, "purchase": purchase} for purchase in purchases])
     on_demand = in_python({**LARGE, "providers": ["lambda"], "confidence": 0.85})
     for page in bound:
         surer = max((way for way in page["way_words"] if way["kind"] == "unbound"), key=lambda way: way["chance"])
@@ -393,9 +393,9 @@ def test_a_class_that_binds_names_what_others_sell_on_demand(tmp_path: Path) -> 
     assert not [way for way in spot["way_words"] if way["kind"] == "unbound"]
 
 
-def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
+def test_only_certainty_that_was_asked_for_is_given_up() -> None:
     """Of 90% an answer is over 95% sure: a way that is 90% sure gives up nothing; one below does."""
-    [page] = beside([{**PEOPLE, "confidence": 0.9}], tmp_path)
+    [page] = beside([{**PEOPLE, "confidence": 0.9}])
     told = [way for way in page["way_words"] if way["chance"] is not None]
     lower = [way for way in told if 0.9 <= way["chance"] < 0.95]
     assert lower and page["words"]["chance"] > 0.95
@@ -406,18 +406,18 @@ def test_only_certainty_that_was_asked_for_is_given_up(tmp_path: Path) -> None:
         assert "only " in way["keeps"] and "certainty" in way["gives_up"]
 
 
-def test_a_class_or_region_that_is_less_sure_says_so_by_the_month(tmp_path: Path) -> None:
+def test_a_class_or_region_that_is_less_sure_says_so_by_the_month() -> None:
     bound: Question = {**PEOPLE, "region": "eu", "purchase": "reserved-3yr"}
-    page, plain = beside([bound, PEOPLE], tmp_path)
+    page, plain = beside([bound, PEOPLE])
     usual = in_python({**bound, "purchase": "on-demand"})["chance"]
     assert in_python(bound)["chance"] < 0.75 <= usual < 0.8
     assert re.findall(r"[\d]+%", page["words"]["certainty"]) == ["70%", "75%"]
     assert re.findall(r"[\d]+%", plain["words"]["certainty"]) == ["75%"]
 
 
-def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones(tmp_path: Path) -> None:
+def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones() -> None:
     """INT4 costs no less than FP8: what it saves beside BF16 is no gain of its own."""
-    [page] = beside([{**PEOPLE, "weight_dtype": "int4"}], tmp_path)
+    [page] = beside([{**PEOPLE, "weight_dtype": "int4"}])
     assert "int4" not in catalog().model("llama-3.1-70b").checkpoint_ids
     assert page["month"] == pytest.approx(in_python(PEOPLE)["monthly_usd"])
     quality = page["words"]["quality"]
@@ -425,22 +425,22 @@ def test_weights_without_a_checkpoint_say_so_and_are_beside_the_recommended_ones
     assert "saves" not in quality and "BF16" not in quality
 
 
-def test_a_price_of_a_year_alone_is_no_day(tmp_path: Path) -> None:
-    [page] = beside([{**PEOPLE, "region": "eu"}], tmp_path)
+def test_a_price_of_a_year_alone_is_no_day() -> None:
+    [page] = beside([{**PEOPLE, "region": "eu"}])
     assert not re.search(r"of \d{4} to", page["about"]) and "without a day" in page["about"]
 
 
-def test_the_grid_of_loads_is_that_of_the_build(tmp_path: Path) -> None:
+def test_the_grid_of_loads_is_that_of_the_build() -> None:
     question = ask(catalog(), {"models": "8b", "as_of": "2026-08-01"})
     page_facts = json.loads(json.dumps(facts_of_sheet(question)))
-    [page] = beside([{"model": "8b", "users": 20, "input_tokens": 3072, "output_tokens": 1024}], tmp_path, page_facts)
+    [page] = beside([{"model": "8b", "users": 20, "input_tokens": 3072, "output_tokens": 1024}], page_facts)
     record = sheet_record(solve(question))
     months = [cell.chosen.monthly_usd if cell.chosen else None for cell in record.cells]
     assert [usd for row in page["loads"] for usd in row["rented"]] == pytest.approx(months, rel=1e-9)
 
 
-def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
-    [page] = beside([USERS], tmp_path)
+def test_a_derivation_is_that_of_explain() -> None:
+    [page] = beside([USERS])
     options = options_of(USERS)
     derived = ChoiceDerivation(recommended(options, catalog()), options)
     for step in page["derived"]:
@@ -462,9 +462,9 @@ def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
         assert float(shown["value"].replace(",", "")) == pytest.approx(python.value, rel=1e-5)
 
 
-def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
+def test_the_parts_of_the_first_word_make_the_time() -> None:
     """Each with what it is known by; a question's hardware has numbers where a part of memory runs out."""
-    for page in beside(FEW, tmp_path):
+    for page in beside(FEW):
         parts = {one["part"]: one["seconds"] for one in page["parts_of_time"]}
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
@@ -480,13 +480,11 @@ def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("users", "is_whole_machine"), [(320, True), (640, False)])
-def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
-    users: int, is_whole_machine: bool, tmp_path: Path
-) -> None:
+def test_what_a_change_of_a_setting_buys_is_what_python_sizes(users: int, is_whole_machine: bool) -> None:
     """Of the replica as it is started: the memory of one GPU, and the requests that it holds; where it has all GPUs of
     its machine, a machine with more memory."""
     question: Question = {**USERS, "users": users}
-    [page] = beside([question], tmp_path)
+    [page] = beside([question])
     answer = in_python(question)
     [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
     replica = {
@@ -523,9 +521,9 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
 
 
 @pytest.mark.parametrize("question", [USERS, FEW[1], FEW[2]])
-def test_other_questions_are_answered_as_python_answers_them(question: Question, tmp_path: Path) -> None:
+def test_other_questions_are_answered_as_python_answers_them(question: Question) -> None:
     """Twice and half of the load and the lengths, and all people at the same moment."""
-    [page] = beside([question], tmp_path)
+    [page] = beside([question])
     kinds = [other["kind"] for other in page["others"]]
     assert ("same_moment" in kinds) == ("users" in question) and {"more_load", "more_prompt", "more_of_both"} <= set(
         kinds
@@ -546,18 +544,18 @@ def test_other_questions_are_answered_as_python_answers_them(question: Question,
     )
 
 
-def test_what_is_longer_than_the_model_reads_is_said(tmp_path: Path) -> None:
-    [page] = beside([{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}], tmp_path)
+def test_what_is_longer_than_the_model_reads_is_said() -> None:
+    [page] = beside([{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}])
     [message] = [other["message"] for other in page["others"] if other["kind"] == "more_prompt"]
     assert "131,072" in message
 
 
-def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all(tmp_path: Path) -> None:
+def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all() -> None:
     """Also where each rounded by itself would not: 92.6 GiB of 92.7."""
     questions: list[Question] = [
         {"model": "70b", "users": users, "input_tokens": 3072, "output_tokens": 1024} for users in (100, 640, 909)
     ]
-    for question, page in zip(questions, beside(questions, tmp_path), strict=True):
+    for question, page in zip(questions, beside(questions), strict=True):
         parts = [float(re.findall(r"([\d.]+) GiB", words)[0]) for words in page["memory_words"]]
         memory = next(
             gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == answer_in_python(question)["gpu"]
@@ -565,14 +563,14 @@ def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all(tmp_path: 
         assert round(sum(parts), 1) == round(memory / 2**30, 1)
 
 
-def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
+def test_a_way_that_is_not_listed_says_why() -> None:
     """Europe's machines without a price of a commitment; what is in use; what saves nothing."""
     in_europe: Question = {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024, "region": "eu"}
     in_africa: Question = {**in_europe, "model": "deepseek-v3", "region": "af"}
     in_4_bits: Question = {**in_europe, "weight_dtype": "int4"}
     on_spot: Question = {"model": "70b", "users": 500, "requests_per_user_per_day": 20, "input_tokens": 15_360,
                          "output_tokens": 1024, "purchase": "spot"}  # fmt: skip
-    europe, africa, int4, spot = beside([in_europe, in_africa, in_4_bits, on_spot], tmp_path)
+    europe, africa, int4, spot = beside([in_europe, in_africa, in_4_bits, on_spot])
     assert {one["reason"] for one in int4["absent"] if one["kind"] == "fp8_weights"} == {"as_few"}
     cheapest = spot["words"]["cheapest"].partition("Without nights")[0]
     assert "renting at" in cheapest and "may be taken away" in cheapest and "bound to nothing" not in cheapest
@@ -591,9 +589,9 @@ def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
     assert {way["kind"] for way in africa["absent"] if way["reason"] == "no_price"} >= {"reserved-1yr", "reserved-3yr"}
 
 
-def test_what_is_served_has_a_name_for_each_quantity(tmp_path: Path) -> None:
+def test_what_is_served_has_a_name_for_each_quantity() -> None:
     """Requests at once, of a rate beside the requests a second."""
-    for question, page in zip(FEW[:3], beside(FEW[:3], tmp_path), strict=True):
+    for question, page in zip(FEW[:3], beside(FEW[:3]), strict=True):
         first = next(csv.DictReader(io.StringIO(page["csv"])))
         assert "served_at_target" not in first and float(first["served_requests_at_once"]) == page["served"]
         python = in_python(question)
@@ -608,8 +606,8 @@ def test_no_source_names_a_file_of_the_project() -> None:
         assert not re.search(r"INTERFACE|\.md|\.yaml|catalogs/|^as [a-z]+_", source), (label, source)
 
 
-def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
-    [page] = beside([USERS], tmp_path)
+def test_markdown_and_csv_say_the_answer() -> None:
+    [page] = beside([USERS])
     month = f"${page['month']:,.0f}"
     assert "320 people" in page["markdown"].partition("\n")[0] and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
@@ -655,10 +653,10 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert str(rent(int(measured["n_instances"]), measured["instance"])) in measured_row.split("|")[-2]
 
 
-def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
+def test_a_line_of_csv_says_what_is_paid_for() -> None:
     """Of a term its class, of GPUs that one owns these, of a host its name, which holds no verdict."""
     question: Question = {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1}
-    [page] = beside([question], tmp_path)
+    [page] = beside([question])
     every = [*csv.DictReader(io.StringIO(page["csv"]))]
     lines = {line["way"]: line for line in every}
     details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}

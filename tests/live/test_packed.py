@@ -30,26 +30,26 @@ AS_THEY_ARE: list[Any] = [
 ]  # fmt: skip
 
 
-def in_node(short: Any, folder: Path) -> Any:
-    return run(SCRIPT, folder, UNPACK.read_text(encoding="utf-8"), short)
+def in_node(short: Any) -> Any:
+    return run(SCRIPT, UNPACK.read_text(encoding="utf-8"), short)
 
 
 @pytest.mark.parametrize("form", OF_FORMS)
-def test_each_form_is_the_shortest_somewhere_and_read_in_full(form: str, tmp_path: Path) -> None:
+def test_each_form_is_the_shortest_somewhere_and_read_in_full(form: str) -> None:
     values = OF_FORMS[form]
     short = packed(values)
     assert [*short] == [form] and len(as_text(short)) < len(as_text(values))  # type: ignore[misc]
-    assert in_node(short, tmp_path) == values
+    assert in_node(short) == values
 
 
-def test_what_is_short_is_as_it_was(tmp_path: Path) -> None:
+def test_what_is_short_is_as_it_was() -> None:
     """With the order of keys, and true told from 1."""
-    assert json.dumps(in_node(packed(AS_THEY_ARE), tmp_path)) == json.dumps(AS_THEY_ARE)
+    assert json.dumps(in_node(packed(AS_THEY_ARE))) == json.dumps(AS_THEY_ARE)
 
 
-def test_the_facts_are_read_in_full(tmp_path: Path) -> None:
+def test_the_facts_are_read_in_full() -> None:
     plain, short = as_text(facts()), packed(facts())
-    assert in_node(short, tmp_path) == json.loads(plain)
+    assert in_node(short) == json.loads(plain)
     assert len(as_text(short)) < 0.6 * len(plain)
 
 

@@ -1,6 +1,4 @@
-// node question.js source.js given.json: questions, and rows of deployments, answered by the runtime of their facts.
-const fs = require("fs");
-const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+// By serve.js: questions, and rows of deployments, answered by the runtime of their facts.
 const { Grid, PROGRAMS } = (0, eval)(`(() => {${source}; return { Grid, PROGRAMS }})()`);
 const TOLERANCE = 1e-12, NO_BATCH_LIMIT = 1e9, AFTER_LIMIT = ["sequences", "rates", "costs", "ranks"];
 
@@ -67,12 +65,12 @@ function answer(grid, facts) {
   return answers;
 }
 
-const results = JSON.parse(given).map((facts) => {
+function compared(facts) {
   const wrong = [], start = performance.now();
   const grid = gridOf(facts);
   grid.workOut(PROGRAMS[facts.program]);
   const answers = facts.answers ? answer(grid, facts) : [], milliseconds = performance.now() - start;
-  let cells = 0, compared = 0;
+  let cells = 0, n_answers = 0;
   const compare = (what, got, want) => isSame(got, want) || wrong.length > 20 || wrong.push([what, String(got), String(want)]);
   for (const { name, axes, data } of facts.cells) {
     const got = grid.values(name, axes);
@@ -82,9 +80,10 @@ const results = JSON.parse(given).map((facts) => {
   answers.forEach((got, i) => {
     for (const name of new Set([...Object.keys(got), ...Object.keys(facts.answers[i])])) {
       compare(`${name} of ${i}`, got[name], fromJson(facts.answers[i][name]));
-      compared++;
+      n_answers++;
     }
   });
-  return { cells, answers: compared, milliseconds: Math.round(milliseconds), wrong };
-});
-console.log(JSON.stringify(results));
+  return { cells, answers: n_answers, milliseconds: Math.round(milliseconds), wrong };
+}
+
+module.exports = (questions) => questions.map(compared);

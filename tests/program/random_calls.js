@@ -1,7 +1,4 @@
-// node random_calls.js source.js given.json: which of the given calls give another value than Python's.
-const fs = require("fs");
-const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { calls, faults } = JSON.parse(given);
+// By serve.js: which of the given calls give another value than Python's.
 const TOLERANCE = 1e-12;
 
 const fromJson = (x) => {
@@ -19,7 +16,7 @@ function isSame(got, want) {
 
 const evaluate = (text) => (0, eval)(`(() => {${text}; return FUNCTIONS})()`);
 
-function wrongCalls(text, most) {
+function wrongCalls(calls, text, most) {
   const functions = evaluate(text), wrong = [];
   for (const [place, values, want] of calls) {
     const got = functions[place].value(...fromJson(values));
@@ -29,20 +26,17 @@ function wrongCalls(text, most) {
   return wrong;
 }
 
-const wrong = wrongCalls(source, 100);
-if (!faults) {
-  console.log(JSON.stringify(wrong));
-} else if (wrong.length) {
-  throw new Error(`wrong without a fault: ${JSON.stringify(wrong[0])}`);
-} else {
+module.exports = ({ calls, faults }) => {
+  const wrong = wrongCalls(calls, source, 100);
+  if (!faults) return wrong;
+  if (wrong.length) throw new Error(`wrong without a fault: ${JSON.stringify(wrong[0])}`);
   // Each fault: where in the source, what stands there, and what is put in its place.
-  const noticed = faults.map(([at, old, other]) => {
+  return faults.map(([at, old, other]) => {
     if (source.slice(at, at + old.length) !== old) throw new Error(`no ${old} at ${at}`);
     try {
-      return wrongCalls(source.slice(0, at) + other + source.slice(at + old.length), 1).length > 0;
+      return wrongCalls(calls, source.slice(0, at) + other + source.slice(at + old.length), 1).length > 0;
     } catch (error) {
       return true;
     }
   });
-  console.log(JSON.stringify(noticed));
-}
+};

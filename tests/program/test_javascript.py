@@ -116,9 +116,9 @@ def operation_calls():
     return [formula for formula, _ in tried], calls
 
 
-def test_every_operation(tmp_path):
+def test_every_operation():
     tried, calls = operation_calls()
-    wrong = run(CALLER, tmp_path, source_of(tried), {"calls": calls})
+    wrong = run(CALLER, source_of(tried), {"calls": calls})
     assert [(tried[place].name, *rest) for place, *rest in wrong] == []
     assert len(calls) > 5_000
     names = {part.operation.name for formula in tried for part in formula.tree.walk()}
@@ -129,10 +129,10 @@ def source_of(formulas):
     return f"const FUNCTIONS=[{','.join(map(print_entry, formulas))}];"
 
 
-def test_every_formula(tmp_path):
+def test_every_formula():
     formulas = every_formula()
     calls = list(calls_of(formulas, 50))
-    wrong = run(CALLER, tmp_path, source_of(formulas), {"calls": calls})
+    wrong = run(CALLER, source_of(formulas), {"calls": calls})
     assert [(formulas[place].name, *rest) for place, *rest in wrong] == []
     n_calls = [sum(place == call[0] for call in calls) for place in range(len(formulas))]
     assert min(n_calls) >= 5
@@ -149,7 +149,7 @@ WORD = re.compile(r"\b(?:min|max|floor|roundUp)(?=\()|(?<=[(,:?<>=*+-])[01](?=[)
 
 
 @pytest.mark.long
-def test_planted_faults_are_noticed(tmp_path):
+def test_planted_faults_are_noticed():
     """One sign, number or function of the runtime's operations or of a printed function is another: calls tell."""
     formulas, (tried, calls) = every_formula(), operation_calls()
     printed = source_of([*tried, *formulas])
@@ -162,7 +162,7 @@ def test_planted_faults_are_noticed(tmp_path):
     chosen = drawn.sample([place for place in places if place[0] < start], N_FAULTS // 4)
     chosen += drawn.sample(places, N_FAULTS - len(chosen))
     faults = [(position, old, FAULTS[old]) for position, old in chosen]
-    noticed = run(CALLER, tmp_path, printed, {"calls": calls, "faults": faults})
+    noticed = run(CALLER, printed, {"calls": calls, "faults": faults})
     print(f"{sum(noticed)} of {N_FAULTS} planted faults noticed, of {len(places):,} places; these were not:")
     for (position, old, other), seen in zip(faults, noticed, strict=True):
         if not seen:

@@ -124,18 +124,18 @@ def answer_of(choice: Choice) -> dict[str, Any]:
     return answer
 
 
-def compared(folder: Path, cases: list[Facts], source: str = "") -> list[Facts]:
+def compared(cases: list[Facts], source: str = "") -> list[Facts]:
     """By question: cells and answers compared, and which are not the same."""
-    done: list[Facts] = run(ANSWER, folder, source or print_programs(PROGRAMS), cases)
+    done: list[Facts] = run(ANSWER, source or print_programs(PROGRAMS), cases)
     return done
 
 
 @pytest.mark.parametrize(
     "questions", [QUESTIONS[7:9], pytest.param(QUESTIONS, marks=pytest.mark.long)], ids=["two", "all"]
 )
-def test_whole_questions(questions: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_whole_questions(questions: list[dict[str, Any]]) -> None:
     cases = [case(options) for options in questions]
-    done = compared(tmp_path, cases)
+    done = compared(cases)
     for options, result in zip(questions, done, strict=True):
         print(options, {name: value for name, value in result.items() if name != "wrong"})
     assert [result["wrong"] for result in done] == [[] for _ in questions]
@@ -143,13 +143,13 @@ def test_whole_questions(questions: list[dict[str, Any]], tmp_path: Path) -> Non
     assert any("without_targets_offer" in answer for facts in cases for answer in facts["answers"])
 
 
-def test_another_formula_is_seen(tmp_path: Path) -> None:
+def test_another_formula_is_seen() -> None:
     """The twin that must fail: replicas are rounded down."""
     source = print_programs(PROGRAMS)
     needed = "roundUp(ratioOr(load_requests,paced_requests,0))"
     assert needed in source
     floor = needed.replace("roundUp", "Math.floor")
-    [result] = compared(tmp_path, [case(QUESTIONS[-1])], source.replace(needed, floor))
+    [result] = compared([case(QUESTIONS[-1])], source.replace(needed, floor))
     assert len(result["wrong"]) > 20
 
 
@@ -183,7 +183,7 @@ def test_steps_of_a_search_that_are_taken_together_end_where_they_end_one_by_one
     assert len({*together["low_z"]}) > (len(held) > 1) * 5
 
 
-def test_deployments(tmp_path: Path) -> None:
+def test_deployments() -> None:
     """Rows give every quantity that `size` has of them, but for the two searches."""
     n_rows = len(DEPLOYMENTS["model"])
     sized = size_columns(DEPLOYMENTS, n_rows, CATALOG)
@@ -191,7 +191,7 @@ def test_deployments(tmp_path: Path) -> None:
     facts = facts_of("deployment", complete(DEPLOYMENTS, n_rows, CATALOG).grid)
     names = quantities_of(DEPLOYMENT)
     cells = [column(name, ROW, sized.grid.read(name, ROW), sized.grid) for name in names]
-    [result] = compared(tmp_path, [{**facts, "cells": cells}])
+    [result] = compared([{**facts, "cells": cells}])
     print({name: value for name, value in result.items() if name != "wrong"})
     assert result["wrong"] == []
     given = {fact["name"] for fact in facts["columns"]}

@@ -87,7 +87,7 @@ def test_an_endless_line_is_cut_and_the_next_is_read() -> None:
 
 def test_memory_stays_bounded() -> None:
     class Endless(io.RawIOBase):
-        left = 50  # MB, above what may be kept
+        left = 25  # MB, above what may be kept
 
         def read(self, size: int = -1) -> bytes:
             self.left -= 1
