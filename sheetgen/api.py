@@ -290,8 +290,9 @@ def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dic
 
     `context` is the short spelling of context_tokens. The load is `concurrent_requests`, a rate, or `users`: people who
     ask `requests_per_user_per_day` each, or of whom `active_fraction` ask at once. From a rate and from people the
-    requests at once follow. What does not fit is a verdict, not an error. `measured` is a benchmark's file, or a list of them, as `--measured` takes it: its points set the times
-    where they are of this deployment. Raises ScenarioError or CatalogError with every problem found.
+    requests at once follow. What does not fit is a verdict, not an error. `measured` is a benchmark's file, or a list
+    of them, as `--measured` takes it: its points set the times where they are of this deployment. Raises ScenarioError
+    or CatalogError with every problem found.
     """
     sized = sized_point({**inputs, "measured": measured}, catalog_of(catalogs))
     return with_measured(record(sized), sized.measured)
