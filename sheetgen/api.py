@@ -157,7 +157,7 @@ def size_columns(
 
     `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
     whose deployment they are of. longest: whether the longest context that fits is searched for. wanted: the results
-    that are read beside `error`, by default all; what they do not depend on is not worked out.
+    that are read beside `error`, by default all; only quantities that these depend on are evaluated.
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
@@ -213,7 +213,7 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """Put in the values that the names of rows stand for."""
+    """Put the catalog's ids and precisions that the names of rows stand for into the grid."""
     for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
@@ -288,10 +288,11 @@ def with_options(*names: str, **defaults: Raw) -> Callable[[Function], Function]
 def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dict[str, Any]:
     """One deployment, part by part: every input with the defaults used, and every result that `sheetgen explain` lists.
 
-    `context` is the short spelling of context_tokens. The load is `users` (the active share of them at once),
-    `concurrent_requests`, or a rate, from which the requests at once follow. What does not fit is a verdict, not an
-    error. `measured` is a benchmark's file, or a list of them, as `--measured` takes it: its points set the times
-    where they are of this deployment. Raises ScenarioError or CatalogError with every problem found.
+    `context` is the short spelling of context_tokens. The load is `concurrent_requests`, a rate, or `users`: people who
+    ask `requests_per_user_per_day` each, or of whom `active_fraction` ask at once. From a rate and from people the
+    requests at once follow. What does not fit is a verdict, not an error. `measured` is a benchmark's file, or a list
+    of them, as `--measured` takes it: its points set the times where they are of this deployment. Raises ScenarioError
+    or CatalogError with every problem found.
     """
     sized = sized_point({**inputs, "measured": measured}, catalog_of(catalogs))
     return with_measured(record(sized), sized.measured)
@@ -518,7 +519,8 @@ def recommend_document(record: Record, question: Question) -> dict[str, Any]:
 
 
 def sheet_record(solved: Solution, levers: EveryLever | None = None) -> Record:
-    """The record of an answer, with where its deployments die; `levers` are of every load where known already."""
+    """The record of an answer, with the fingerprints of its deployments' failures. levers: those of every load,
+    evaluated where None."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
     from sheetgen.report.fingerprints import with_fingerprints
@@ -547,7 +549,7 @@ def answered(question: Question) -> Answer:
 
 
 def answer_of(solved: Solution) -> Answer:
-    """The same for a question that is solved."""
+    """The answer of a sheet whose question is solved."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.ways_to_pay import with_europe
 

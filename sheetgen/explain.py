@@ -46,8 +46,11 @@ from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a number: a word, a sentence or place, what it follows from; the source stated at that place, and
-    its file."""
+    """The origin of a number.
+
+    kind: given, default, catalog, assumption, computed or search. about: a sentence, or the place in a file. inputs:
+    the quantities that it follows from. source: the one stated at that place. file: the file of that place.
+    """
 
     kind: str
     about: str
@@ -57,10 +60,10 @@ class Origin:
 
 
 _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end in ENDS}
-# What measured points set, by which figure.
+# Factors that measured points set, and the figure that sets each.
 _FACTORS = {"measured_tpot_factor": "tpot", "measured_ttft_factor": "ttft", "measured_request_factor": "tpot"}
 _OF_LOGS = tuple(UNMEASURED_POOL)  # what start-up logs set
-_OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
+_OF_ALL_SPEED = {  # constants of every engine and GPU, and the field that names the source of each
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
     **dict.fromkeys(KERNELS, "kernels_source"), "eager_seconds_per_layer": "eager_source",
     "least_step_seconds": "least_step_source",
@@ -73,7 +76,7 @@ _RESIDUALS = ("tpot_of_kind", "tpot_of_dtype", "ttft_of_kind", "ttft_of_dtype")
 _PEAK_OF = {"fp8": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8"}
 _WIDER_PEAKS = (("bf16", 1), ("fp16", 1), ("fp8", 2), ("fp4", 2), ("fp8", 4), ("fp4", 4))
 _PARTS = {1: "", 2: "half of ", 4: "a quarter of "}
-# What neither a formula nor a file gives: how it follows, and from what.
+# Quantities that neither a formula nor a file gives: a sentence on how each follows, and its inputs.
 DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests_per_rank": (
         "the requests at once, shared out over the data-parallel ranks",
@@ -98,7 +101,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("concurrent_requests", "running_requests", "requests_per_second", "max_requests_per_second"),
     ),
 }  # fmt: skip
-# Found by trying, not by one formula.
+# Quantities that are searched for, not given by one formula.
 SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     "max_context_tokens_that_fit": (
         "The longest context at which all requests fit: found by halving, by the rule of sequences_in_pool.",
@@ -319,7 +322,7 @@ class Origins:
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _peak(self, weight_dtype: str) -> Origin:
-        """Which of the GPU's published peaks weights of this precision are multiplied at."""
+        """The published peak of the GPU at which weights of this precision are multiplied."""
         gpu = self.names.gpu
         peaks, flops = gpu.peak_dense_flops, gpu.peak_flops_for(weight_dtype)
         own = _PEAK_OF.get(weight_dtype)
@@ -336,7 +339,7 @@ def _formulas_of(*modules: ModuleType) -> list[Formula]:
     return [f for module in modules for f in vars(module).values() if isinstance(f, Formula)]
 
 
-# What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
+# Formulas of sizing.speed that `explain` does not list; both ends of a band are listed under names of their own.
 _NOT_OF_SIZE = (
     speed.at_speed_band,
     speed.band_of_scope,
@@ -383,7 +386,7 @@ CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
 
 ACTIVE_USERS = "users x active_fraction, rounded up"
-# What can be explained of a recommendation, in the order in which it comes about.
+# Quantities of a recommendation that can be explained, in the order in which they come about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
     "replicas_per_instance", "n_instances", "served_at_target", "memory_holds", "paid_hours_per_month", "hourly_usd",
@@ -642,7 +645,7 @@ def find(name: str) -> str:
 
 
 def elsewhere(name: str) -> frozenset[str]:
-    """The quantities into which a derivation does not go: under speed, those of memory."""
+    """The quantities at which a derivation stops: those of memory, under a quantity of speed."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 

@@ -105,7 +105,7 @@ def order_of(options: parse.Options) -> Order:
 
 
 def with_tiers(given: Mapping[str, parse.Raw], catalog: Catalog) -> Mapping[str, parse.Raw]:
-    """The options of a sheet; a load of one's own that states no number of requests has the usual ones."""
+    """The options of a sheet, with the catalog's tiers where a load of one's own states no number of requests."""
     from sheetgen.question.stated_load import RATES
 
     if not given.get("context_tokens") or any(given.get(name) is not None for name in ("tiers", *RATES)):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sheetgen.launch.flags import Advice
 
 MOST_LINES = 18  # of an answer without details
-# What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
+# Lines that are shown as far as MOST_LINES hold them, the first of these first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_anew": True},
@@ -68,7 +68,7 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_known": True},
     {"has_no_host": True},
 )
-# What changes a purchase: the line of --details gives way to it.
+# Lines that change a purchase: that of --details gives way to them.
 BEFORE_MORE = {"has_survivor", "has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # reasons against others; --all shows every one
@@ -123,8 +123,8 @@ def n_lines(texts: Iterable[str]) -> int:
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How prompt and answer set the price: by the requests a second that the load means; for a rate also the allowance
-    for chance."""
+    """Sentences on how prompt and answer set the price: by the requests a second that the load means; for a rate also
+    on the allowance for chance."""
     if cell.chosen is None:
         return
     if not cell.is_rate:
@@ -197,7 +197,7 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
 
 
 def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
-    """Why there is no answer, and what would help."""
+    """Labelled lines where there is no answer: the nearest candidate, and the changes with which something holds it."""
     for nearest in [nearest for nearest in _reasons(cell) if nearest.why.kind != DOUBTED][:1]:
         yield "why", f"the nearest, {nearest.instance}: {nearest.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
@@ -257,14 +257,14 @@ def _next_cheapest(cell: CellRecord) -> Iterator[str]:
 
 
 def _reasons(cell: CellRecord) -> list[NotChosen]:
-    """Why not the others, the nearest first: by price, else by time, then by memory."""
+    """The candidates that were not chosen, the nearest first: by price, else by time, then by memory."""
     return sorted(cell.why_not, key=lambda other: other.why.distance)
 
 
 def _details(
     question: Question, cell: CellRecord, show_all: bool, stack: Advice | None
 ) -> Iterator[tuple[str, Iterable[str]]]:
-    """Under headings, what the answer and its five lines leave out."""
+    """The sections of --details: heading and lines."""
     is_served = cell.chosen is not None
     if is_served:
         yield "CERTAINTY", _certainty(cell)
@@ -278,8 +278,8 @@ def _details(
             ),
         )
         every = (*cell.pay_less, *cell.other_terms, *cell.as_sure)
-        best = (str(cheapest_words(question, cell)),) if every else ()
-        yield "EVERY WAY TO PAY LESS", (*(way_words(question, cell, way) for way in every), *best)
+        cheapest = (str(cheapest_words(question, cell)),) if every else ()
+        yield "EVERY WAY TO PAY LESS", (*(way_words(question, cell, way) for way in every), *cheapest)
         yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)

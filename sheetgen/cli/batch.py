@@ -126,4 +126,5 @@ def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator
 
 
 def _plain(name: str) -> str:
+    """A column's name in the spelling of the inputs: small letters, with underscores."""
     return "_".join(name.strip().lower().replace("-", " ").split())

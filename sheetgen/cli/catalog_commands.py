@@ -28,7 +28,7 @@ MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
 ACCEPT = "--accept-large-changes"
 
-_SAID: dict[What, str] = {
+_WORDS_OF_CHANGE: dict[What, str] = {
     "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
     "confirmed": "the same at a later date", "unchanged": "unchanged",
 }  # fmt: skip
@@ -129,7 +129,7 @@ def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]
 def _counts(changes: Sequence[Change]) -> str:
     """The number of prices for each kind of change."""
     n_of = Counter(change.what for change in changes)
-    return ", ".join(f"{n_of[kind]:,} {words}" for kind, words in _SAID.items() if n_of[kind])
+    return ", ".join(f"{n_of[kind]:,} {words}" for kind, words in _WORDS_OF_CHANGE.items() if n_of[kind])
 
 
 def _usd(value: float | None) -> str:

@@ -1,4 +1,5 @@
-"""Facts -> a label, by the engine's own message, the traceback's frames, the phase and the numbers.
+"""The label of a failure, from the facts of a log: the engine's own message, the traceback's frames, the phase and the
+numbers.
 
 "CUDA out of memory" ends logs of seven labels. The deepest engine frame decides, else the progress of the start, else
 the numbers of the line; where these do not decide, the label is undetermined. Without a matched failure a log is
@@ -316,6 +317,7 @@ _PHASE_OF_LABEL = {
     MANY: "serving",
     LONG: "serving",
 }
+# Values of an argument that leave it off.
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
 # Words of errors that may concern memory or a limit, though no signature matches them.
 _OF_CAPACITY = re.compile(
@@ -341,6 +343,7 @@ def verdict_of(facts: Facts) -> Verdict:
 
 
 def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
+    """The verdict on one run of the engine, with less confidence where its words may be quoted or are source code."""
     start = facts.start_of(run)
     stated = {name: argument.value for name, argument in start.arguments.items()} if start else {}
     added = [word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names)]
@@ -390,7 +393,7 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Caus
         best = _clearest(deadly)
     elif ooms := _unexplained(of_kind["oom"], of_kind["weak"]):
         causes = [(f, cause_of(f, run, added)) for f in ooms[:50]]
-        failure, cause = max(causes, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
+        failure, cause = max(causes, key=lambda pair: (pair[1].label != UNDETERMINED, round(pair[1].confidence, 1)))
         others = [f for f in of_kind["weak"] if f.match.signature.says != NOT_AN_OOM]
         if cause.label != UNDETERMINED or not others:
             kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
@@ -498,6 +501,7 @@ def _cause_of_message(failure: Failure, run: Run, added: Collection[str]) -> Cau
 
 
 def _phase(failure: Failure, run: Run, cause: Cause) -> str:
+    """The phase in which a run failed, in the words of PHASES; for some labels that of the label."""
     phase = failure.phase
     if failure.match.signature.kind == "typed":
         if cause.label in _PHASE_OF_LABEL and cause.case != POSING:

@@ -265,6 +265,7 @@ def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
 
 
 def _queue_shortfall(queue: Queue | None) -> Shortfall | None:
+    """The places that waiting requests lack; None without a queue."""
     if queue is None:
         return None
     want = queue.running + queue.waiting
@@ -318,7 +319,7 @@ _STYLE = (
     "td:first-child{font-weight:bold;white-space:normal}}"
 )
 _CHANGES = "CHANGE, IN THIS ORDER"
-_SAID = {
+_WITHOUT_SHORTAGE = {
     HEALTHY: "Healthy: started, or runs, without a failure",
     NOT_AN_OOM: "Not out of memory: it failed for another reason",
 }
@@ -336,13 +337,18 @@ def headline(diagnosis: Diagnosis) -> str:
         limit = "the KV cache is full" if queue.limit == "full" else "no more may run"
         well = "Healthy, and saturated" if cause.label == HEALTHY else "Nothing failed, and it is saturated"
         return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
-    finding = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(cause.label)
+    finding = (
+        "Nothing failed in this log, but it ends before the server is ready"
+        if is_cut
+        else _WITHOUT_SHORTAGE.get(cause.label)
+    )
     if QUOTED in diagnosis.notes:
         return f"If this is a log and not a text about one: {diagnosis.bill} ({sure})"
     return f"{finding} ({sure})." if finding else f"{diagnosis.bill} ({sure})"
 
 
 def _why_undetermined(verdict: Verdict) -> str:
+    """The clause that completes "Undetermined: "."""
     failure = verdict.failure
     if SOURCE in verdict.notes:
         return "the words of a failure stand in source code or in a command, and no line of a log has them"
@@ -401,6 +407,7 @@ def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
 
 
 def text(diagnosis: Diagnosis) -> str:
+    """The diagnosis as plain text, section by section."""
     out = [headline(diagnosis)]
     for title, lines in sections(diagnosis):
         out += [""] + ([title] if title else [])

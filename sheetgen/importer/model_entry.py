@@ -48,7 +48,7 @@ def import_config(
     decoder, text, family, tower = decoder_of(outer, families)
     precision = precision_of(outer, text, None if beside is None else Fields(beside, f"{where} (hf_quant_config.json)"))
     vision, vision_notes = vision_params(outer, text, tower)
-    weight_dtype, checkpoint, left = _stored(outer, text, decoder, precision, vision)
+    weight_dtype, checkpoint, left_in_16_bits = _stored(outer, text, decoder, precision, vision)
     encoder, encoder_notes = largest_item(outer, tower)
     # Equal layers together, in the order of their first occurrence.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
@@ -78,7 +78,7 @@ def import_config(
         "parallel_hybrid": decoder.parallel_hybrid,
         "attention": groups,
         "layers_in_order": [dict(zip(("n", "params", "caches"), run, strict=True)) for run in runs],
-        "params": _params(decoder, vision, left),
+        "params": _params(decoder, vision, left_in_16_bits),
         "experts": experts,
         "gated_ffn": family.gated,
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}),
@@ -124,15 +124,16 @@ def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family
     return Fields(data, outer.where, text.inside, defaults, family.rename), family, wrapper.tower
 
 
-def _family(f: Fields, model_type: str, families: FamilyFile) -> Family:
+def _family(fields: Fields, model_type: str, families: FamilyFile) -> Family:
+    """The family of a model_type. Raises CatalogError for one that is not counted."""
     if family := families.by_type.get(model_type):
         return family
     if reason := families.reasons.get(model_type):
-        f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {reason}.")
+        fields.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {reason}.")
     counted = {name: name for name in (*families.by_type, *families.wrapper_of)}
-    why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
+    why = ", and its own code (auto_map) is not run" if fields.raw("auto_map") else ""
     near = hint(nearest(model_type, counted, model_parts))
-    f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near}")
+    fields.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near}")
 
 
 def _stored(
@@ -165,7 +166,8 @@ def _stored(
     return weight_dtype, row, size.left_in_16_bits
 
 
-def _params(decoder: Decoder, vision: int, left: int) -> dict[str, int]:
+def _params(decoder: Decoder, vision: int, left_in_16_bits: int) -> dict[str, int]:
+    """The parameters by part of the model. left_in_16_bits: those of the body's matrices that are not quantized."""
     body = sum((layer.body for layer in decoder.layers), NOTHING) + decoder.rest
     routed = sum(layer.routed for layer in decoder.layers)
     text = decoder.embedding + body.total + routed + decoder.lm_head + decoder.per_layer_embedding
@@ -180,7 +182,7 @@ def _params(decoder: Decoder, vision: int, left: int) -> dict[str, int]:
         "per_layer_embedding": decoder.per_layer_embedding,
         "mtp_extra": decoder.mtp_extra,
         "copied": body.copied,
-        "unquantized": body.unquantized + left,
+        "unquantized": body.unquantized + left_in_16_bits,
         "active": text - decoder.looked_up - routed + routed * top_k // n,
     }
 
@@ -246,6 +248,7 @@ def write_yaml(model: Model) -> str:
 
 
 def _field(key: str, value: RawValue) -> list[str]:
+    """The lines of one field: a block for params, notes and lists of mappings, else one line."""
     if isinstance(value, dict) and key == "params":
         return [f"{key}:", *(f"  {name}: {scalar(item)}" for name, item in value.items())]
     if isinstance(value, dict):

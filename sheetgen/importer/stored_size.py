@@ -40,6 +40,7 @@ class _Walk:
         return size + sum(self._experts_bytes(matrix, names, numbers) for matrix in layer.experts)
 
     def matrices_bytes(self, matrices: Iterable[Matrix], names: Sequence[str], numbers: Sequence[int]) -> int:
+        """The bytes of matrices in a part with these names; what stays in 16 bits is counted on the way."""
         size = 0
         for matrix in matrices:
             full = (f"{name}.{inside}" for name in names for inside in self._names_inside(matrix.name))
@@ -59,6 +60,7 @@ class _Walk:
         return sum(self._add(matrix, stored, n) for stored, n in formats.items())
 
     def head_bytes(self, n_elements: int, hidden: int) -> int:
+        """The bytes of the output head."""
         stored = self._stored(HEADS, (), self.recipe.head)
         return self._add(Matrix("lm_head", hidden, n_elements // hidden), stored, 1)
 
@@ -72,13 +74,13 @@ class _Walk:
         return otherwise if place is None else self.recipe.rules[place].stored
 
     def _add(self, matrix: Matrix, stored: Stored | None, n: int) -> int:
-        of_one = matrix.n_in * matrix.n_out
-        self.elements[stored.dtype if stored else ""] += of_one * n
-        return n * (stored.bytes_of(matrix.n_in, matrix.n_out) if stored else of_one * ELEMENT_BYTES)
+        n_elements = matrix.n_in * matrix.n_out
+        self.elements[stored.dtype if stored else ""] += n_elements * n
+        return n * (stored.bytes_of(matrix.n_in, matrix.n_out) if stored else n_elements * ELEMENT_BYTES)
 
 
-def measure_checkpoint(decoder: Decoder, recipe: Recipe, hidden: int, beside: int) -> StoredSize:
-    """The size of a checkpoint's files; `beside` is the number of elements of towers, which stay in 16 bits."""
+def measure_checkpoint(decoder: Decoder, recipe: Recipe, hidden: int, tower_elements: int) -> StoredSize:
+    """The size of a checkpoint's files; the elements of towers stay in 16 bits."""
     walk = _Walk(recipe)
     n = len(decoder.layers)
     size = sum(
@@ -86,16 +88,16 @@ def measure_checkpoint(decoder: Decoder, recipe: Recipe, hidden: int, beside: in
         for i, layer in enumerate(decoder.layers)
     )
     size += _rest_bytes(walk, decoder.rest)
-    size += (decoder.embedding + decoder.per_layer_embedding + beside) * ELEMENT_BYTES
+    size += (decoder.embedding + decoder.per_layer_embedding + tower_elements) * ELEMENT_BYTES
     if decoder.lm_head:
         size += walk.head_bytes(decoder.lm_head, hidden)
-    elements, left = Counter(walk.elements), walk.left_in_16_bits
-    waiting = decoder.copied_ends * ELEMENT_BYTES
+    elements, left = Counter(walk.elements), walk.left_in_16_bits  # of the model, without multi-token prediction
+    mtp_bytes = decoder.copied_ends * ELEMENT_BYTES
     for i, layer in enumerate(decoder.mtp):
-        waiting += walk.layer_bytes(layer, list(_mtp_names(walk, n, i)), (i, n + i))
-    waiting += walk.matrices_bytes(decoder.joining.matrices, ("mtp", "mtp.0"), (0, n))
-    waiting += decoder.joining.unquantized * ELEMENT_BYTES
-    return StoredSize(size + waiting, left, elements)
+        mtp_bytes += walk.layer_bytes(layer, list(_mtp_names(walk, n, i)), (i, n + i))
+    mtp_bytes += walk.matrices_bytes(decoder.joining.matrices, ("mtp", "mtp.0"), (0, n))
+    mtp_bytes += decoder.joining.unquantized * ELEMENT_BYTES
+    return StoredSize(size + mtp_bytes, left, elements)
 
 
 def _rest_bytes(walk: _Walk, rest: Tally) -> int:

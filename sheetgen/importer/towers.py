@@ -1,6 +1,7 @@
 """Vision towers by model: the parameters of the tower and of the projector into the language model.
 
-The Qwen models and similar ones take images of any size and merge neighbouring patches.
+The Qwen models and similar ones take images of any size and merge neighbouring patches. Of every function `v` is the
+vision_config, `outer` the whole config, and `text` the part of the language model.
 """
 
 from __future__ import annotations
@@ -307,8 +308,8 @@ def _llava_image(outer: Fields) -> Item:
         return base, side * side, f"image_size {side}"
     best = (0, 0)
     for i, point in enumerate(outer.items("image_grid_pinpoints")):
-        ok = isinstance(point, list) and len(point) == 2 and all(isinstance(x, int) and x >= side for x in point)
-        if not ok:
+        is_grid = isinstance(point, list) and len(point) == 2 and all(isinstance(x, int) and x >= side for x in point)
+        if not is_grid:
             outer.refuse(f"image_grid_pinpoints[{i}]", "must be a height and a width of whole tiles.")
         rows, columns = point[0] // side, point[1] // side
         tokens = grid * rows * (grid * columns + 1) + base  # one more at the end of every row

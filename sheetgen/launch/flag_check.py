@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy
 
@@ -60,12 +59,13 @@ def needed_outside_bytes_per_gpu(
 
 
 @formula("Sequences in a limit of tokens")
-def sequences_in_tokens(limit_tokens: Quantity, max_model_len: Quantity, block_size: Quantity) -> Any:
+def sequences_in_tokens(limit_tokens: Quantity, max_model_len: Quantity, block_size: Quantity) -> Quantity:
     """The number of sequences of full length, in whole blocks, that a pool of a limited number of tokens holds.
 
     Source: TensorRT-LLM, max_tokens of KvCacheConfig. Check: 24,000 tokens, 2,048 each, blocks of 64: 11.
     """
-    return round_down(ratio(limit_tokens, round_up(max_model_len / block_size) * block_size))
+    held: Quantity = round_down(ratio(limit_tokens, round_up(max_model_len / block_size) * block_size))
+    return held
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def trials(
     alone, beside = numpy.array(charges).T
     uncharged = numpy.where(numpy.asarray(sized.known["tensor_parallel_size"]) > 1, beside, alone) * GIB
     quantities = {**sized.known, "uncharged_bytes": uncharged}
-    left, needed = left_outside_bytes_per_gpu.of(quantities), needed_outside_bytes_per_gpu.of(quantities)
+    left, used = left_outside_bytes_per_gpu.of(quantities), needed_outside_bytes_per_gpu.of(quantities)
     columns_of = {k: v for k, v in sized.known.items() if getattr(v, "ndim", 0) and v.dtype.kind in "fiub"}
     tried: list[Trial | None] = [None] * len(rows)
     for place, row in enumerate(sized.points.good.tolist()):
@@ -139,7 +139,7 @@ def trials(
             bool(fits[place]),
             sentences[place],
             float(left[place]),
-            float(needed[place]),
+            float(used[place]),
         )
     return tried
 
@@ -206,7 +206,8 @@ def _inputs_for(requested: RawMapping, point: RawMapping, launcher: Launcher) ->
 def _checked(
     first: Trial | None, unquantized: Trial | None, given: RawMapping, launcher: Launcher, catalog: Catalog
 ) -> Checked:
-    assert first is not None, "it was needed"
+    """The check of a point: `first` is the trial as typed, `unquantized` the same with the published weights."""
+    assert first is not None, "trials raises for it"
     loads = (
         unquantized is not None
         and unquantized.names.weight_dtype in UNQUANTIZED

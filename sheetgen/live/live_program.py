@@ -29,7 +29,7 @@ from sheetgen.report.live_words import SENTENCES
 from sheetgen.report.templates import Template
 from sheetgen.sizing import certainty, cost, people, rates, speed, targets
 
-LONGEST = 1500  # characters of a formula's text that a reader still follows
+LONGEST = 1500  # characters of a formula's text; a longer one is not shown
 PARTS = ("answer", "other_loads", "started", "derivation", "request_words")
 ANSWER = tuple(Path(__file__).with_name(f"{name}.js") for name in PARTS)
 FILES = {
@@ -41,8 +41,8 @@ FILES = {
     "catalogs/instances": "the catalog of machines",
     "reference models.md": "the notes on models",
     "reference engine_rules.md": "the notes on engines",
-}  # by name what they are
-CASE = ("case",)  # the axis of what holds for one load alone
+}  # files that sources name, in words for a reader who has the page alone
+CASE = ("case",)  # the axis of programs that are evaluated for one load
 
 
 def _program(*tables: Table) -> Program:
@@ -54,8 +54,8 @@ def _of_case(name: str, *formulas: Formula) -> Program:
 
 
 def _of_chosen(name: str) -> Formula:
-    """A formula as it reads what was chosen."""
-    tables = (one for one in CHOSEN.tables if isinstance(one, Table))
+    """A formula as the program of the chosen hardware has it."""
+    tables = (table for table in CHOSEN.tables if isinstance(table, Table))
     return next(formula for table in tables for quantity, formula in by_name(table.quantities) if quantity == name)
 
 
@@ -80,19 +80,19 @@ PROGRAMS: Mapping[str, Program] = {
 
 
 def live_program(has_draft: bool = False) -> str:
-    """The program, with a draft model's share where one serves beside the models, and the sentences, and what answers a
-    question by them and the runtime."""
+    """The JavaScript of the live page: the programs, the sentences, the explanations of quantities, and the files
+    written by hand that answer a question with them. has_draft: a draft model serves beside the models."""
     programs = {"sheet": sheet_program(has_draft), **PROGRAMS}
     answer = (path.read_text(encoding="utf-8") for path in ANSWER)
     return "\n".join((print_programs(programs), _print_sentences(SENTENCES), _print_explained(programs), *answer))
 
 
 def _print_explained(programs: Mapping[str, Program]) -> str:
-    """Statements that declare EXPLAINED: by name of a quantity what `explain` says of its formula: label, summary,
-    source, and its text of names, where a reader can follow that; and UNIT_OF, of these and what they read."""
+    """Statements that declare EXPLAINED, by quantity its formula's label, summary, source and text with names (blank if
+    over LONGEST); and UNIT_OF, the units of these quantities and of their inputs."""
     explained, units = {}, dict[str, str]()
     for program in (programs["sheet"], programs["chosen"], programs["answered"]):
-        for table in (one for one in program.tables if isinstance(one, Table)):
+        for table in (table for table in program.tables if isinstance(table, Table)):
             for name, formula in by_name(table.quantities):
                 text = spaced(formula.text_of_names(formula.inputs))
                 source = plain_source(formula.source)
@@ -106,7 +106,7 @@ def _print_explained(programs: Mapping[str, Program]) -> str:
 
 
 def plain_source(source: str) -> str:
-    """Where a formula is from, for a reader who has the page alone: files by what they are."""
+    """The source of a formula with words in place of the names of files."""
     for file, words in FILES.items():
         source = source.replace(file, words)
     return source

@@ -21,7 +21,7 @@ GROUPS: tuple[Formula, ...] = (
     kv_cache.window_like_groups,
     kv_cache.n_kv_groups,
 )
-# What a model and its precisions determine, whatever it runs on.
+# Quantities of a model and its precisions on any hardware.
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes,
     weights.ends_bytes,
@@ -36,7 +36,7 @@ MODEL: tuple[Formula, ...] = (
     memory.graphs_reserved,
     memory.runner_bytes_per_logit,
 )
-# What one tensor-parallel rank keeps of it: of the cache, and in all.
+# The share of one tensor-parallel rank: of the cache (KV_SHARD), and of cache and weights (SHARD).
 KV_SHARD: tuple[Formula, ...] = (
     kv_cache.full_kv_heads_per_gpu,
     kv_cache.windowed_kv_heads_per_gpu,
@@ -56,7 +56,7 @@ SHARD: tuple[Formula, ...] = (
     weights.layer_bytes_per_gpu,
     parallelism.paid_layer_bytes,
 )
-# What one sequence keeps on that rank while it decodes, and what admission charges it before.
+# One sequence on that rank: kept while it decodes (STEADY), charged at admission (CHARGE).
 STEADY: tuple[Formula, ...] = (
     kv_cache.steady_windowed_tokens,
     kv_cache.steady_compressor_blocks,
@@ -81,7 +81,7 @@ PEAK: tuple[Formula, ...] = (
     memory.profile_peak_bytes,
     memory.hand_over_bytes,
 )
-# What a GPU and the engine leave for the cache.
+# The memory of a GPU less weights and the engine's own: the pool for the cache.
 POOL: tuple[Formula, ...] = (
     weights.stage_fraction,
     weights.stage_weights_fraction,
@@ -99,13 +99,13 @@ POOL: tuple[Formula, ...] = (
     memory.kv_pool_bytes_per_gpu,
     memory.n_kv_blocks,
 )
-# What the requests asked for take on the fullest GPU.
+# The part of the pool that the requests take on the fullest GPU.
 NEEDED: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_sequence_per_gpu,
     kv_cache.kv_bytes_per_sequence_steady_per_gpu,
     memory.kv_needed_bytes_per_gpu,
 )
-# What that means for them.
+# Requests beside the pool: how many fit, and what is short.
 FIT: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_token_per_gpu,
     kv_cache.kv_bytes_per_sequence,
@@ -119,7 +119,7 @@ FIT: tuple[Formula, ...] = (
     memory.kv_admission_bytes,
     memory.shortage_bytes_per_gpu,
 )
-# What a model makes a step and a prompt do, whatever GPU it runs on.
+# Bytes read and layers run by a step and a prompt of a model, on any GPU.
 WORK: tuple[Formula, ...] = (
     speed.dense_read_bytes,
     speed.expert_miss_fraction,
@@ -127,7 +127,7 @@ WORK: tuple[Formula, ...] = (
     speed.speed_kind,
     speed.kernel_layers,
 )
-# How long the parts of a step and a prompt take on a GPU, for a workload.
+# Seconds of the parts of a step and of a prompt, for a workload on a GPU.
 STEP: tuple[Formula, ...] = (
     speed.context_read_bytes,
     speed.dense_seconds,
@@ -149,7 +149,7 @@ STEP: tuple[Formula, ...] = (
     speed.tpot_residual,
     speed.ttft_residual,
 )
-# What a user sees of a batch.
+# Times and throughput of a batch, as its users see them.
 PACE: tuple[Formula, ...] = (
     speed.batch_requests,
     speed.untouched_fraction,
@@ -162,7 +162,7 @@ PACE: tuple[Formula, ...] = (
     speed.prefill_fraction,
     speed.bound_by,
 )
-# What depends on how many requests run, to be read again for a full pool.
+# Quantities that depend on how many requests run: read again for a full pool.
 OF_RUNNING: tuple[Formula, ...] = (speed.busy_ranks, speed.request_step_seconds, *PACE)
 RUNNING: tuple[Formula, ...] = (
     speed.filled_tokens,

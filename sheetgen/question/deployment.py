@@ -78,6 +78,7 @@ def default_answer(context: Column, workloads: Sequence[Workload]) -> Column:
 
 
 def is_blank(value: object) -> bool:
+    """True for None, blank text, NaN and pandas.NA; a blank takes the default."""
     if value is None or isinstance(value, str):
         return value is None or not value.strip()
     try:
@@ -369,7 +370,7 @@ class Resolved:
 def resolve(row: Options, catalog: Catalog) -> Resolved:
     """The catalog entries that the names of one row stand for, and the precisions that `auto` stands for.
 
-    Raises ScenarioError with every name that stands for nothing.
+    Raises ScenarioError with every name that the catalogs do not know.
     """
     problems = Problems()
     attempt = problems.attempt
@@ -424,7 +425,7 @@ def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model 
     problems = [
         f"draft_model {draft.id} cannot serve {target.id}: {why}. Name another draft, or none."
         for target in targets
-        if (why := no_draft(draft, target))
+        if (why := why_no_draft(draft, target))
     ]
     if problems:
         raise ScenarioError(*problems)
@@ -439,7 +440,7 @@ def at_weights(draft: Model, weight_dtype: str) -> Model:
     return draft.model_copy(update={"weight_dtype": weight_dtype if DTYPES[weight_dtype].linear_bytes >= 1 else "bf16"})
 
 
-def no_draft(draft: Model, target: Model) -> str:
+def why_no_draft(draft: Model, target: Model) -> str:
     """The reason why a model cannot be the draft of another; "" where it can. A draft proposes tokens of the target's
     vocabulary, and a head (EAGLE) reads the target's hidden states."""
     if draft.entry_id == target.entry_id:
@@ -477,7 +478,7 @@ ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 
 
 SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
-# What formulas are made of: no judgements, and nothing to fit.
+# Constants of formulas by definition: none is judged or fitted.
 DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
@@ -494,7 +495,7 @@ DEFINITIONS = {
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
-# What runs and start-up logs of a deployment set; 0 where none was given.
+# Corrections that runs and start-up logs of a deployment set; 0 where none was given.
 UNMEASURED_POOL = {"measured_pool_more_bytes": 0, "measured_pool_less_bytes": 0, "measured_pool_error_bytes": 0}
 UNMEASURED = {
     "measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0, **UNMEASURED_POOL,
@@ -551,7 +552,9 @@ def model_kind(model: Model) -> ModelKind:
 def residual_columns(residuals: Mapping[str, float], kind: ModelKind, weight_dtype: str) -> Columns:
     """The factors of `SpeedFile.residuals` for a model's kind and precision, under the names that formulas read."""
     values = {"kind": kind, "dtype": weight_dtype}
-    names = {f"{t}_of_{part}": f"{t}_of_{part}_{value}" for part, value in values.items() for t in ("tpot", "ttft")}
+    names = {
+        f"{time}_of_{part}": f"{time}_of_{part}_{value}" for part, value in values.items() for time in ("tpot", "ttft")
+    }
     return {name: residuals[source] for name, source in names.items()}
 
 
@@ -621,7 +624,7 @@ class Points:
 
 # By the names of a row: what they stand for (or why they cannot), and the numbers that they contribute.
 NamedRows = dict[tuple[str, ...], tuple[Resolved | None, str | None, Columns | None]]
-# What rows have besides their inputs: constants of the formulas.
+# Constants of the formulas, which every row has besides its inputs.
 CONSTANTS = {
     "closed_loop": 1,  # 0 in rows that have a rate alone
     "seconds_in_an_hour": SECONDS_PER_HOUR,
@@ -651,11 +654,11 @@ def complete(given: Mapping[str, Column], n_rows: int, catalog: Catalog, by_name
     errors = objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
-    some = next((columns for _, _, columns in by_names.values() if columns), None)
+    stand_in = next((columns for _, _, columns in by_names.values() if columns), None)  # for names that are wrong
     named: Columns = {}
-    if some is not None:
-        table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
-        named = dict(zip(some, table.T, strict=True))
+    if stand_in is not None:
+        table = numpy.array([list((columns or stand_in).values()) for _, _, columns in rows], float)
+        named = dict(zip(stand_in, table.T, strict=True))
     grid = _grid_of_groups(code, numbers, named) if is_frame else _grid_of_rows(code, numbers, named, n_rows)
     if named:
         fill(grid, [name.removeprefix(OWN) for name in named if name.startswith(OWN)], catalog.workloads())
@@ -678,7 +681,7 @@ def complete(given: Mapping[str, Column], n_rows: int, catalog: Catalog, by_name
 
 
 def check_slices(resolved: Column, code: Column, numbers: Columns, errors: Column) -> None:
-    """Note as an error each row that splits a replica over MIG slices, which reach no other GPU."""
+    """Report in `errors` each row that splits a replica over MIG slices, which reach no other GPU."""
     slices = numpy.array([bool(names and names.gpu.is_slice) for names in resolved], bool)
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):
         if slices.any() and name in numbers:

@@ -42,12 +42,13 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.parse import Options, Raw
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
-REQUEST_FACTORS = (0.7, 1.4)  # beyond it, a few runs say more noise than news
-NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
 T = TypeVar("T")
+REQUEST_FACTORS = (0.7, 1.4)  # bounds of the second factor: what a few runs say beyond them is noise
+NO_REQUEST_FACTOR = 1e-9  # the second factor of a step in which requests add nothing; 0 stands for not measured
 HELD_SLACK = 0.02  # of a GPU's memory, by which weights and pool may pass the engine's share: SGLang's by 0.3 %
 PRINTED = 0.01 * GIB  # what a log rounds its pool to
 MOST_OFF = 0.1  # of a GPU's memory, by which a pool may be off where its log does not say its share of the memory
+# Sizes as they are spelled after a file of --measured.
 SPELLED = {"tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_parallel_size": "dp"}
 
 
@@ -156,9 +157,9 @@ def measurements_of(
 ) -> Measurements:
     """The measured points and start-up logs beside their predictions, by deployment.
 
-    asked: what the question has one value of, for points that do not say it. settings: of the deployments, beside
-    their names and sizes. Raises ScenarioError for a point whose deployment is not known, or that lies beyond all
-    reason.
+    asked: names and sizes that are the same in the whole question, for points that do not state theirs. settings:
+    the other inputs of the deployments. Raises ScenarioError for a point whose deployment is not known, or that lies
+    beyond all reason.
     """
     unused = [reading for reading in readings if isinstance(reading, Unusable)]
     problems: list[str] = []
@@ -297,8 +298,8 @@ OF_START = (
 def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
     """A start-up log beside its prediction. Raises ScenarioError where the log cannot come from that deployment."""
     longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
-    told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
-    rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
+    inputs = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
+    rows = complete({name: [value] for name, value in inputs.items() if value is not None}, 1, catalog)
     if refused := rows.errors[0]:
         raise ScenarioError(*refused.splitlines())
     evaluate_tables(rows.grid, OF_START)
@@ -355,14 +356,16 @@ def both_factors(without: Column, of_requests: Column, measured: Column) -> tupl
         return float(whole), float(request / whole)
 
     def within(factor: float) -> tuple[float, float, float]:
-        share = parts @ [1, factor]
-        best = share.sum() / (share**2).sum()
-        return float(((best * share - 1) ** 2).sum()), float(best), factor
+        """The squared relative errors of the best fit with this second factor, and both of its factors."""
+        ratios = parts @ [1, factor]  # predicted over measured
+        best = ratios.sum() / (ratios**2).sum()
+        return float(((best * ratios - 1) ** 2).sum()), float(best), factor
 
     return min(within(low), within(high))[1:]
 
 
 def _rounded(factor: float) -> float:
+    """To 12 digits: more would differ from machine to machine."""
     return float(f"{factor:.12g}")
 
 

@@ -308,9 +308,8 @@ def hosted_break_even_utilization(
     """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
     the same tokens; over 100 %: the host is cheaper at any use.
 
-    Source: rent is the same at any utilization, a host's cost grows with it: rent x utilization / the host's cost at
-    that utilization, which is that of the hosted tokens among those of the utilization asked at. Check: asked at the
-    break-even, both cost the same.
+    Source: rent is the same at any utilization, a host's cost grows with it: the utilization at which the hardware
+    writes the hosted tokens x rent / the host's cost of these. Check: at the break-even both cost the same.
     """
     used = utilization * ratio(hosted_million_output_tokens, million_output_tokens_per_month)
     is_priced = both(is_number(monthly_usd), is_number(hosted_monthly_usd))

@@ -24,7 +24,7 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
 
-# Number formats of a chart of money: of the ends of columns, of which 0 is another series', and of an axis.
+# Number formats of a chart of money: at the ends of columns, where 0 (of another series) shows nothing; and of an axis.
 AMOUNTS = '[>=1000000]"{0}"0.00,,"M";[>=1]"{0}"#,##0;'
 AXIS = '[>=1000000]"{0}"0.0,,"M";[>=10000]"{0}"#,##0,"k";"{0}"#,##0'
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, but tab and newline
@@ -228,6 +228,7 @@ class _Writer:
 
 
 def _check(code: int | None, where: str, attempt: str = "the write") -> None:
+    """Raise PageError for a return code by which the library refuses."""
     if code not in (None, 0):
         raise PageError(f"{where}: the workbook library refused {attempt} (code {code})")
 
@@ -300,6 +301,7 @@ def put_validations(worksheet: Worksheet, sheet: Sheet) -> None:
 
 
 def _options(v: Validation) -> dict[str, object]:
+    """The library's options for a validation."""
     out: dict[str, object] = {
         "input_title": v.title[:MOST_TITLE],
         "input_message": v.message[:MOST_PROMPT],

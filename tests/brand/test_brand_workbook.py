@@ -77,12 +77,12 @@ def _xml(text: str, quotes: bool = True) -> str:
 @pytest.mark.long
 def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
     plain, branded = read(workbook("none")), read(workbook("example"))
-    for one, other in zip(plain.worksheets, branded.worksheets, strict=True):
-        cells = {c.coordinate: c.value for row in one.iter_rows() for c in row if c.value is not None}
-        more = {c.coordinate: c.value for row in other.iter_rows() for c in row if c.value is not None}
-        added = {at: value for at, value in more.items() if at not in cells}
-        assert {at: value for at, value in more.items() if at in cells}.keys() == cells.keys()
-        assert set(added.values()) <= {"Acme GmbH"} and len(added) == (one is plain.worksheets[0])
+    for sheet, branded_sheet in zip(plain.worksheets, branded.worksheets, strict=True):
+        cells = {c.coordinate: c.value for row in sheet.iter_rows() for c in row if c.value is not None}
+        more = {c.coordinate: c.value for row in branded_sheet.iter_rows() for c in row if c.value is not None}
+        added = {cell: value for cell, value in more.items() if cell not in cells}
+        assert {cell: value for cell, value in more.items() if cell in cells}.keys() == cells.keys()
+        assert set(added.values()) <= {"Acme GmbH"} and len(added) == (sheet is plain.worksheets[0])
 
 
 def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> None:
@@ -129,13 +129,13 @@ def test_every_printed_page_has_name_and_line(brand: str) -> None:
     ]
 
 
-def _printed(data: bytes, what: str) -> list[str]:
+def _printed(data: bytes, part: str) -> list[str]:
     """The header or footer of each sheet, from the XML: openpyxl takes codes out of a text that has && before them."""
     with zipfile.ZipFile(io.BytesIO(data)) as package:
         sheets = [name for name in package.namelist() if name.startswith("xl/worksheets/sheet")]
         sheets.sort(key=lambda name: int(re.sub(r"\D", "", name)))
-        found = [re.search(f"<odd{what}>(.*?)</odd{what}>", package.read(name).decode(), re.S) for name in sheets]
-    return [html.unescape(match[1]) if match else "" for match in found]
+        matches = [re.search(f"<odd{part}>(.*?)</odd{part}>", package.read(name).decode(), re.S) for name in sheets]
+    return [html.unescape(match[1]) if match else "" for match in matches]
 
 
 def _shown(text: str) -> str:
@@ -172,7 +172,7 @@ def test_the_longest_foot_is_within_what_excel_holds() -> None:
 
 @pytest.mark.long
 def test_the_same_bytes_each_time() -> None:
-    one = workbook("example")
+    first = workbook("example")
     workbook.cache_clear()
     book.cache_clear()
-    assert one == workbook("example")
+    assert first == workbook("example")

@@ -117,13 +117,13 @@ def _in_python(written: str) -> dict[str, Any]:
     except SheetgenError as error:
         return {"refused": str(error)}
     [cell] = record_of(solved, levers_of_sheet(solved)).cells
-    found = values_of(cell)
-    looser = [one for one in cell.levers if one.family == "speed" and not one.further and cell.chosen is None]
+    values = values_of(cell)
+    looser = [lever for lever in cell.levers if lever.family == "speed" and not lever.further and cell.chosen is None]
     rental, published = ("instance", "n_instances", "monthly_usd"), cell.as_published
     return {
-        **found,
-        "by_confidence": [fields_of(one, "confidence", "chance", *rental) for one in cell.by_confidence],
-        "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
+        **values,
+        "by_confidence": [fields_of(answer, "confidence", "chance", *rental) for answer in cell.by_confidence],
+        "by_purchase": {name: fields_of(answer, *rental) for name, answer in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
         **(machines_of(solved.question, cell) if cell.chosen else {}),
         "as_sure": [fields_of(way, *OF_WAY) for way in cell.as_sure] if cell.chosen else None,

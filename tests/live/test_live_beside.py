@@ -108,10 +108,17 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
     [launch] = launches(record, asked, (), catalog()).values()
     measure = cell.measure
     options = [
-        (one.name, f"{one.price} {one.per}" if one.price else "", str(one.rent or ""), [*map(str, one.facts)])
-        for one in request.options
+        (
+            option.name,
+            f"{option.price} {option.per}" if option.price else "",
+            str(option.rent or ""),
+            [*map(str, option.facts)],
+        )
+        for option in request.options
     ]
-    shown = [(one["name"], one["price"], one["rent"], one["facts"]) for one in page["request"]["options"]]
+    shown = [
+        (option["name"], option["price"], option["rent"], option["facts"]) for option in page["request"]["options"]
+    ]
     log = cell.log
     pairs = {
         "limit": (cell.answer.limit, page["limit"]),
@@ -130,9 +137,9 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
         "measure": (measure and day_of(asdict(measure)), day_of(page["measure"])),
     }
     return [
-        f"{question}, {name}: {python} in Python, {said} on the page"
-        for name, (python, said) in pairs.items()
-        if python != said
+        f"{question}, {name}: {python} in Python, {on_page} on the page"
+        for name, (python, on_page) in pairs.items()
+        if python != on_page
     ]
 
 
@@ -172,9 +179,10 @@ def test_the_checkpoint_of_a_way_is_the_one_that_is_started() -> None:
     """Of Llama 3.1 70B two in FP8 are known."""
     published, recommended_ = ({**USERS, "weight_dtype": dtype} for dtype in ("published", "recommended"))
     [started] = beside([recommended_])
-    [way] = [one for one in in_python(published)["pay_less"] if one["kind"] == "fp8_weights"]
+    [way] = [way for way in in_python(published)["pay_less"] if way["kind"] == "fp8_weights"]
     assert way["detail"] == started["start"].split()[2]
-    assert len({one.hf_id for one in catalog().model("llama-3.1-70b").own_checkpoints if one.weight_dtype == "fp8"}) > 1
+    own = catalog().model("llama-3.1-70b").own_checkpoints
+    assert len({checkpoint.hf_id for checkpoint in own if checkpoint.weight_dtype == "fp8"}) > 1
 
 
 def test_the_next_step_is_where_python_has_it() -> None:
@@ -184,9 +192,9 @@ def test_the_next_step_is_where_python_has_it() -> None:
     same, beyond = (answer_in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
     assert same == pytest.approx(page["month"], rel=1e-9)
     assert beyond == pytest.approx(steps["next"]["monthly_usd"], rel=1e-9) and beyond != same
-    there = in_python({**USERS, "users": steps["next"]["amount"]})
+    next_step = in_python({**USERS, "users": steps["next"]["amount"]})
     assert steps["next"]["amount"] == steps["upTo"] + 1
-    assert steps["next"]["chance"] == pytest.approx(there["chance"], rel=1e-9)
+    assert steps["next"]["chance"] == pytest.approx(next_step["chance"], rel=1e-9)
     for point in steps["points"][7::24]:
         assert answer_in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
@@ -252,7 +260,7 @@ def test_those_who_wait_for_a_place_are_no_part_of_the_first_word() -> None:
 def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so() -> None:
     surer = answer_in_python({**LARGE, "kv_cache_dtype": "fp8"})
     [page] = beside([LARGE])
-    [way] = [one for one in page["absent"] if one["kind"] == "kv_fp8"]
+    [way] = [way for way in page["absent"] if way["kind"] == "kv_fp8"]
     assert (way["reason"], surer["monthly_usd"]) == ("surer", pytest.approx(page["month"], rel=1e-9))
     assert way["rental"]["chance"] == pytest.approx(surer["chance"], rel=1e-9)
     assert surer["chance"] > answer_in_python(LARGE)["chance"] + 0.05
@@ -260,7 +268,7 @@ def test_an_fp8_cache_that_saves_nothing_but_is_surer_says_so() -> None:
 
 def test_the_use_that_is_known_of_enterprises_is_priced() -> None:
     [page] = beside([LARGE])
-    [usual] = [other for other in page["others"] if other["kind"] == "usual_asks"]
+    [usual] = [question_beside for question_beside in page["others"] if question_beside["kind"] == "usual_asks"]
     often = answer_in_python({**LARGE, **usual["changes"]})
     assert usual["monthly_usd"] == pytest.approx(often["monthly_usd"], rel=1e-9)
     lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
@@ -295,9 +303,9 @@ def test_a_class_that_can_end_says_so_by_the_month() -> None:
     classes = {"spot": "taken away", "capacity-block": "paid ahead", "on-demand": "cancel any day"}
     for purchase, words in classes.items():
         [page] = beside([{**LARGE, "purchase": purchase}])
-        for other in classes.values():
-            assert (other in page["words"]["year"]) == (other == words), purchase
-            assert (other in page["request"]["options"][0]["facts"][0]) == (other == words), purchase
+        for word in classes.values():
+            assert (word in page["words"]["year"]) == (word == words), purchase
+            assert (word in page["request"]["options"][0]["facts"][0]) == (word == words), purchase
 
 
 def test_a_step_beyond_the_curve_is_said() -> None:
@@ -347,16 +355,16 @@ def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provi
     beside the best way of those that were asked for."""
     at_once: Question = {**USERS, "concurrent_requests": 500}
     del at_once["users"]
-    page, other = beside([PEOPLE, at_once])
+    page, at_once_page = beside([PEOPLE, at_once])
     answered = in_python(PEOPLE)
     even, hour = answered["by_confidence"][0], answered["requests_per_hour"]
     assert f"its share, {hour / even['n_instances']:,.0f} requests an hour" in page["words"]["measure"]
     even = in_python(at_once)["by_confidence"][0]
-    assert f"its share, {math.ceil(500 / even['n_instances'])} requests at once" in other["words"]["measure"]
+    assert f"its share, {math.ceil(500 / even['n_instances'])} requests at once" in at_once_page["words"]["measure"]
     [surer] = [way for way in answered["as_sure"] if way["kind"] == "provider"]
     assert surer["chance"] >= answered["chance"] and surer["monthly_usd"] < answered["cheapest_same"]["monthly_usd"]
     assert f"${surer['monthly_usd']:,.0f} a month" in page["words"]["cheapest"]
-    assert other["words"]["load_words"].startswith("always 500 at once")
+    assert at_once_page["words"]["load_words"].startswith("always 500 at once")
 
 
 def test_passing_saves_money_or_buys_certainty() -> None:
@@ -464,8 +472,8 @@ def test_a_derivation_is_that_of_explain() -> None:
 
 def test_the_parts_of_the_first_word_make_the_time() -> None:
     """Each with what it is known by; a question's hardware has numbers where a part of memory runs out."""
-    for page in beside(FEW):
-        parts = {one["part"]: one["seconds"] for one in page["parts_of_time"]}
+    for page in beside(FEW, tmp_path):
+        parts = {part["part"]: part["seconds"] for part in page["parts_of_time"]}
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
         [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
@@ -493,10 +501,10 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(users: int, is_who
     }  # fmt: skip
 
     def sized(**others: object) -> tuple[float, int]:
-        found = size(**{**replica, **others})
-        return found["kv_pool_bytes_per_gpu"] / 2**30, int(found["max_concurrency"])
+        sized_point = size(**{**replica, **others})
+        return sized_point["kv_pool_bytes_per_gpu"] / 2**30, int(sized_point["max_concurrency"])
 
-    (pool, held), told = sized(), {one["change"]: one for one in page["deaths"]["changes"]}
+    (pool, held), told = sized(), {change["change"]: change for change in page["deaths"]["changes"]}
     assert any(f" {held} of 16,384 tokens" in row["here"] for row in page["deaths"]["deaths"])
     for setting, others in {
         "kv_cache_dtype fp8": {"kv_cache_dtype": "fp8"},
@@ -524,18 +532,21 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(users: int, is_who
 def test_other_questions_are_answered_as_python_answers_them(question: Question) -> None:
     """Twice and half of the load and the lengths, and all people at the same moment."""
     [page] = beside([question])
-    kinds = [other["kind"] for other in page["others"]]
+    kinds = [question_beside["kind"] for question_beside in page["others"]]
     assert ("same_moment" in kinds) == ("users" in question) and {"more_load", "more_prompt", "more_of_both"} <= set(
         kinds
     )
-    for other in page["others"]:
-        changed = {**question, **other["changes"]}
-        if other["kind"] == "same_moment":
+    for question_beside in page["others"]:
+        changed = {**question, **question_beside["changes"]}
+        if question_beside["kind"] == "same_moment":
             assert changed.pop("users") == changed["concurrent_requests"]
         python = answer_in_python(changed)
-        assert [other[name] for name in ("instance", "n_instances")] == [python["instance"], python["n_instances"]]
+        assert [question_beside[name] for name in ("instance", "n_instances")] == [
+            python["instance"],
+            python["n_instances"],
+        ]
         for name in ("monthly_usd", "chance", "ttft_seconds"):
-            assert other[name] == pytest.approx(python[name], rel=1e-9), (other["kind"], name)
+            assert question_beside[name] == pytest.approx(python[name], rel=1e-9), (question_beside["kind"], name)
     lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
     prompt = lines["if_more_prompt"]
     assert (
@@ -546,7 +557,9 @@ def test_other_questions_are_answered_as_python_answers_them(question: Question)
 
 def test_what_is_longer_than_the_model_reads_is_said() -> None:
     [page] = beside([{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}])
-    [message] = [other["message"] for other in page["others"] if other["kind"] == "more_prompt"]
+    [message] = [
+        question_beside["message"] for question_beside in page["others"] if question_beside["kind"] == "more_prompt"
+    ]
     assert "131,072" in message
 
 
@@ -571,14 +584,14 @@ def test_a_way_that_is_not_listed_says_why() -> None:
     on_spot: Question = {"model": "70b", "users": 500, "requests_per_user_per_day": 20, "input_tokens": 15_360,
                          "output_tokens": 1024, "purchase": "spot"}  # fmt: skip
     europe, africa, int4, spot = beside([in_europe, in_africa, in_4_bits, on_spot])
-    assert {one["reason"] for one in int4["absent"] if one["kind"] == "fp8_weights"} == {"as_few"}
+    assert {way["reason"] for way in int4["absent"] if way["kind"] == "fp8_weights"} == {"as_few"}
     cheapest = spot["words"]["cheapest"].partition("Without nights")[0]
     assert "renting at" in cheapest and "may be taken away" in cheapest and "bound to nothing" not in cheapest
-    reasons = {one["kind"]: one for one in europe["absent"]}
+    reasons = {way["kind"]: way for way in europe["absent"]}
     assert reasons["fp8_weights"]["reason"] == "in_use"
     for purchase in ("reserved-1yr", "reserved-3yr"):
-        other = in_python({**in_europe, "purchase": purchase})  # which answers on demand, as it costs no less
-        assert reasons[purchase]["reason"] == "dearer" and other["declined"]["reason"] == "no_saving"
+        declined = in_python({**in_europe, "purchase": purchase})  # which answers on demand, as it costs no less
+        assert reasons[purchase]["reason"] == "dearer" and declined["declined"]["reason"] == "no_saving"
         assert reasons[purchase]["rental"]["monthly_usd"] > europe["month"]
     for page in (europe, africa):  # what costs no less is not said to save too little
         for way in (way for way in page["absent"] if way["reason"] in ("costs_more", "no_less")):
@@ -614,9 +627,9 @@ def test_markdown_and_csv_say_the_answer() -> None:
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
     lines = [*csv.DictReader(io.StringIO(page["csv"]))]
-    first, sure, survivor, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
+    first, sure, survivor, measured, *ways, compared = (line for line in lines if not line["way"].startswith("if_"))
     hosts = [way for way in ways if way["way"] == "hosted"]
-    assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
+    assert {row["link"] for row in (first, sure, *ways, compared)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
     assert survivor["way"] == "survives_machine"
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
@@ -628,8 +641,8 @@ def test_markdown_and_csv_say_the_answer() -> None:
         (page["measure"]["decider"] or page["measure"])["usd"],
     )
     assert not measured["monthly_usd"]
-    assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
-    assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
+    assert (compared["way"], compared["model"]) == ("compared", "llama-3.1-8b")
+    assert f"| Llama 3.1 8B, FP8 | ${float(compared['monthly_usd']):,.0f} |" in page["markdown"]
     assert all(len(row["monthly_usd"].replace(".", "").lstrip("0")) <= 12 for row in (first, *ways))
     assert float(first["monthly_usd"]) == pytest.approx(page["month"], rel=1e-9) and first["way"] == "answer"
     prices = [float(way["monthly_usd"]) for way in ways if way not in hosts]

@@ -515,8 +515,12 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     assert page.evaluate("document.querySelectorAll('#deaths tr').length") > 5
     assert page.evaluate("document.querySelectorAll('#sources li').length") > 3
     compared = "[...document.querySelectorAll('#compared tr')].map((row) => row.textContent)"
-    own, other, wrong = page.evaluate(compared)
-    assert own.startswith("Llama 3.1 70B") and other.startswith("Llama 3.1 8B") and "No model is called nosuch" in wrong
+    own, compared_with, wrong = page.evaluate(compared)
+    assert (
+        own.startswith("Llama 3.1 70B")
+        and compared_with.startswith("Llama 3.1 8B")
+        and "No model is called nosuch" in wrong
+    )
     page.evaluate("document.querySelector('[data-derives=kv_bytes_per_token]').click()")
     assert "= 327,680" in page.evaluate(TEXT.format("derived_steps"))
     page.evaluate("document.querySelector('[data-derives=kv_budget_bytes_per_gpu]').click()")

@@ -71,20 +71,20 @@ def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     reader = pypdf.PdfReader(io.BytesIO(pdf))
     assert len(reader.pages) == len(layout.document.pages)
     assert len(reader.pages) == 2 or len(page.models) > MOST_ON_A_PAGE
-    for one in reader.pages:
-        assert tuple(float(x) for x in one.mediabox[2:]) == pytest.approx(PAPERS[page.paper], abs=0.1)
+    for leaf in reader.pages:
+        assert tuple(float(x) for x in leaf.mediabox[2:]) == pytest.approx(PAPERS[page.paper], abs=0.1)
     assert outside(pdf, page.paper) == []
     assert missing(pdf, page) == []
     assert fonts_of(pdf) == BUNDLED
-    assert min(char["size"] for one in read(pdf) for char in one.chars) >= SMALL - 0.01
-    first, *rest = (one.text for one in read(pdf))
+    assert min(char["size"] for leaf in read(pdf) for char in leaf.chars) >= SMALL - 0.01
+    first, *rest = (leaf.text for leaf in read(pdf))
     behind = " ".join(rest)
     sheet = first if layout.is_whole else first + rest[0]
     assert all(head in sheet for head in FIRST) and all(head in behind for head in ENGINEERS)
     assert "overleaf" in sheet and len(first) < MOST_CHARACTERS
     assert len(rest[-1]) > FEW_LINES, "the last page is nearly empty"
     if len(page.models) > MOST_ON_A_PAGE:  # a section begins the second page for engineers, none is cut in two
-        assert len([one for one in rest if one.startswith("Out of memory: which part")]) == 1
+        assert len([text for text in rest if text.startswith("Out of memory: which part")]) == 1
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_names_with_figures_stay_on_one_line() -> None:
 @pytest.mark.parametrize("n_models", [3, pytest.param(8, marks=pytest.mark.long)])
 def test_one_page_is_enough(n_models: int) -> None:
     """`--pages 1` leaves out what is for engineers; the loads of many models stay."""
-    page, found = page_of(n_models), read(without_engineers(n_models))
-    assert len(found) == (1 if n_models == 3 else 2)
-    assert not any(head in one.text for one in found for head in ENGINEERS if " " in head)
-    assert all(block.workload in " ".join(one.text for one in found) for block in page.matrix)
+    page, leaves = page_of(n_models), read(without_engineers(n_models))
+    assert len(leaves) == (1 if n_models == 3 else 2)
+    assert not any(head in leaf.text for leaf in leaves for head in ENGINEERS if " " in head)
+    assert all(block.workload in " ".join(leaf.text for leaf in leaves) for block in page.matrix)
 
 
 @pytest.mark.some(1)
@@ -226,14 +226,14 @@ def test_a_gpu_is_full_where_its_line_is() -> None:
 
 def test_a_sheet_is_short_and_its_columns_do_not_depend_on_the_models() -> None:
     """Words outside the grid; the heads of the loads stand at the same places for one model and for three."""
-    one, three = (read(pdf)[0] for pdf in (without_engineers(1), drawn(3, "a4")))
+    single, three = (read(pdf)[0] for pdf in (without_engineers(1), drawn(3, "a4")))
     words = three.page.extract_words()
     top = next(w["top"] for w in words if w["text"] == "Cost")
     bottom = next(w["top"] for w in words if w["text"] == "Machines")
     assert len([w for w in words if not top < w["top"] < bottom]) <= MOST_WORDS
     heads = [
         [round(c["x0"]) for c in page.chars if c["text"] == "G" and c["fontname"].endswith("Regular")]
-        for page in (one, three)
+        for page in (single, three)
     ]
     assert set(heads[0]) <= set(heads[1])
 
@@ -268,11 +268,11 @@ def test_a_page_that_is_too_full_goes_on_overleaf() -> None:
     block = page.matrix[0]
     full = dataclasses.replace(page, matrix=(block,) * amount(7, 5))
     fuller = dataclasses.replace(full, assumed=full.assumed * 25)
-    for one, is_whole in ((full, True), (fuller, False))[amount(1, 0) :]:
-        layout = lay_out(one, templates=TEMPLATES)
+    for full_page, is_whole in ((full, True), (fuller, False))[amount(1, 0) :]:
+        layout = lay_out(full_page, templates=TEMPLATES)
         assert layout.is_whole == is_whole and layout.problems == []
         printed = read(layout.pdf())
-        assert min(char["size"] for one in printed for char in one.chars) >= SMALL - 0.01
+        assert min(char["size"] for leaf in printed for char in leaf.chars) >= SMALL - 0.01
         assert "Machines to rent" not in printed[0].text
 
 

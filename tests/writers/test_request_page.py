@@ -43,14 +43,14 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
     assert len(re.findall(r"\d[\d.,]*", request.text)) <= MOST_NUMBERS
     assert FOR_ENGINEERS.findall(request.text) == []
     assert min(char["size"] for char in request.chars) >= 8.5 - 1e-3 and outside(pdf, paper) == []
-    for said in (
+    for sentence in (
         page.request.sentence,
         page.request.finding,
         page.sure_of,
         "Asked by Ada Lovelace",
         "Approved by Grace",
     ):
-        assert str(said) in request.text
+        assert str(sentence) in request.text
     told = [
         *page.request.serves,
         *page.request.risks,
@@ -65,7 +65,7 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
     for way in page.request.ways:  # who takes less on a condition stands with it above the table
         told += [] if way.is_elsewhere else [way.monthly, way.commits, way.pays_after, way.lost]
     told += [part for mover in page.request.movers for part in (mover.name, mover.span, mover.low, mover.high)]
-    words = {word for said in told for word in str(said).split()}
+    words = {word for sentence in told for word in str(sentence).split()}
     assert sorted(words.difference(re.split(r"\s+", request.text))) == []
     assert "31 December 2026" in request.text
 
@@ -88,7 +88,9 @@ def test_bars_are_to_scale_on_one_axis_from_zero() -> None:
     usd = [end.value for mover in page.request.movers for end in (mover.low, mover.high)]
     a_dollar = (points[1] - points[0]) / (usd[1] - usd[0])
     zero = points[0] - a_dollar * usd[0]
-    assert points == pytest.approx([zero + a_dollar * one for one in usd], abs=0.02)  # the picture has two decimals
+    assert points == pytest.approx(
+        [zero + a_dollar * amount for amount in usd], abs=0.02
+    )  # the picture has two decimals
     heads = str(range_bars(page.request, 2.0, "#1b5a8a", "Inter")["heads"])
     (at_zero,) = re.findall(r'<text x="([\d.]+)"[^>]*>\$0<', heads)
     assert float(at_zero) == pytest.approx(zero, abs=4)  # its figure ends a little behind the line

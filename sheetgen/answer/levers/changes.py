@@ -35,7 +35,7 @@ from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, Stac
 from sheetgen.formula import round_down, same_money
 from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
-from sheetgen.question.deployment import model_columns, no_draft
+from sheetgen.question.deployment import model_columns, why_no_draft
 from sheetgen.question.sheet_question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
@@ -540,7 +540,7 @@ class Plans:
             and NO_CHAT not in m.id
             and m.id != model.model.id
             and (m.max_context_tokens or 0) >= context_tokens
-            and not (draft and no_draft(draft, m))
+            and not (draft and why_no_draft(draft, m))
         ]
         kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
