@@ -338,8 +338,14 @@ def packed_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def nothing_is_kept() -> None:
-    """For a test that what is worked out twice is the same."""
+def nothing_is_kept() -> Iterator[None]:
+    """For a test that what is worked out twice is the same, or that works it out by another rule."""
+    _keep_nothing()
+    yield
+    _keep_nothing()
+
+
+def _keep_nothing() -> None:
     of_sheets = (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record)
     for kept in (*of_sheets, _kept_plan, _kept_findings, _kept_market, _kept_facts, _kept_packed, _kept_layout):
         kept.cache_clear()

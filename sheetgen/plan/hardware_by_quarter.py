@@ -6,10 +6,11 @@ many plans out that are alike (the bridge) keeps what each load gave, and only w
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.together import FEWER, TRIES, moving_usd, together
+from sheetgen.plan.together import FEWER, TRIES, Found, moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
@@ -155,10 +156,10 @@ class Sized:
     kept: Loads  # those of other plans, too
     case: int  # the quantile that is bought
 
-    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[Hardware]:
+    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[tuple[Hardware, Nearby]]:
         """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
-        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
-        types of machine on which nothing is put."""
+        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term; each with
+        what is near it. left_out: types of machine on which nothing is put."""
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
@@ -171,12 +172,11 @@ class Sized:
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
-            for better, moves in together(plan, here, layouts, by_hour, of_term, tries):
-                where = {slot: loads[slot].placed(offer) for slot, offer in better.items()}
-                where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
-                if where not in every:
+            for found in together(plan, here, layouts, by_hour, of_term, tries):
+                if (where := _places(found, loads)) not in every:
                     every.append(where)
-                    yield Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
+                    hardware = Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
+                    yield hardware, functools.partial(_nearby, hardware, found, loads)
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
@@ -190,6 +190,21 @@ class Sized:
                 assert load.pick is not None
                 alone[slot] = load.offers.instance(load.pick)
         return replace(hardware, speed=speed, alone=alone)
+
+
+Nearby = Callable[[], Iterator[tuple[Hardware, "Nearby"]]]
+
+
+def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
+    where = {slot: loads[slot].placed(offer) for slot, offer in found.offers.items()}
+    return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in found.moves.items()}
+
+
+def _nearby(hardware: Hardware, found: Found, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
+    """The same with one service elsewhere, those first that seem to save most; each with what is near it."""
+    for other in found.nearby():
+        there = replace(hardware, placed=_places(other, loads))
+        yield there, functools.partial(_nearby, there, other, loads)
 
 
 def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:

@@ -7,15 +7,16 @@ on fewer of them.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import numpy
 
 from sheetgen.plan.decisions import unserved
-from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Sized, sized
+from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Base, Plan
@@ -39,6 +40,7 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
+NEARBY = 3  # whole plans with one service elsewhere, by service, that are tried
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
@@ -76,9 +78,10 @@ class _Whole:
     answer: Answer
     lost: tuple[float, ...]  # days of services that have no machine, of those up to each priority
     usd: float  # to the end of its terms, and its moves; the mean of p50 and of the quantile that is bought
+    nearby: Nearby  # hardware with one service elsewhere
 
     @classmethod
-    def of_answer(cls, answer: Answer) -> _Whole:
+    def of_answer(cls, answer: Answer, nearby: Nearby) -> _Whole:
         plan, case = answer.plan, answer.case
         lost = defaultdict[float, float](float)
         for s, q in answer.hardware.nothing:
@@ -91,14 +94,15 @@ class _Whole:
             answer,
             tuple(round(days, 6) for days in accumulate(lost[priority] for priority in sorted({*plan.priorities}))),
             spend + moves_usd(answer, plan),
+            nearby,
         )
 
-    def is_better(self, other: _Whole) -> bool:
-        """True where it is cheaper, or serves more for no more than a near tie; it serves no less: of the services up
-        to each priority no more is lost."""
+    def is_better(self, other: _Whole, least_usd: float = math.inf) -> bool:
+        """True where it is cheaper, or serves more for no more than a near tie, also over the least of several; it
+        serves no less: of the services up to each priority no more is lost."""
         if any(mine > theirs for mine, theirs in zip(self.lost, other.lost, strict=True)):
             return False
-        near_usd = other.usd * (1 + self.answer.plan.policy.near_tie_fraction)
+        near_usd = min(other.usd, least_usd) * (1 + self.answer.plan.policy.near_tie_fraction)
         return self.usd < other.usd - A_CENT or (self.lost != other.lost and self.usd <= near_usd)
 
 
@@ -115,7 +119,8 @@ class _Search:
         for left_out in tried or ():
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
-        return (self._fewer(best) if tried is None and self.is_few else best).answer
+        best = self._fewer(best) if tried is None and self.is_few else best
+        return (self._moved(best) if self.is_few else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
         """A whole plan without some of its types of machine, where it is better for it."""
@@ -131,10 +136,24 @@ class _Search:
             else:
                 return best
 
+    def _moved(self, best: _Whole) -> _Whole:
+        """A whole plan with services moved one by one, while it is better for it."""
+        least_usd = best.usd
+        while True:
+            for way in islice(best.nearby(), NEARBY * len(self.plan.services)):
+                if (other := self._whole(*way)).is_better(best, least_usd):
+                    best, least_usd = other, min(least_usd, other.usd)
+                    break
+            else:
+                return best
+
+    def _whole(self, hardware: Hardware, nearby: Nearby) -> _Whole:
+        return _Whole.of_answer(_bought(self.plan, self.grid, hardware), nearby)
+
     def _without(self, left_out: LeftOut) -> _Whole:
         """The best whole plan without some types of machine, of the ways in which places are found."""
         places = self.loads.places(self.plan, left_out)
-        best, *others = (_Whole.of_answer(_bought(self.plan, self.grid, hardware)) for hardware in places)
+        best, *others = (self._whole(*way) for way in places)
         for other in others:
             if other.is_better(best):
                 best = other

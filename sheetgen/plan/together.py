@@ -31,6 +31,7 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 A_BIT = 1e-9  # of a month
+SEEMS = 0.01  # of what a plan costs, which a way may seem to cost more that is worked out in whole
 TRIES, FEWER = 100, 25  # beginnings x services; of a plan that is tried without some types of machine
 TRIES_OF_WHOLE = 3  # of so many beginnings one is given as a whole plan
 AT_ONCE = 300_000  # numbers that are worked out together
@@ -53,28 +54,46 @@ def together(
     by_hour: bool,
     of_term: Mapping[str, float],
     tries: int,
-) -> Iterator[tuple[dict[At, int], dict[At, float]]]:
-    """The offers of services, moved from `here` where the plan is cheaper for it, in the cheapest ways first; and what
-    it would cost more without each move, NaN where it cannot do without. layouts: of each service, one on each type of
-    machine that can serve it, or several; by_hour: where what is bought is rented for the hours that need it; of_term:
-    by type what a month of the cheapest term of a mix costs over one on demand; tries: see TRIES."""
+) -> Iterator[Found]:
+    """The services, moved from `here` where the plan is cheaper for it, in the cheapest ways first. layouts: of each
+    service, one on each type of machine that can serve it, or several; by_hour: where what is bought is rented for the
+    hours that need it; of_term: by type what a month of the cheapest term of a mix costs over one on demand; tries: see
+    TRIES."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for slot in sorted(here):
         by_service[slot[0]][slot] = here[slot]
-    if not by_service:
-        yield {}, {}
-        return
     search = _Search(plan, supply, by_service, layouts, by_hour, of_term)
-    if len(by_service) == 1 and not supply.is_any:  # where `recommend` has it
-        yield {slot: place.offer for slot, place in here.items()}, search.moves(search.home)
+    if len(by_service) < 2 and not supply.is_any:  # where `recommend` has it
+        yield Found(search, search.home)
         return
-    n = max(1, tries // len(by_service))
+    n = max(1, tries // max(1, len(by_service)))
     every = [search.improved(start) for start in (search.home, *search.starts(n))]
     unlike = {_key(ways): ways for ways in every}
     for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
-        better = search.exchanged(ways, n)
-        yield {(s, q): int(way.offers[0, q]) for s, way in better.items() for q in way.quarters}, search.moves(better)
+        yield Found(search, search.exchanged(ways, n))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Places of all services."""
+
+    search: _Search
+    ways: Ways
+
+    @property
+    def offers(self) -> dict[At, int]:
+        return {(s, q): int(way.offers[0, q]) for s, way in self.ways.items() for q in way.quarters}
+
+    @property
+    def moves(self) -> dict[At, float]:
+        """What the plan would cost more without each move, NaN where it cannot do without."""
+        return self.search.moves(self.ways)
+
+    def nearby(self) -> Iterator[Found]:
+        """The same with one service elsewhere, those first that seem to save most."""
+        for ways in self.search.nearby(self.ways):
+            yield Found(self.search, ways)
 
 
 def _ways(supply: Supplied, layouts: Iterable[Mapping[At, Placed]]) -> Iterator[Mapping[At, Placed]]:
@@ -286,24 +305,50 @@ class _Search:
             for i in numpy.flatnonzero(able)[:1]:
                 yield q, now.but(others[[i]], mine)
 
+    def nearby(self, ways: Ways) -> Iterator[Ways]:
+        """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
+        most, and none that seems to cost more by a share of all."""
+        tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
+        least = -SEEMS * self.total_usd(ways)
+        every = [(float(saves[i]), s, some[[i]]) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
+        seen = {_key(ways)}
+        for _, s, there in sorted(every, key=lambda way: -way[0]):
+            other = ways | {s: there}
+            if (key := _key(other)) not in seen:
+                seen.add(key)
+                yield other
+
     def _best(
         self, some: Sequence[int], now: Ways, together: _Sum, leaves: bool = False
     ) -> Iterator[tuple[int, float, _Filled]]:
         """By service where it makes the plan cheapest while the others stay, and what that saves. leaves: where it goes
         to other machines in all quarters, if that can be."""
+        for s, saves, every in self._tried(some, now, together):
+            able = numpy.full(len(saves), True)
+            if leaves:
+                able = (every.types[:, every.quarters] != every.types[0, every.quarters]).all(axis=1)
+            best = int(numpy.where(able, saves, -numpy.inf).argmax())
+            yield s, float(saves[best]), every[[best]]
+
+    def _tried(
+        self, some: Sequence[int], now: Ways, together: _Sum, in_parts: bool = False
+    ) -> Iterator[tuple[int, Array, _Filled]]:
+        """By service what each of its ways saves while the others stay, and the ways."""
         n = max(1, ROWS // (len(self.place) * together.machines[:, :, 0].size))
         for i in range(0, len(some), n):
-            yield from self._best_of_each(some[i : i + n], now, together, leaves)
+            yield from self._tried_of_each(some[i : i + n], now, together, in_parts)
 
-    def _best_of_each(
-        self, some: Sequence[int], now: Ways, together: _Sum, leaves: bool
-    ) -> Iterator[tuple[int, float, _Filled]]:
+    def _tried_of_each(
+        self, some: Sequence[int], now: Ways, together: _Sum, in_parts: bool
+    ) -> Iterator[tuple[int, Array, _Filled]]:
         """The same of few: by unit that a way is on what it costs with it, over what it costs without the service."""
         others, nothing = self._spares_of_others(some, now), self._filled([{}])
+        in_use = numpy.append((together.machines > A_BIT).any(axis=(0, 1, 3)), True)  # by type, and last of none
         tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
         for i, s in enumerate(some):
             mine, alone = now[s], self.elsewhere[s]
-            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), nothing]
+            parts = self._parts(mine, alone[in_use[alone.types].all(axis=1)]) if in_parts else ()
+            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), *parts, nothing]
             tried.append(every := _Filled.of_all(ways))
             is_on = numpy.zeros((len(every.types), self.n_units), bool)
             served = numpy.nonzero(every.types >= 0)
@@ -330,11 +375,14 @@ class _Search:
             numpy.add.at(usd, way, of_row - without[which, unit])
         for s, every, of_ways in zip(some, tried, numpy.split(usd, last[:-1] + 1), strict=True):
             whole = of_ways[:-1] + self._besides_usd(s, every[:-1])
-            able = numpy.full(len(whole), True)
-            if leaves:
-                able = (every.types[:-1, every.quarters] != every.types[0, every.quarters]).all(axis=1)
-            best = int(numpy.where(able, whole, numpy.inf).argmin())
-            yield s, float(whole[0] - whole[best]), every[[best]]
+            yield s, whole[0] - whole, every[:-1]
+
+    def _parts(self, now: _Filled, others: _Filled) -> Iterator[_Filled]:
+        """A service elsewhere from a quarter on, or until then."""
+        quarters = numpy.arange(len(self.months))
+        for q in now.quarters[1:]:
+            for some in (quarters >= q, quarters < q):
+                yield now.but(others, some)
 
     def starts(self, n: int) -> Iterator[Ways]:
         """At home, in the layouts that fill least; and by type all services that it can serve on it, and as many of

@@ -19,7 +19,7 @@ from sheetgen.plan.arrays import Array
 from sheetgen.plan.profile import DAYS, HOURS_OF_WEEK, MINUTES_OF_HOUR, SHARES, WORKING_DAYS, Profile
 from sheetgen.plan.schema import Demand, Requests, Service
 
-WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 4, 1
+WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 8, 2
 
 
 def profile_of(service: Service) -> Profile | None:
@@ -90,8 +90,8 @@ class Week:
     @cached_property
     def in_blocks(self) -> tuple[Array, Array]:
         """By service, quarter and block of hours the mean load over that of the peak, and by quarter the blocks' shares
-        of the week: four of a working day of UTC, and the weekend. For searches; the kinds, where those are no
-        more."""
+        of the week: eight of a working day of UTC, and two of a day of the weekend. For searches; the kinds, where
+        those are no more."""
         return self._blocks(numpy.mean)
 
     @cached_property

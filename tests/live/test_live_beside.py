@@ -472,7 +472,7 @@ def test_a_derivation_is_that_of_explain() -> None:
 
 def test_the_parts_of_the_first_word_make_the_time() -> None:
     """Each with what it is known by; a question's hardware has numbers where a part of memory runs out."""
-    for page in beside(FEW, tmp_path):
+    for page in beside(FEW):
         parts = {part["part"]: part["seconds"] for part in page["parts_of_time"]}
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())

@@ -263,6 +263,7 @@ def test_services_that_share_machines_have_the_layout_that_the_search_counted() 
     assert once <= twice * 1.05
 
 
+@pytest.mark.usefixtures("nothing_is_kept")
 def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all ways: each service on each of the types, by itself. A type that serves at an even chance alone is
     an answer where it is the only one, and none beside others: here it is none. Of two layouts that fill as much of a
