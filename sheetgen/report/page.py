@@ -5,6 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
@@ -91,10 +92,13 @@ def formatted(value: PagePart) -> PagePart:
     return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 
 
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
+
+
 def day_of(text: str | None) -> date | None:
     """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; None without a date."""
-    parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
-    return date(*[*parts, 1, 1][:3]) if parts else None
+    shown = _DATE.fullmatch(text or "")
+    return date(*(int(part or 1) for part in shown.groups())) if shown else None
 
 
 class Column(NamedTuple):
