@@ -115,6 +115,7 @@ FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who
     "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
     "surviving a machine": (("survives_machine", "monthly_usd"), {REQUEST, ENGINEERS, MAIL, MARKDOWN, JSON, TERMINAL}),
     "another GPU or supplier": (("runner_up", "monthly_usd"), {REQUEST, MARKDOWN, CSV, JSON}),
+    "one more than it serves": (("more_people", "monthly_usd"), {REQUEST, MAIL, MARKDOWN, JSON, TERMINAL}),
     "all at once": (("all_at_once", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
     "a term": (("pay_less", "term", "monthly_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON, TERMINAL}),
     "what it binds": (("pay_less", "term", "commits_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON}),

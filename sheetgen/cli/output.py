@@ -196,7 +196,7 @@ def progress(quiet: bool) -> Iterator[None]:
 def warn(question: Question, quiet: bool = False) -> None:
     """Say on stderr what part of a question is out of the known range: the engine's version, the day of prices."""
     from sheetgen.question.parse import as_of_date
-    from sheetgen.report.notes import day_of
+    from sheetgen.report.page import day_of
     from sheetgen.sizing.parallelism import ZONE
 
     if quiet:

@@ -25,7 +25,14 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.fingerprints import fingerprints_of
 from sheetgen.report.measured_words import beyond_measured
 from sheetgen.report.page import FingerprintRow, Page
-from sheetgen.report.replica_rows import breaks_finding, memory_finding, replica_row, speed_finding
+from sheetgen.report.replica_rows import (
+    breaks_finding,
+    drive_words,
+    memory_finding,
+    memory_note,
+    replica_row,
+    speed_finding,
+)
 from sheetgen.units import GIB
 
 
@@ -146,6 +153,8 @@ def with_launch_rows(
         replicas=rows,
         sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
+        memory_note=memory_note(cells.values()),
+        drive=drive_words(question, cells[subject]),
         findings=(memory_finding(rows), speed_finding(rows, cells[subject].is_rate), breaks_finding(rows)),
         beyond_measured=tuple(beyond),
         started_deaths=_failure_rows(answer, question, launched[subject]),

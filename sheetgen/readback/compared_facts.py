@@ -23,7 +23,7 @@ from sheetgen.readback.package import WorkbookError, naming, read_file
 from sheetgen.readback.pulled import ask_anew
 from sheetgen.readback.read_book import NamedCell, Snapshot, Table, read_workbook_bytes
 from sheetgen.readback.read_record import Candidate, Document, Inputs, read_document
-from sheetgen.report.notes import day_of
+from sheetgen.report.page import day_of
 from sheetgen.units import PURCHASES
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1

@@ -92,9 +92,12 @@ _SURE = template(
 )
 _STEP = template("{chance}: {month}.")
 _SERVES = template(
-    "up to {most}[routed? by least-busy routing][alone?, one at a time on each replica]; memory for {memory} at once.",
+    "up to {most}[routed? by least-busy routing][alone?, one at a time on each replica]"
+    "[stepped?, {more} [served?for {month}|by nothing]]; memory for {memory} at once.",
     routed=q.is_routed,
     alone=q.is_alone == 1,
+    stepped=is_text(q.more),
+    served=is_text(q.month),
 )
 _HISTORY = template(
     "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
@@ -403,11 +406,10 @@ def _doubt(cell: CellRecord) -> str:
 def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     answer, workload = cell.answer, question.workload_of(cell.row)
     settings, waits, has_routing = question.settings, cell.waits, shown.has_routing
-    most = (
-        f"{rate_text(answer.served_at_target)} requests a second"
-        if cell.is_rate
-        else f"{answer.served_at_target:,.0f} at once"
-    )
+    unit = "requests a second" if cell.is_rate else "at once"
+    most = f"{rate_text(answer.served_at_target) if cell.is_rate else f'{answer.served_at_target:,.0f}'} {unit}"
+    if more := cell.more_people:
+        most = people_words(more.most_users)
     if settings.extra_headroom_fraction:
         most += f" with {PERCENT.text(settings.extra_headroom_fraction)} kept free"
     if settings.survive:
@@ -418,6 +420,10 @@ def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]
             memory=f"{answer.memory_holds:,}",
             is_routed=has_routing and cell.is_rate and answer.n_replicas > 1,
             is_alone=int(cell.is_rate and cell.n_places == answer.n_replicas),
+            more=f"{more.most_users + 1:,}" if more else "",
+            month=amounts_of(settings)(more.monthly_usd) if more and more.monthly_usd is not None else "",
+            stepped=more is not None,
+            served=more is not None and more.monthly_usd is not None,
         )
     )
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms

@@ -49,6 +49,7 @@ from sheetgen.report.page import (
     Total,
     WayRow,
     capital,
+    day_of,
     joined,
     words,
 )
@@ -561,7 +562,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     if cell.measure is not None:
         run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
-            **_run_values(question, cell),
+            **measure_values(question, cell),
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
             level=str(sure(MARGIN)),
@@ -587,7 +588,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
 
 
-def _run_values(question: Question, cell: CellRecord) -> dict[str, object]:
+def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     """The load that a measurement sends to its machines, their share of what would be rented or all of it, and what
     passes."""
     measure, whole = cell.measure, cell.requests_per_hour if cell.is_rate else float(cell.requests)
@@ -1019,7 +1020,7 @@ def _basis(
         return f"{date} (old)" if notes.is_stale(date, question.as_of, most_days) else date
 
     def oldest_of(dates: Iterable[str]) -> str:
-        return min(((day, date) for date in dates if (day := notes.day_of(date))), default=(None, ""))[1]
+        return min(((day, date) for date in dates if (day := day_of(date))), default=(None, ""))[1]
 
     days: dict[str, list[str]] = {}
     for candidate in rented:
@@ -1028,7 +1029,7 @@ def _basis(
     named = [notes.price_date(candidate) for candidate in rented if candidate.instance in own or not is_short]
     day = oldest_of(named)
     oldest = oldest_of([day, *others, *map(notes.price_date, rented)])
-    oldest = "" if notes.day_of(oldest) == notes.day_of(day) else oldest
+    oldest = "" if day_of(oldest) == day_of(day) else oldest
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"

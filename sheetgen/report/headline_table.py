@@ -58,7 +58,7 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
         return HeadlineRow()
     answer, first = cell.chosen, cell.measure_first
     return HeadlineRow(
-        people="" if cell.is_rate or not cell.users >= 1 else sentences.for_people.fill(users=int(cell.users)),
+        people=_people_of(cell),
         year=wording.full_money(cell.units.annual_usd),
         sure=str(wording.sure(answer.chance)).removesuffix(" sure"),
         at_margin=_at_margin(cell),
@@ -69,6 +69,13 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
         hourly=Cell(answer.hourly_usd, USD_CENTS),
         measure_first=tuple(wording.measure_words(cell, question.settings.confidence)),
     )
+
+
+def _people_of(cell: CellRecord) -> Text:
+    """The people whom the machines serve: at most, of a load of people; for whom a load at once is enough."""
+    if cell.more_people:
+        return sentences.for_people.fill(users=cell.more_people.most_users, most=True)
+    return sentences.for_people.fill(users=int(cell.users), most=False) if not cell.is_rate and cell.users >= 1 else ""
 
 
 def _at_margin(cell: CellRecord) -> Text:

@@ -15,6 +15,7 @@ from sheetgen.question.overrides import BY_READER
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import Cell, InstanceRow, Source, words
+from sheetgen.report.page import day_of as day_of
 from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS, listed
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
@@ -24,12 +25,6 @@ _PAPERS = (
     ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
     ("Answers at FP8 and FP4: arXiv:2411.02355", "https://arxiv.org/abs/2411.02355"),
 )
-
-
-def day_of(text: str | None) -> datetime.date | None:
-    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; None without a date."""
-    parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
-    return datetime.date(*[*parts, 1, 1][:3]) if parts else None
 
 
 def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
@@ -161,14 +156,17 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     yield from as_measured(question)
     if settings.speed_factor != 1:
         yield "Times are set right by your factor"
-    if dates := answered_dates(record, question):
-        own = {
-            wording.provider_name(candidate.provider): own_list(candidate)
-            for candidate in _answered(record, question)
-            if candidate.brought
-        }
-        lists = (f"of {provider} from {origin}" for provider, origin in own.items())
-        yield "; ".join([f"Prices, to own too, of {', '.join(dates)}", *lists])
+    own_lists = {
+        wording.provider_name(candidate.provider): own_list(candidate)
+        for candidate in _answered(record, question)
+        if candidate.brought
+    }
+    to_own = _ends(
+        filter(None, (capex_as_of(question, cell.owned.gpu) for cell in record.headline_cells if cell.owned))
+    )
+    parts = [f"to own of {' to '.join(to_own)}"] if to_own else []
+    if parts := [*parts, *(f"of {provider} from {origin}" for provider, origin in own_lists.items())]:
+        yield f"Prices {'; '.join(parts)}"
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -194,14 +192,10 @@ def _file(source: str) -> str:
     return source.rpartition("/")[2]
 
 
-def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
-    """The oldest and the newest date of the prices in the answers, of every class shown and to own, and whether some
-    have none."""
-    owned = (capex_as_of(question, cell.owned.gpu) for cell in record.headline_cells if cell.owned)
-    dates = {*map(price_date, _answered(record, question)), *filter(None, owned)}
+def _ends(dates: Iterable[str]) -> tuple[str, ...]:
+    """The oldest and the newest of some dates, once where they are the same; those that are no dates left out."""
     dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
-    ends = [" to ".join(dict.fromkeys((dated[0], dated[-1])))] if dated else []
-    return (*ends, *sorted(dates.difference(dated)))
+    return tuple(dict.fromkeys((dated[0], dated[-1]))) if dated else ()
 
 
 def _answered(record: Record, question: Question) -> Iterator[Candidate]:

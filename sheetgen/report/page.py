@@ -5,6 +5,7 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
@@ -91,6 +92,15 @@ def formatted(value: PagePart) -> PagePart:
     return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 
 
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
+
+
+def day_of(text: str | None) -> date | None:
+    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; None without a date."""
+    shown = _DATE.fullmatch(text or "")
+    return date(*(int(part or 1) for part in shown.groups())) if shown else None
+
+
 class Column(NamedTuple):
     """A column of a table that has no layout of its own. `right`: of numbers."""
 
@@ -149,7 +159,7 @@ class HostedFacts:
 class HeadlineRow:
     """One model in the first table of the sizing sheet, beside what its card has."""
 
-    people: Text = ""  # "for 460 people"
+    people: Text = ""  # "for 460 people"; "up to 243 people" where people are asked for
     year: Text = NONE  # "$482,150"
     sure: str = ""  # "85%"
     at_margin: Text = NONE  # "$44,100": the month at the confidence beside the answer's own; "the same"
@@ -438,6 +448,7 @@ class ReplicaRow:
     parts: GpuParts
     token: Band | None  # milliseconds; None without tokens after the first
     first_token: Band  # seconds
+    log_note: Text  # that the pool holds more than the log's maximum concurrency; NONE where it does not
     breaks: Text  # "16; too slow from 26, memory for 42"
     lengths: Text  # "16,384 of 43,120"
 
@@ -500,6 +511,8 @@ class Page:
     replicas: tuple[ReplicaRow, ...] = ()  # of each answer
     start: Start = NOT_STARTED
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
+    memory_note: Text = NONE  # the requests for which the sizing counts memory, of each answer
+    drive: Text = NONE  # the load with which the model that is asked for is measured
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
     beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
@@ -549,15 +562,12 @@ class Page:
         for row in self.instances:
             days.setdefault(f"{row.provider} {row.region}".strip(), []).append(row.price_date)
         places = [f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items()]
-        age = self._age(self.oldest_price)
-        return ", ".join([*places, *([f"the oldest {age} days old"] if age is not None else [])])
-
-    def _age(self, day: str) -> int | None:
-        """The age in days; None where there is no date, as of a price that was typed in."""
-        try:
-            return (date.fromisoformat(self.as_of) - date.fromisoformat(day)).days
-        except ValueError:
-            return None
+        first = day_of(self.oldest_price)  # None as of a price that was typed in
+        if first is None:
+            return ", ".join(places)
+        is_rough = first.isoformat() != self.oldest_price  # a date without its day may be any day since
+        age = (date.fromisoformat(self.as_of) - first).days
+        return ", ".join([*places, f"the oldest {'up to ' * is_rough}{age} days old"])
 
     @property
     def case(self) -> MatrixBlock:

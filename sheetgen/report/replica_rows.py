@@ -3,16 +3,17 @@ and the load at which it breaks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
+from sheetgen.report.approval import measure_values
 from sheetgen.report.page import NONE, Band, Cell, GpuParts, ReplicaRow, Text, words
 from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
 from sheetgen.sizing import memory
-from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
+from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, UNIT_BYTES, UNIT_NAMES, Layout, listed
 
 
 def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float]) -> ReplicaRow:
@@ -48,11 +49,36 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         parts=_parts(started, units),
         token=_band(cell, "tpot", milliseconds, 1000) if cell.output_tokens > 1 else None,
         first_token=_band(cell, "ttft", seconds, 1),
+        log_note=_log_note(model.name, started, held, units),
         breaks=sentences.replica_breaks.fill(
             requests=chosen.requests_per_replica, in_target=most, counted=_held_at_low_end(started, held), held=held
         ),
         lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
     )
+
+
+def _log_note(model_name: str, started: Mapping[str, float], held: int, units: str) -> Text:
+    """That the pool holds more requests than the log's maximum concurrency, as each keeps less once its prompt is read;
+    NONE where it keeps all."""
+    charged, kept = started["kv_bytes_per_sequence"], started["kv_bytes_per_sequence_steady"]
+    if kept >= charged or held <= started["max_concurrency"] + 1:
+        return NONE
+    sizes = {"charged": size(charged, units), "kept": size(kept, units), "unit": UNIT_NAMES[units]}
+    return sentences.log_counts.fill(model=model_name, held=held, **sizes)
+
+
+def memory_note(cells: Iterable[CellRecord]) -> Text:
+    """The requests for which the sizing counts memory, of each answer: fewer than its replicas hold as started."""
+    holds = [str(whole(cell.answer.memory_holds)) for cell in cells]
+    return sentences.memory_counted.fill(holds=listed(holds))
+
+
+def drive_words(question: Question, cell: CellRecord) -> Text:
+    """The load with which an answer is measured, on the machines and on each replica; NONE of what nobody measures."""
+    if cell.measure is None:
+        return NONE
+    model, at_once = question.model_of(cell.row).model.name, cell.answer.requests_per_replica
+    return sentences.measure_drive.fill(model=model, at_once=at_once, **measure_values(question, cell))
 
 
 def _held_at_low_end(started: Mapping[str, float], held: int) -> int:

@@ -69,7 +69,7 @@ finding = template(
     several=is_text(q.high),
 )
 finding_together = template("{load} on every model, together: {usd} a month")
-for_people = template("for {users:whole} {users:person|people}")
+for_people = template("[most?up to|for] {users:grouped} {users:person|people}", most=q.is_most == 1)
 hour_of_people = template(
     "Enough for at least {users:whole} {users:person|people} who ask {times} times a day: {per_hour:whole} requests an "
     "hour at the peak."
@@ -400,6 +400,18 @@ replica_breaks = template(
     timed=q.in_target < q.counted,
     counted=q.counted < q.held,
 )
+# Of a request that keeps less once its prompt is read than the engine's log counts for it.
+log_counts = template(
+    "{model}: the log counts {charged} {unit} a request, as while its prompt is read; then it keeps {kept}, so the "
+    "pool holds {held}."
+)
+measure_drive = template(
+    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour|at once] on one machine's replicas, at "
+    "most {at_once} at once on each (--max-concurrency {at_once}).",
+    shared=is_text(q.part),
+    rate=q.is_rate == 1,
+)
+memory_counted = template("The sizing counts memory for {holds}, with default buffers.")
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
     "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "

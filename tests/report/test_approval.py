@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from datetime import date
 from typing import Any
 from unittest.mock import patch
 
@@ -523,3 +524,29 @@ def test_a_price_of_a_year_alone_is_of_that_year_and_old() -> None:
         assert "2026 (old)" in str(text) and "2026-01-01" not in str(text)
     asked, cell = requested(users="300", tiers="")
     assert f"of {cell.answer.price_as_of}; others since 2026-06-15." in str(asked.prices)  # terms are older
+
+
+def test_engineers_are_told_what_the_log_counts_and_the_load_to_drive_with() -> None:
+    """A model with windows keeps less of a request once its prompt is read: its pool holds more than the log says."""
+    solved = solve(ask(Catalog(), {"models": "qwen3-32b,gpt-oss-120b", "ask": "gpt-oss-120b", **PEOPLE}))
+    page, cells = printed_page(solved), record_for(solved).headline_cells
+    plain, windowed = page.replicas
+    assert not plain.log_note and float(str(plain.max_concurrency)) >= plain.held
+    assert f"holds {windowed.held}" in str(windowed.log_note) and float(str(windowed.max_concurrency)) < windowed.held
+    for cell in cells:
+        assert f"{cell.answer.memory_holds}" in str(page.memory_note)
+    assert f"--max-concurrency {cells[1].answer.requests_per_replica})" in str(page.drive)
+    assert f" {cells[1].requests_per_hour / cells[1].answer.n_instances:,.0f} requests an hour" in str(page.drive)
+
+
+PEOPLE = {"users": "500", "workloads": "rag", "region": "eu", "as_of": "2026-11-20"}
+
+
+def test_the_age_of_a_price_of_a_year_alone_is_at_most_so_many_days() -> None:
+    page = build_page(
+        record_for(solved := solve(ask(Catalog(), {"models": "gpt-oss-120b", **PEOPLE}))), solved.question
+    )
+    days = (date.fromisoformat(PEOPLE["as_of"]) - date(2026, 1, 1)).days
+    assert page.oldest_price == "2026" and f"the oldest up to {days} days old" in page.price_lists
+    dated = build_page(record_for(solved := solve(ask(Catalog(), ASKED))), solved.question)
+    assert "days old" in dated.price_lists and "up to" not in dated.price_lists
