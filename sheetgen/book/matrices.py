@@ -44,6 +44,7 @@ from sheetgen.formula import (
     is_text,
     join_text,
     number_or_none,
+    number_where,
     where,
 )
 from sheetgen.program.declared import is_same
@@ -358,7 +359,7 @@ def paid_usd_per_hour(price_in_use: Value, gpu_known: Quantity, discount_in_use:
     """
     is_price = both(is_number(price_in_use), price_in_use > 0, gpu_known)
     usable = both(is_price, is_number(discount_in_use), discount_in_use >= 0, discount_in_use < 1)
-    return where(usable, discounted_usd_per_hour(price_in_use, discount_in_use), NONE)
+    return number_where(usable, discounted_usd_per_hour(price_in_use, discount_in_use))
 
 
 # Of an instance in a purchase class that is committed, at the price on Prices and hardware.
@@ -381,7 +382,7 @@ def usd_as_asked(
 
     Source: paid_usd_per_hour.
     """
-    return where(_is_asked(provider, asked_provider, region, asked_region), paid_usd_per_hour, NONE)
+    return number_where(_is_asked(provider, asked_provider, region, asked_region), paid_usd_per_hour)
 
 
 @formula("$ per month, as asked on Decision", USD)
@@ -393,6 +394,10 @@ def month_as_asked(
     Source: instance_month_usd.
     """
     return where(_is_asked(provider, asked_provider, region, asked_region), instance_month_usd, 0)
+
+
+# Of a load under a commitment, by what an instance costs a month.
+MONTHLY_USD_OF_TERM = monthly_usd_of_load.reading(price_usd_per_hour="month_as_asked").with_parts([month_as_asked])
 
 
 def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
@@ -486,22 +491,27 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
         weights = w.blocks["weights_on_candidate"].rows
         weights.insert(KV_FP8, weights[AS_ASKED])
     for w in wirings:
-        prices = RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"])
-        hours = w.inputs["own_paid_hours_per_month" if w.prefix else "paid_hours_per_month"]
+        prices: dict[str, RowSource] = {
+            "price_usd_per_hour": RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"]),
+            "paid_hours_per_month": w.inputs["own_paid_hours_per_month" if w.prefix else "paid_hours_per_month"],
+        }
         with compiler.alone(w) as own:
-            _add_months(own, "monthly_usd", prices, hours)
+            _add_months(own, "monthly_usd", prices)
             if has_rate(w):
                 own.write("ranked_requests", ranked_of_candidate, down="loads", given=_requests(own))
             else:
                 own.write("ranked_requests", parallelism.requests_per_instance)
     for w in live:  # the cost of its load, the first of its rows, under each commitment, and where a machine may fail
         with compiler.alone(w) as own:
-            for stem in map(class_stem, COMMITTED):
-                months = RowValues.of(head.columns[f"{w.prefix}{stem}_instance_month_usd"])
-                _add_months(own, f"{stem}_monthly_usd", months, ONE, n_rows=1)
-            loss = {"survive": w.inputs["own_survive"]}
-            prices = RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"])
-            _add_months(own, "survivor_monthly_usd", prices, w.inputs["own_paid_hours_per_month"], loss, n_rows=1)
+            for purchase in COMMITTED:
+                asked = {**_asked_of_term(head, w, purchase), "paid_hours_per_month": ONE}
+                _add_months(own, f"{class_stem(purchase)}_monthly_usd", asked, MONTHLY_USD_OF_TERM, n_rows=1)
+            prices = {
+                "price_usd_per_hour": RowValues.of(head.columns[f"{w.prefix}price_usd_per_hour"]),
+                "paid_hours_per_month": w.inputs["own_paid_hours_per_month"],
+                "survive": w.inputs["own_survive"],
+            }
+            _add_months(own, "survivor_monthly_usd", prices, n_rows=1)
     return sheet
 
 
@@ -519,17 +529,14 @@ def _requests(compiler: Compiler) -> dict[str, RowSource]:
 def _add_months(
     compiler: Compiler,
     name: str,
-    prices: RowValues,
-    hours: Ref | Lookup,
-    loss: Mapping[str, Ref] | None = None,
+    prices: Mapping[str, RowSource],
+    quantity: Formula = monthly_usd_of_load,
     n_rows: int | None = None,
 ) -> None:
-    """Write the monthly cost of loads, the first rows or all, on each candidate at some prices. loss: what is to be
-    survived, where it is not the input."""
-    given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours, **(loss or {})}
-    compiler.write(
-        name, monthly_usd_of_load, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows]
-    )
+    """Write the monthly cost of loads, the first rows or all, on each candidate. prices: by name what is read of
+    prices, hours and what is to be survived."""
+    given = {**_requests(compiler), **prices}
+    compiler.write(name, quantity, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows])
 
 
 def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]) -> None:
@@ -542,68 +549,76 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
         of_class = [rows[together[c][class_place]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
         head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
-    for committed, purchase in zip(wiring.lists["committed"].refs, PURCHASES, strict=True):
-        if purchase not in COMMITTED:
-            continue
+    for purchase in COMMITTED:
         stem, prices = class_stem(purchase), instances.range(class_columns(purchase)["price"])
         places = head.columns[f"{stem}_instance_row"]
         providers = (lookup(instances.range("provider"), place) for place in places)
-        env: dict[str, Read] = {
-            "price_in_use": [lookup(prices, place) for place in places],
-            "discount_in_use": [discount_table.of_class(wiring, provider, purchase) for provider in providers],
-            "is_committed": committed,
+        env: dict[str, RowSource] = {
+            **wiring.inputs,
+            "price_in_use": RowValues.of([lookup(prices, place) for place in places]),
+            "discount_in_use": RowValues.of(
+                [discount_table.of_class(wiring, provider, purchase) for provider in providers]
+            ),
+            "gpu_known": RowValues.of(head.columns["gpu_known"]),
+            "is_committed": ONE,
         }
-        name, label = f"{stem}_instance_month_usd", f"$ per month, {purchase}"
-        head.computed(INSTANCE_MONTH_OF_TERM, env, name=name, label=label)
+        row = head.begin_column(f"$ per month, {purchase}", INSTANCE_MONTH_OF_TERM.documentation, 0)
+        months = head.sheet.fill_row(row, LEFT, head.n_rows, INSTANCE_MONTH_OF_TERM, env)
+        head.columns[f"{stem}_instance_month_usd"] = list(months)
+
+
+def _asked(head: Head, decision: Wiring, instance_rows: Sequence[Ref], regions: Sequence[Lookup]) -> dict[str, Read]:
+    """What is read of each candidate's instance to say whether Decision asks for it."""
+    of_provider = head.wiring.tables["instances"].range("provider")
+    return {
+        "provider": [lookup(of_provider, place) for place in instance_rows],
+        "region": regions,
+        **{f"asked_{name}": decision.inputs[f"own_{name}"] for name in ("provider", "region")},
+    }
+
+
+def _region_columns(instances: Table) -> list[str]:
+    """The columns of Prices and hardware with the region of each purchase class."""
+    by_class = [f"region_{class_stem(purchase)}" for purchase in PURCHASES]
+    return by_class if by_class[0] in instances.columns else ["region"] * len(PURCHASES)
+
+
+def _asked_of_term(head: Head, decision: Wiring, purchase: str) -> dict[str, RowSource]:
+    """The same under a commitment, with what an instance costs a month."""
+    instances, stem = head.wiring.tables["instances"], class_stem(purchase)
+    places = head.columns[f"{stem}_instance_row"]
+    held = instances.range(_region_columns(instances)[list(PURCHASES).index(purchase)])
+    asked = _asked(head, decision, places, [lookup(held, place) for place in places])
+    asked["instance_month_usd"] = head.columns[f"{stem}_instance_month_usd"]
+    return {name: RowValues.of(read) if isinstance(read, list) else read for name, read in asked.items()}
 
 
 def _add_asked(solved: Solution, head: Head, decision: Wiring) -> None:
-    """Write the price and the monthly cost of each candidate under each commitment and in the class chosen on Decision,
-    at the provider and region chosen there, for the instance that takes part in that class."""
+    """Write the price and the monthly cost of each candidate in the class chosen on Decision, at the provider and
+    region chosen there, for the instance that takes part in that class."""
     wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], decision.inputs
-    asked = inputs["own_purchase_row"]
+    chosen = inputs["own_purchase_row"]
     class_place = (
-        list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
+        list(PURCHASES).index(solved.question.settings.purchase) if chosen.value > len(PURCHASES) else chosen.value - 1
     )
     by_class = zip(*(head.columns[f"{class_stem(purchase)}_instance_row"] for purchase in PURCHASES), strict=True)
-    chosen = [of_class_in_use(refs, class_place, asked) for refs in by_class]
-    head.looked_up(f"{decision.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
+    of_class = [of_class_in_use(refs, class_place, chosen) for refs in by_class]
+    head.looked_up(f"{decision.prefix}instance_row", "Instance row on Decision", of_class, PLAIN)
+    places = head.columns[f"{decision.prefix}instance_row"]
 
-    def in_class(names: Sequence[str], place: Ref, purchase: str) -> Lookup:
-        """The cell of a purchase class in a row, of one column for each class; of the class on Decision where none is
-        named."""
+    def in_class(names: Sequence[str], place: Ref) -> Lookup:
+        """The cell of the class on Decision in a row, of one column for each class."""
         cells = [lookup(instances.range(name), place) for name in names]
-        if purchase:
-            return cells[list(PURCHASES).index(purchase)]
-        return (
-            cells[class_place]
-            if len(set(names)) == 1
-            else replace(choose(asked, cells, NO_VALUE), value=cells[class_place].value)
-        )
+        if len(set(names)) == 1:
+            return cells[class_place]
+        return replace(choose(chosen, cells, NO_VALUE), value=cells[class_place].value)
 
-    def env_of(places: Sequence[Ref], purchase: str) -> dict[str, Read]:
-        """What is read of the instances to say whether Decision asks for them."""
-        return {
-            "provider": [lookup(instances.range("provider"), place) for place in places],
-            "region": [in_class(regions, place, purchase) for place in places],
-            **{f"asked_{name}": [inputs[f"own_{name}"]] * head.n_rows for name in ("provider", "region")},
-        }
-
-    prices = [class_columns(purchase)["price"] for purchase in PURCHASES]
-    regions = [f"region_{class_stem(purchase)}" for purchase in PURCHASES]
-    if regions[0] not in instances.columns:
-        regions = ["region"] * len(PURCHASES)
-    for purchase in COMMITTED:
-        month = f"{class_stem(purchase)}_instance_month_usd"
-        env = env_of(head.columns[f"{class_stem(purchase)}_instance_row"], purchase)
-        env["instance_month_usd"] = head.columns[month]
-        label = f"$ per month as asked, {purchase}"
-        head.computed(month_as_asked, env, name=f"{decision.prefix}{month}", label=label)
-    env = env_of(chosen_rows := head.columns[f"{decision.prefix}instance_row"], "")
-    env["price_in_use"] = [in_class(prices, place, "") for place in chosen_rows]
+    prices, regions = [class_columns(purchase)["price"] for purchase in PURCHASES], _region_columns(instances)
+    env = _asked(head, decision, places, [in_class(regions, place) for place in places])
+    env["price_in_use"] = [in_class(prices, place) for place in places]
     as_built = list(PURCHASES)[class_place]
-    providers = (lookup(instances.range("provider"), place) for place in chosen_rows)
-    env["discount_in_use"] = [discount_table.of_class(wiring, provider, as_built, asked) for provider in providers]
+    providers = (lookup(instances.range("provider"), place) for place in places)
+    env["discount_in_use"] = [discount_table.of_class(wiring, provider, as_built, chosen) for provider in providers]
     price = f"{decision.prefix}price_usd_per_hour"
     head.computed(usd_as_asked, env, name=price, label="$ per hour, on Decision")
     months: dict[str, Read] = {

@@ -24,6 +24,7 @@ from sheetgen.book.sheets import (
     Sheet,
     Source,
     Validation,
+    column_name,
     derived,
     lookup,
     number,
@@ -486,7 +487,8 @@ def matrix(
     given: Mapping[str, RowSource],
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
-    """A block of rows below `top`: the quantity's name, then a row of cells per label.
+    """A block of rows below `top`: the quantity's name, then a row of cells per label. A label stands once on a sheet:
+    further rows of it name its cell.
 
     lefts, widths: by row the first column and the number of cells. given: the inputs by name: a source for all cells, a
     RowValues for all rows, or one of these (a RowLookup, a source for each cell) for each row. loads: the second label
@@ -500,8 +502,10 @@ def matrix(
         row = top + 1 + r
         for column, words in enumerate((label,) if loads is None else (label, loads[r])):
             key = (words.sheet, words.row, words.column)
-            there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
-            sheet.linked.setdefault(key, there)
+            if above := sheet.linked.get(key):
+                sheet.text(row, column, f"as {column_name(above.column)}{above.row + 1}", "label")
+            else:
+                sheet.linked[key] = sheet.link(row, column, words, TEXT, role="computed", lock="column")
         env = {}
         for name, source in sources.items():
             of_row: RowSource = source if isinstance(source, RowValues | Ref | Range | Lookup) else source[r]

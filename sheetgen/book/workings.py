@@ -627,11 +627,10 @@ def add_otherwise(wiring: Wiring, purchases: Sequence[str]) -> tuple[dict[str, d
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
     prefixes = [*(f"{class_stem(purchase)}_" for purchase in purchases), wiring.prefix]
     names = [*(f"{prefix}monthly_usd" for prefix in prefixes[:-1]), "survivor_monthly_usd"]
-    months = [*(f"{wiring.prefix}{prefix}" for prefix in prefixes[:-1]), wiring.prefix]
     blocks = [Range(wiring.blocks[name].rows[0], lock="columns") for name in names]
     of_rows = {
         "monthly_usd": blocks,
-        "instance_month_usd": [head.range(f"{prefix}instance_month_usd") for prefix in months],
+        "instance_month_usd": [head.range(f"{prefix}instance_month_usd") for prefix in prefixes],
     }
     _add_choice(table, _made_of(rows | of_rows, n_rows), prefixes, is_brief=True)
     every = [table.row(i) for i in range(n_rows)]
