@@ -171,6 +171,9 @@ class Sized:
                 offers |= _alone(plan, mine, by, of_term)
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
+            if not here:
+                yield Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads), lambda _: iter(())
+                return
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
             for found in together(plan, here, layouts, by_hour, of_term, tries):
                 if (where := _places(found, loads)) not in every:
@@ -192,7 +195,7 @@ class Sized:
         return replace(hardware, speed=speed, alone=alone)
 
 
-Nearby = Callable[[], Iterator[tuple[Hardware, "Nearby"]]]
+Nearby = Callable[[float], Iterator[tuple[Hardware, "Nearby"]]]
 
 
 def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
@@ -200,9 +203,11 @@ def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
     return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in found.moves.items()}
 
 
-def _nearby(hardware: Hardware, found: Found, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
-    """The same with one service elsewhere, those first that seem to save most; each with what is near it."""
-    for other in found.nearby():
+def _nearby(
+    hardware: Hardware, found: Found, loads: Mapping[At, _Load], dearer: float
+) -> Iterator[tuple[Hardware, Nearby]]:
+    """See `Found.nearby`; each with what is near it."""
+    for other in found.nearby(dearer):
         there = replace(hardware, placed=_places(other, loads))
         yield there, functools.partial(_nearby, there, other, loads)
 

@@ -40,7 +40,8 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-NEARBY = 3  # whole plans with one service elsewhere, by service, that are tried
+# Whole plans with one service elsewhere are tried, so many by service, of those that seem dearer by so little.
+NEARBY, DEARER, OF_LEVERS = 5, 0.04, 0.01
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
@@ -120,7 +121,7 @@ class _Search:
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
         best = self._fewer(best) if tried is None and self.is_few else best
-        return (self._moved(best) if self.is_few else best).answer
+        return (self._moved(best, DEARER if tried is None else OF_LEVERS) if self.is_few else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
         """A whole plan without some of its types of machine, where it is better for it."""
@@ -136,11 +137,11 @@ class _Search:
             else:
                 return best
 
-    def _moved(self, best: _Whole) -> _Whole:
-        """A whole plan with services moved one by one, while it is better for it."""
+    def _moved(self, best: _Whole, dearer: float) -> _Whole:
+        """A whole plan with services moved one by one, while it is better for it. dearer: see `Found.nearby`."""
         least_usd = best.usd
         while True:
-            for way in islice(best.nearby(), NEARBY * len(self.plan.services)):
+            for way in islice(best.nearby(dearer), NEARBY * len(self.plan.services)):
                 if (other := self._whole(*way)).is_better(best, least_usd):
                     best, least_usd = other, min(least_usd, other.usd)
                     break

@@ -31,7 +31,6 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 A_BIT = 1e-9  # of a month
-SEEMS = 0.01  # of what a plan costs, which a way may seem to cost more that is worked out in whole
 TRIES, FEWER = 100, 25  # beginnings x services; of a plan that is tried without some types of machine
 TRIES_OF_WHOLE = 3  # of so many beginnings one is given as a whole plan
 AT_ONCE = 300_000  # numbers that are worked out together
@@ -64,10 +63,10 @@ def together(
     for slot in sorted(here):
         by_service[slot[0]][slot] = here[slot]
     search = _Search(plan, supply, by_service, layouts, by_hour, of_term)
-    if len(by_service) < 2 and not supply.is_any:  # where `recommend` has it
+    if len(by_service) == 1 and not supply.is_any:  # where `recommend` has it
         yield Found(search, search.home)
         return
-    n = max(1, tries // max(1, len(by_service)))
+    n = max(1, tries // len(by_service))
     every = [search.improved(start) for start in (search.home, *search.starts(n))]
     unlike = {_key(ways): ways for ways in every}
     for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
@@ -90,9 +89,10 @@ class Found:
         """What the plan would cost more without each move, NaN where it cannot do without."""
         return self.search.moves(self.ways)
 
-    def nearby(self) -> Iterator[Found]:
-        """The same with one service elsewhere, those first that seem to save most."""
-        for ways in self.search.nearby(self.ways):
+    def nearby(self, dearer: float) -> Iterator[Found]:
+        """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
+        most, and none that seems dearer by more than a share of all."""
+        for ways in self.search.nearby(self.ways, dearer):
             yield Found(self.search, ways)
 
 
@@ -305,11 +305,10 @@ class _Search:
             for i in numpy.flatnonzero(able)[:1]:
                 yield q, now.but(others[[i]], mine)
 
-    def nearby(self, ways: Ways) -> Iterator[Ways]:
-        """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
-        most, and none that seems to cost more by a share of all."""
+    def nearby(self, ways: Ways, dearer: float) -> Iterator[Ways]:
+        """See `Found.nearby`."""
         tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
-        least = -SEEMS * self.total_usd(ways)
+        least = -dearer * self.total_usd(ways)
         every = [(float(saves[i]), s, some[[i]]) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
         seen = {_key(ways)}
         for _, s, there in sorted(every, key=lambda way: -way[0]):
@@ -347,8 +346,8 @@ class _Search:
         tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
         for i, s in enumerate(some):
             mine, alone = now[s], self.elsewhere[s]
-            parts = self._parts(mine, alone[in_use[alone.types].all(axis=1)]) if in_parts else ()
-            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), *parts, nothing]
+            halves = self._parts(mine, alone[in_use[alone.types].all(axis=1)]) if in_parts else ()
+            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), *halves, nothing]
             tried.append(every := _Filled.of_all(ways))
             is_on = numpy.zeros((len(every.types), self.n_units), bool)
             served = numpy.nonzero(every.types >= 0)
