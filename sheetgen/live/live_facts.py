@@ -1,7 +1,7 @@
-"""What the live page knows: every model, GPU, machine and price that a question may name, as its program reads them.
+"""The data of the live page: every model, GPU, machine and price that a question may name, as its program reads them.
 
-Facts are what `grid_of` makes of a question with all of them. What differs by model is kept by model, what an engine
-makes of a few models apart is kept once for them, and machines are listed by region and purchase class.
+The columns are those that `grid_of` makes of a question with all of them: columns that differ by model are kept by
+model, those of an engine that treats a few models apart once for these, and machines by region and purchase class.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of,
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
 
-Json: TypeAlias = Any  # what JSON can say
+Json: TypeAlias = Any  # any JSON value
 Key = tuple[Axes, str]  # of a column: its axes, and its name
 Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]  # of a class, and of the others
 OF_QUESTION = frozenset(("workload", "pace", "load", "instance", "offer"))  # axes whose facts a reader gives
@@ -84,7 +84,7 @@ MANY, A_PAGE = "many_instances", "tokens_per_page"
 BETWEEN_SOURCES = "; "
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
-# What a reader types, by the names that `recommend` has for it.
+# Options that a reader types on the page, by their names in `recommend`.
 TYPED = (
     "users", ASKS, "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens", "context_tokens",
     "confidence", "tpot_ms", "ttft_ms", HISTORY,
@@ -98,16 +98,16 @@ OF_HOST = (
 
 
 def facts_of_catalog(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
-    """What the page knows of these models of a catalog, or of all, with the defaults of `recommend`.
+    """The data for these models of a catalog, or for all, with the defaults of `recommend`.
 
-    Raises ScenarioError for a name that is none.
+    Raises ScenarioError for a name that no model has.
     """
     plain = question_of({"model": names[0] if names else FIRST, "as_of": as_of}, catalog)
     return _facts(plain, _models(catalog, plain, names))
 
 
 def facts_of_sheet(question: Question) -> Json:
-    """What the page knows of a sheet: its models, options and catalogs, opening at the headline."""
+    """The data for a sheet: its models, options and catalogs; the page opens at the headline."""
     return {
         **_facts(question, question.models),
         "opened": _opened(question),
@@ -123,7 +123,7 @@ def facts_of_sheet(question: Question) -> Json:
 def _opened(question: Question) -> dict[str, str]:
     """The question that the page of a sheet opens with, as its address has it."""
     shown = (question.ask or 0, *question.headline)
-    row = next(i for i, one in enumerate(question.loads) if (one.model, one.workload, one.tier) == shown)
+    row = next(i for i, load in enumerate(question.loads) if (load.model, load.workload, load.tier) == shown)
     load, workload = question.loads[row], question.workload_of(row)
     asked: dict[str, float]
     if load.users:
@@ -135,7 +135,7 @@ def _opened(question: Question) -> dict[str, str]:
     lengths = {"input_tokens": workload.input_tokens, "output_tokens": workload.output_tokens}
     if load.context_tokens != sum(lengths.values()):
         lengths["context_tokens"] = load.context_tokens
-    stated = {name: of.get(workload.id, ...) for name, of in question.stated.items() if name != ASKS}
+    stated = {name: by_workload.get(workload.id, ...) for name, by_workload in question.stated.items() if name != ASKS}
     return {
         "model": question.model_of(row).model.id,
         **{
@@ -156,7 +156,7 @@ def _shortest(value: float) -> str:
 
 
 def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
-    """All that the page reads, as JSON has it, with the settings of a question."""
+    """The data of the page as JSON has it, with the settings of a question."""
     catalog = plain.reference.catalog
     market = _Market(catalog, plain)
     gpus = tuple(market.gpus.values())
@@ -165,14 +165,15 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
     reference = plain.reference
     judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, A_PAGE, *targets.ASSUMED)
     settings, states_use = plain.settings, plain.options.get("utilization") is not None
-    is_own = any(one.id == ASKED for one in plain.workloads)  # a load of one's own, and no workload of the catalog
-    workloads = [one for one in catalog.workloads() if one.is_default] if is_own else plain.workloads
+    # A load of one's own, and no workload of the catalog.
+    is_own = any(workload.id == ASKED for workload in plain.workloads)
+    workloads = [workload for workload in catalog.workloads() if workload.is_default] if is_own else plain.workloads
     sources = dict.fromkeys(map(_source_of, models))
     has_people = plain.rate is not None and plain.rate.users > 0
     [usual] = one_workload(catalog, {})
     return {
         "as_of": plain.as_of.isoformat(),
-        "first": next((one.model.id for one in models if one.model.id == FIRST), models[0].model.id),
+        "first": next((entry.model.id for entry in models if entry.model.id == FIRST), models[0].model.id),
         "engine": plain.engine.name,
         "engine_version": plain.engine.default_version,
         "precisions": PRECISIONS,
@@ -181,17 +182,19 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "columns": columns,
         "variants": variants,
         "models": [
-            {**_model(one), "variants": own, "source": list(sources).index(_source_of(one))}
-            for one, own in zip(models, of_models, strict=True)
+            {**_model(entry), "variants": own, "source": list(sources).index(_source_of(entry))}
+            for entry, own in zip(models, of_models, strict=True)
         ],
         "sources_of_models": list(sources),
         "of_models": _of_models(whole, models),
-        "hosted": [price for place, one in enumerate(models) for price in _hosted(place, one.model, plain)],
+        "hosted": [price for place, entry in enumerate(models) for price in _hosted(place, entry.model, plain)],
         "hosted_origin": reference.hosted.origin,
         "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
         "has_draft": plain.draft is not None,
         "own_runs": SPEED_SCOPES.index("fitted"),
-        "measured_gpus": {one.served.gpu: int(bool(one.runs)) for one in plain.measurements.deployments},
+        "measured_gpus": {
+            deployment.served.gpu: int(bool(deployment.runs)) for deployment in plain.measurements.deployments
+        },
         "of_limit": OF_LIMIT,
         "between_sources": BETWEEN_SOURCES,
         "n_measurements": len(plain.measurements.deployments),
@@ -254,15 +257,17 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "fewer_sequences": FEWER_SEQUENCES,
         "deaths": [
             {
-                "of": " ".join(filter(None, (one.label, one.case))),
-                "words": [one.where, one.bill, one.looks_like],
-                "fixes": [[bare(fix.flag), fix.direction, fix.cost] for fix in one.fixes],
+                "of": " ".join(filter(None, (fingerprint.label, fingerprint.case))),
+                "words": [fingerprint.where, fingerprint.bill, fingerprint.looks_like],
+                "fixes": [[bare(fix.flag), fix.direction, fix.cost] for fix in fingerprint.fixes],
             }
-            for one in fingerprints_with({}, plain)
+            for fingerprint in fingerprints_with({}, plain)
         ],
-        "sources": [[one.text, one.web_url] for one in sources_of((), (), [plain.engine])],
+        "sources": [[source.text, source.web_url] for source in sources_of((), (), [plain.engine])],
         "measured_hours": HOURS_OF_A_MEASUREMENT,
-        "tiers": [one.requests for one in catalog.tiers()] if is_own else [one for one in plain.tiers if one],
+        "tiers": [tier.requests for tier in catalog.tiers()]
+        if is_own
+        else [requests for requests in plain.tiers if requests],
         "gib": GIB,
         "longest_prompt_tokens": plain.speed.longest_prompt_tokens,
         "inputs": {name: _limits(name) for name in TYPED},
@@ -270,14 +275,14 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "usual": {"input_tokens": usual.input_tokens, "output_tokens": usual.output_tokens},
         "workloads": [
             {
-                "id": one.id,
-                "name": one.name,
-                "input_tokens": one.input_tokens,
-                "output_tokens": one.output_tokens,
-                "asks": one.requests_per_user_per_day,
-                "called": one.request_name,
+                "id": workload.id,
+                "name": workload.name,
+                "input_tokens": workload.input_tokens,
+                "output_tokens": workload.output_tokens,
+                "asks": workload.requests_per_user_per_day,
+                "called": workload.request_name,
             }
-            for one in workloads
+            for workload in workloads
         ],
     }
 
@@ -289,7 +294,7 @@ def _tried_targets(catalog: Catalog) -> Json:
 
 
 def _limits(name: str) -> Json:
-    """What an input may be, and in words."""
+    """The bounds of an input, and these in words."""
     kind = BY_NAME[name].kind
     least = 1 if kind.what == "tokens" else kind.low
     return {
@@ -336,7 +341,7 @@ def _starts(catalog: Catalog, plain: Question) -> Json:
 
 
 def _launcher(catalog: Catalog, plain: Question) -> Launcher:
-    return next(one for one in catalog.file(StackFile).launchers if one.engine == plain.engine.engine)
+    return next(launcher for launcher in catalog.file(StackFile).launchers if launcher.engine == plain.engine.engine)
 
 
 def _run(catalog: Catalog, plain: Question) -> Json:
@@ -354,7 +359,10 @@ def _plain(column: Any) -> Any:
     if numpy.asarray(column).dtype == object:
         return list(column)
     value = numpy.asarray(column, float)
-    flat = [None if math.isnan(one) else int(one) if one == int(one) else one for one in numpy.ravel(value).tolist()]
+    flat = [
+        None if math.isnan(number) else int(number) if number == int(number) else number
+        for number in numpy.ravel(value).tolist()
+    ]
     return flat if numpy.ndim(value) else flat[0]
 
 
@@ -378,34 +386,34 @@ def _given(grid: Grid) -> dict[Key, Column]:
 
 
 def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json], list[Json], list[list[int]]]:
-    """What holds for the first model, by axes and name; of each variant the columns in their place; and by model which
-    variant it is with a cache in its own precision, and in FP8."""
+    """The columns of the first model, by axes and name; the columns of each variant that take their place; and by model
+    the variants that it is with a cache in its own precision and in FP8."""
     base: dict[Key, Column] = {}
     variants = dict[str, int]()
     of_models = list[list[int]]()
     engines = list[Engine]()
-    for one in models:
-        own_engine = whole.engine.for_models([one.model.entry_id])
+    for entry in models:
+        own_engine = whole.engine.for_models([entry.model.entry_id])
         if own_engine not in engines:
             engines.append(own_engine)
         engine = engines[engines.index(own_engine)]  # the same object: what is worked out of it is kept
         of_model = list[int]()
-        for kv in dict.fromkeys((one.auto_kv_cache_dtype, FP8)):
-            asked = replace(whole, models=(replace(one, kv_cache_dtype=kv),), engine=engine)
+        for kv in dict.fromkeys((entry.auto_kv_cache_dtype, FP8)):
+            asked = replace(whole, models=(replace(entry, kv_cache_dtype=kv),), engine=engine)
             given = {key: column for key, column in _given(grid_of(asked, (), ())).items() if "model" not in key[0]}
             base = base or given
-            other = [[*key, _plain(column)] for key, column in given.items() if not _same(column, base[key])]
-            of_model.append(variants.setdefault(as_text(other), len(variants)))
+            differences = [[*key, _plain(column)] for key, column in given.items() if not _same(column, base[key])]
+            of_model.append(variants.setdefault(as_text(differences), len(variants)))
         of_models.append(of_model)
     return [[*key, _plain(column)] for key, column in base.items()], [json.loads(text) for text in variants], of_models
 
 
 def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
-    """By name the columns of the models, a single number where all have the same; what depends on the precision of the
-    weights, by it."""
+    """The columns of the models by name, a single number where all have the same; by precision of the weights those
+    that depend on it."""
 
     def columns(dtype: str) -> dict[str, Any]:
-        asked = replace(whole, models=tuple(replace(one, weight_dtype=dtype) for one in models))
+        asked = replace(whole, models=tuple(replace(entry, weight_dtype=dtype) for entry in models))
         given = _given(grid_of(asked, (), ()))
         return {name: _plain(column) for (axes, name), column in given.items() if axes == ("model",)}
 
@@ -414,10 +422,12 @@ def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
 
     by_dtype = {dtype: columns(dtype) for dtype in PRECISIONS}
     first = by_dtype[PRECISIONS[0]]
-    differ = [name for name in first if any(of[name] != first[name] for of in by_dtype.values())]
+    differ = [name for name in first if any(columns_of[name] != first[name] for columns_of in by_dtype.values())]
     return {
         "columns": {name: short(values) for name, values in first.items() if name not in differ},
-        "by_weights": {name: {dtype: short(of[name]) for dtype, of in by_dtype.items()} for name in differ},
+        "by_weights": {
+            name: {dtype: short(columns_of[name]) for dtype, columns_of in by_dtype.items()} for name in differ
+        },
     }
 
 
@@ -434,9 +444,9 @@ def _hosted(place: int, model: Model, plain: Question) -> Iterator[Json]:
         }
 
 
-def _model(one: SheetModel) -> Json:
-    """A model: its names, its precisions, what is known of its checkpoints."""
-    model = one.model
+def _model(entry: SheetModel) -> Json:
+    """A model: its names, its precisions, and its checkpoints."""
+    model = entry.model
     checkpoints = model.checkpoint_ids
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
@@ -444,9 +454,9 @@ def _model(one: SheetModel) -> Json:
         "name": model.name,
         "names": list(names),
         "kind": MODEL_KINDS.index(model_kind(model)),
-        "weights": one.auto_weight_dtype,
-        "kv": one.auto_kv_cache_dtype,
-        "deploys": int(has_deployed(model, one.auto_weight_dtype)),
+        "weights": entry.auto_weight_dtype,
+        "kv": entry.auto_kv_cache_dtype,
+        "deploys": int(has_deployed(model, entry.auto_weight_dtype)),
         "experts": int(model.experts is not None),
         "is_reference": int(model.is_reference_shape),
         "limit": model.max_context_tokens or 0,
@@ -469,20 +479,20 @@ def _licenses(model: Model, dtypes: Iterable[str]) -> Iterator[tuple[str, str]]:
     if model.license:
         yield model.weight_dtype, model.license
     for dtype in dtypes:
-        known = model.checkpoint(dtype)
-        if dtype != model.weight_dtype and known and (own := model.license_of(known)):
+        checkpoint = model.checkpoint(dtype)
+        if dtype != model.weight_dtype and checkpoint and (own := model.license_of(checkpoint)):
             yield dtype, own
 
 
 def _checkpoint_id(model: Model, weight_dtype: str) -> str | None:
     """The checkpoint that a launch names in a precision."""
-    known = model.checkpoint(weight_dtype)
-    return model.hf_id if weight_dtype == model.weight_dtype or known is None else known.hf_id
+    checkpoint = model.checkpoint(weight_dtype)
+    return model.hf_id if weight_dtype == model.weight_dtype or checkpoint is None else checkpoint.hf_id
 
 
-def _source_of(one: SheetModel) -> str:
-    """Where a model's shape was read."""
-    return sources_of([one], (), ())[0].text
+def _source_of(entry: SheetModel) -> str:
+    """The source of a model's shape."""
+    return sources_of([entry], (), ())[0].text
 
 
 def _owned(plain: Question, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
@@ -529,26 +539,27 @@ class _Market:
         return {
             "machines": [
                 [
-                    one.instance,
-                    one.provider,
-                    gpus.index(one.gpu.id),
-                    one.gpu_count,
-                    one.network_gbps,
-                    one.nvlink_domain_gpus,
+                    machine.instance,
+                    machine.provider,
+                    gpus.index(machine.gpu.id),
+                    machine.gpu_count,
+                    machine.network_gbps,
+                    machine.nvlink_domain_gpus,
                     [
                         place
                         for place, layout in enumerate(LAYOUTS)
-                        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
+                        if layout.n_gpus <= machine.linked_gpus
+                        and (layout.data_parallel_size == 1 or machine.tries_ranks)
                     ],
                 ]
-                for _, one in self._machines.values()
+                for _, machine in self._machines.values()
             ],
             "offers": [list(offer) for offer in self._offers],
             "lists": [list(places) for places in self._lists],
             "regions": self._regions,
             "sources": [list(parts) for parts in self._sources],
             "parts_of_sources": list(self._parts),
-            "providers": {one.provider: provider_name(one.provider) for _, one in self._machines.values()},
+            "providers": {machine.provider: provider_name(machine.provider) for _, machine in self._machines.values()},
         }
 
     def _region(self, catalog: Catalog, area: str) -> Json:
@@ -558,6 +569,7 @@ class _Market:
         return {purchase: self._lists_of(catalog, area, purchase) for purchase in PURCHASES}
 
     def _lists_of(self, catalog: Catalog, area: str, purchase: str) -> Json:
+        """The lists of a region and a purchase class, as `_region` names them."""
         plain, filters = self._plain, replace(self._plain.filters, region=area, purchase=purchase)
         if plain.overrides:  # what was typed over holds for the sheet's own machines
             of_vendors, of_clouds, of_providers, of_gpus = plain.beyond
@@ -570,29 +582,44 @@ class _Market:
         return self._listed(purchase, classes, named.whole, named.of_other_vendors, named.of_other_gpus)
 
     def _listed(self, purchase: str, classes: Iterable[Classes], *beyond: Iterable[Candidate]) -> Json:
+        """The numbers of lists: for each of `classes` by purchase class, then of the candidates `beyond`."""
         by_class = (
             {
-                other: self._list(
-                    candidates if other == purchase else in_class(candidates, others.get(other, ()), other)
+                shown_class: self._list(
+                    candidates
+                    if shown_class == purchase
+                    else in_class(candidates, others.get(shown_class, ()), shown_class)
                 )
-                for other in PURCHASES
+                for shown_class in PURCHASES
             }
             for candidates, others in classes
         )
         return [*by_class, *map(self._list, beyond)]
 
     def _list(self, candidates: Iterable[Candidate]) -> int:
+        """The number of a list of candidates; a new one is added."""
         places = tuple(map(self._offer, candidates))
         return self._lists.setdefault(places, len(self._lists))
 
-    def _offer(self, one: Candidate) -> int:
-        self.gpus.setdefault(one.gpu.id, one.gpu)
-        place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
-        discount, plain = self._discount(one.provider, one.purchase), one.class_price(ON_DEMAND)
+    def _offer(self, candidate: Candidate) -> int:
+        """The number of a candidate's offer, its machine and its price; a new one is added."""
+        self.gpus.setdefault(candidate.gpu.id, candidate.gpu)
+        place, _ = self._machines.setdefault(candidate.instance, (len(self._machines), candidate))
+        discount, plain = self._discount(candidate.provider, candidate.purchase), candidate.class_price(ON_DEMAND)
         on_demand_usd = 0.0  # of an offer on demand, and where there is none beside it
-        if plain and one.purchase != ON_DEMAND:
-            on_demand_usd = plain.usd_per_hour * (1 - self._discount(one.provider, ON_DEMAND))
-        parts = tuple(self._parts.setdefault(part, len(self._parts)) for part in one.source.split(BETWEEN_SOURCES))
+        if plain and candidate.purchase != ON_DEMAND:
+            on_demand_usd = plain.usd_per_hour * (1 - self._discount(candidate.provider, ON_DEMAND))
+        parts = tuple(
+            self._parts.setdefault(part, len(self._parts)) for part in candidate.source.split(BETWEEN_SOURCES)
+        )
         source = self._sources.setdefault(parts, len(self._sources))
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, discount, on_demand_usd)
+        offer = (
+            place,
+            candidate.usd_per_hour,
+            candidate.region,
+            candidate.price_as_of,
+            source,
+            discount,
+            on_demand_usd,
+        )
         return self._offers.setdefault(offer, len(self._offers))
