@@ -125,7 +125,8 @@ def test_a_day_is_one_formula() -> None:
     rate = by_day["requests_per_second"]
     assert answer(**usual, requests_per_second=rate, utilization=1 / (24 * 0.2 * 1.5))["cells"] == by_day["cells"]
     people = answer(**usual, users=20_000, requests_per_user_per_day=10)["cells"][0]
-    of_people = {name: people[name] for name in ("users", "usd_per_user_per_month", "by_requests_per_day", "waits")}
+    names = ("users", "usd_per_user_per_month", "by_requests_per_day", "more_people", "waits")
+    of_people = {name: people[name] for name in names}
     assert people["waits"] | {"same_moment": None} == by_day["cells"][0]["waits"]
     assert people == by_day["cells"][0] | of_people and people["users"] == 20_000
     tokens = answer(**usual, tokens_per_day=200_000 * 4096)["cells"][0]

@@ -141,7 +141,7 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         lines.append(sentences.owning_unpriced.fill(unpriced))
     if any(way.kind == "own" for cell in cells for way in cell.pay_less) and (abroad := terms_of_us(question)):
         prices = [words(TERMS_OF_US[name][1], Cell(question.owning.values[name], USD_CENTS)) for name in abroad]
-        options = listed([f"--{name.replace('_', '-')}" for name in abroad])
+        options = listed(abroad)
         lines.append(sentences.owning_abroad.fill(prices=joined(" and ", prices), options=options))
     return tuple(lines)
 

@@ -35,6 +35,7 @@ def test_waits_are_those_of_a_replica() -> None:
         "people": 640,
         "turn_seconds": pytest.approx(turn, rel=1e-9),
         "last_ttft_seconds": pytest.approx(last, rel=1e-9),
+        "last_answer_seconds": pytest.approx(last + turn - full["ttft_seconds"], rel=1e-9),
     }
     assert waits["ttft_alone_seconds"] < cell["ttft_seconds"] < waits["ttft_full_seconds"] < last
 

@@ -81,7 +81,7 @@ CELL = set(
         *("region", "price_as_of", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
         *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less", "passed_over"),
         "other_terms",
-        *("as_sure", "cheapest_same", "waits", "survives_machine"),
+        *("as_sure", "cheapest_same", "waits", "survives_machine", "more_people"),
         *("as_recommended", "fewer_machines"),
     ]
 )
