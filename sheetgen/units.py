@@ -234,6 +234,7 @@ USD = Display('"$"#,##0', 0, prefix="$")
 USD_CENTS = Display('"$"#,##0.00', 2, prefix="$")
 TEXT = Display("@")
 DATE = Display("yyyy-mm-dd")
+PRICE_DATE = Display("yyyy-mm-dd;@")  # the first day of a month or a year where no day was read
 
 
 def count(number: float, word: str) -> str:

@@ -52,6 +52,7 @@ ALLOWED_FUNCTIONS = {
     ),
     *("LN", "NORMSDIST", "NORMDIST", "NORMSINV"),  # the allowance for chance of a rate; how sure an answer is
     "EXP",  # the quantiles of a plan's demand
+    *("DAY", "MONTH"),  # whether a price's date shows its day
 }
 
 XLSX = "xlsx"

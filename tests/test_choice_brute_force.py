@@ -303,8 +303,10 @@ def test_every_cell_of_a_build_with_a_draft(catalog: Catalog, models: str, draft
 @pytest.mark.parametrize("discount", ["0.2", "0.35", "0.99"])
 def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount: str) -> None:
     """The same hardware as at list prices, for less; prices, of runner-ups too, times (1 - discount)."""
-    listed = document(solve(ask(catalog, {"models": THREE})))["cells"]
-    cells = document(solve(ask(catalog, {"models": THREE, "discount_fraction": discount})))["cells"]
+    listed = document(solve(ask(catalog, {"models": THREE, "support_fraction": "0.05"})))["cells"]
+    cells = document(solve(ask(catalog, {"models": THREE, "discount_fraction": discount, "support_fraction": "0.05"})))[
+        "cells"
+    ]
     n_paid_off = 0
     for before, cell in zip(listed, cells, strict=True):
         check(cell, discount=discount)
@@ -314,15 +316,18 @@ def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount:
         assert {k: v for k, v in owned.items() if k not in beside_rent} == {
             k: v for k, v in before["owned"]["base"].items() if k not in beside_rent
         }
-        running = owned["owned_energy_usd"] + owned["owned_site_usd"]
-        assert owned["owned_running_usd"] == pytest.approx(running, rel=1e-12)
-        month = owning_pays_off(owned["owned_capex_usd"], running, cell["monthly_usd"])
+        parts = [owned[f"owned_{part}_usd"] for part in ("support", "energy", "site")]
+        running = None if None in parts else sum(parts)
+        assert running is owned["owned_running_usd"] or owned["owned_running_usd"] == pytest.approx(running, rel=1e-12)
+        month = owning_pays_off(owned["owned_capex_usd"], running or 0, cell["monthly_usd"])
         assert owned["owning_pays_off_month"] == month
         n_paid_off += month is not None
         broken_even = before["owned"]["base"]["break_even_utilization"]
         if broken_even is not None:
             assert owned["break_even_utilization"] * (1 - float(discount)) == pytest.approx(broken_even, rel=1e-12)
-    assert (n_paid_off > 0) is (discount != "0.99")  # at a hundredth of the rent, power and site alone cost more
+    assert (n_paid_off > 0) is (
+        discount != "0.99"
+    )  # at a hundredth of the rent, support, power and site alone cost more
 
 
 def _limits(draw: random.Random) -> dict[str, Any]:

@@ -62,8 +62,9 @@ OF_OWNING = (
     cost.monthly_owned_usd,
     cost.owned_usd_per_gpu_hour,
     cost.break_even_utilization,
+    PAYBACK[0],
     cost.owned_three_year_cash_usd,
-    *PAYBACK,
+    PAYBACK[1],
 )
 
 

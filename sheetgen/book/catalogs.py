@@ -30,7 +30,7 @@ from sheetgen.report.wording import PROVIDERS, mixed_name, provider_name
 from sheetgen.sizing import cost, memory
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
-from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import ENDS, EXACT_PERCENT, FACTOR, PERCENT, PLAIN, PRICE_DATE, TEXT, USD, USD_CENTS, WHOLE, Display
 
 MOST_GPUS = 1024  # of one instance
 
@@ -470,7 +470,7 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
             note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
         )
     _give(table, "is_module_price", [o.is_module_price for o in owned])
-    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
+    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], PRICE_DATE)
     table.computed(
         price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
     )
@@ -524,7 +524,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     listed = [p and p.usd_per_hour for p in on_demand]
     _give(table, "price_usd_per_hour", listed)
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
-    table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
+    table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], PRICE_DATE)
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
@@ -579,7 +579,9 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
                 USD_CENTS,
                 note="A blank is no price.",
             )
-            table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
+            table.given(
+                names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], PRICE_DATE
+            )
             table.computed(
                 price_mark,
                 {"price_date": table.columns[names["date"]]},
@@ -674,7 +676,7 @@ def _add_class_in_use(table: Table, class_place: int) -> None:
         note="Of the table below, in the same class.",
     )
     entries = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
-    table.looked_up("date_in_use", "Price date in use", entries, DATE)
+    table.looked_up("date_in_use", "Price date in use", entries, PRICE_DATE)
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 

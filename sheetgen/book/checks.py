@@ -478,7 +478,7 @@ def _stands_in(key: Expr, listed: Expr) -> Expr:
 
 
 def _currency_has_its_rate(currency: Value, rate: Value) -> Value:
-    """1 where the currency of the totals is named, and its rate is 1 for dollars alone; else 0."""
+    """1 where the currency of the budget is named, and its rate is 1 for dollars alone; else 0."""
     of_dollars, of_others = where(rate == 1, 1, 0), where(rate == 1, 0, 1)
     return where(currency == "", 0, where(currency == DOLLARS, of_dollars, of_others))
 

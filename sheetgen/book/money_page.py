@@ -17,7 +17,7 @@ WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.
 CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 380, 280
 WHAT_IS_PAID = (
     "Renting: the hardware in its row above, renewed at today's price, by the month (a capacity block is paid ahead).",
-    "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",
+    "Owning: the purchase at the base price, then support, power and site. Nothing is discounted, without contingency.",
 )
 
 

@@ -26,7 +26,19 @@ from sheetgen.question.parse import TEXT as ANY_TEXT
 from sheetgen.report import sentences
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import cost
-from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
+from sheetgen.units import (
+    DATE,
+    FACTOR,
+    ONE_DECIMAL,
+    PERCENT,
+    PLAIN,
+    PRICE_DATE,
+    TEXT,
+    TWO_DECIMALS,
+    USD,
+    USD_CENTS,
+    WHOLE,
+)
 
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
@@ -35,8 +47,8 @@ NOT_GIVEN = (
     "A host does not give weights of your own or data that stay at home. Each class rents the hardware in its row.",
 )
 NOT_IN_IT = (
-    "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
-    "support and the cost of capital are as on Inputs, and not in the cash of three years."
+    "GPUs are powered and housed in every hour. Not in it: staff, network between servers, licences; "
+    "nor, in the cash, the cost of capital."
 )
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
 PARTS = "{}, its parts"
@@ -49,7 +61,7 @@ UNITS = (
     ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
     ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
 )
-OF_THE_PEOPLE = "$ per million tokens that these people ask for"
+OF_THE_PEOPLE = "$ per million that these people ask for"
 PRICE_HEADS = (
     "Where the price is from", "List price, $ per hour", "Discount", "Paid, $ per hour", "Hours a month", "Provider",
     "Purchase class", "Price date", "Price age", "Region", "", "",
@@ -68,7 +80,7 @@ OWNING_HEADS = (
 )  # fmt: skip
 PURCHASE_HEADS = (
     "To own", "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
-    "Power, $ per month", "Site, $ per month", "Support, $ per month", "Power and site, $ per month",
+    "Power, $ per month", "Site, $ per month", "Support, $ per month", "Power, site, support, $ per month",
 )  # fmt: skip
 POWER_HEADS = (
     "GPU", "kW per GPU", "kW per GPU at the meter", "Its own draw (1)", "Price of the module (1)", "Price date",
@@ -125,10 +137,9 @@ def _chosen(solved: Solution, wiring: Wiring, sheet: Sheet) -> Block:
     wiring.names[LISTED] = Range(tuple(models))
     check = Validation("Model", "One of the models of this workbook.", source=LISTED, kind=ANY_TEXT)
     value = question.overrides.input("money_model", question.models[question.ask or 0].model.name)
-    cell = Cell(value, "input", TEXT, validation=check)
+    cell = Cell(value, "input", TEXT, validation=check, span=2)
     row = HEAD_ROWS - 1
     asked = wiring.names["in_money_model"] = sheet.put(row, 1, cell, "in_money_model", label="Model")
-    sheet.widths[1] = max(sheet.widths[1], 20)
     model_row = position_in(wiring.area(LISTED), asked, ONE)
     sheet.text(row, FOUND, "Found: the model's row, its load's on Workings", "off_page")
     place = wiring.names["calc_money_model"] = sheet.link(row, FOUND + 1, model_row, PLAIN, "off_page")
@@ -171,7 +182,7 @@ def _source(block: Block) -> None:
         (inputs["paid_hours_per_month"], WHOLE),
         (entry(table.range("provider_name"), place, is_text), TEXT),
         (inputs["purchase"], TEXT),
-        (entry(table.range("date_in_use"), place, is_number), DATE),
+        (entry(table.range("date_in_use"), place, is_number), PRICE_DATE),
         (entry(table.range("mark_in_use"), place, is_text), TEXT),
         (entry(table.range(region), place, is_text), TEXT),
     )
@@ -215,7 +226,7 @@ def _classes(block: Block, class_place: int) -> Ref:
         sums[purchase] = block.sums_of(block.compute(MONTHLY, cost.monthly_usd, env))
         block.compute(6, cost.commitment_waste_usd, env)
         for column, key, test, display in (
-            (7, "date", is_number, DATE),
+            (7, "date", is_number, PRICE_DATE),
             (8, "mark", is_text, TEXT),
         ):
             block.show(column, entry(table.range(names[key]), place, test, hour), display)
@@ -364,7 +375,7 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
             (1, "kw_per_gpu", is_number, TWO_DECIMALS),
             (3, "is_it_power", is_number, PLAIN),
             (4, "is_module_price", is_number, PLAIN),
-            (5, "capex_date", is_number, DATE),
+            (5, "capex_date", is_number, PRICE_DATE),
             (6, "capex_mark", is_text, TEXT),
             (SOURCE, "owning_source", is_text, TEXT),
         )
@@ -385,8 +396,17 @@ def _hosted(block: Block) -> None:
     """The cheapest hosts of the model for the same tokens, and the utilization above which each class is cheaper."""
     hosts = block.wiring.tables["hosts"]
     prompt, cached, answer = HOST_PRICES
-    renting = (f"Renting cheaper above, {units.PURCHASES[purchase].words}" for purchase in block.paid)
-    block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
+    renting = (units.PURCHASES[purchase].words for purchase in block.paid)
+    block.head(
+        "Hosted instead; at the right the use above which renting is cheaper",
+        prompt[1],
+        "$ per month",
+        "$ per year",
+        "$ in 3 years",
+        *renting,
+        cached[1],
+        answer[1],
+    )
     model = block.wiring.ref("calc_money_model")._replace(name="calc_money_model")
     amounts = ("hosted_million_output_tokens", "million_output_tokens_per_month")
     tokens: dict[str, Source] = {

@@ -42,7 +42,7 @@ from sheetgen.report import sentences
 from sheetgen.report.page import NOT_SURE_OF, Page
 from sheetgen.report.wording import plain
 from sheetgen.sizing import cost
-from sheetgen.units import DATE, NARROW, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
+from sheetgen.units import DATE, NARROW, ONE_DECIMAL, PLAIN, PRICE_DATE, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 NAME = "Sizing sheet"
 TITLE_ROW, QUESTION_ROW, OTHER_ROW, ANSWERS_ROW = 2, 3, 4, 5  # the title, the yellow cells, the question of Decision,
@@ -417,7 +417,7 @@ class SizingSheet:
             self.row,
             1,
             written(oldest, lambda dates: least_number(dates, otherwise=NONE), dates),
-            DATE,
+            PRICE_DATE,
             "computed",
             label="Oldest price in use",
         )

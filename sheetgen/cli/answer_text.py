@@ -377,8 +377,8 @@ def _owning(question: Question, cell: CellRecord) -> Iterator[str]:
         purchase, rental = committed
         word = "less" if base["monthly_owned_usd"] < rental.monthly_usd else "more"
         yield f"{word} than the best commitment, {purchase} at ${rental.monthly_usd:,.0f} a month, used in every hour"
-    cash = f"cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site"
-    yield f"{cash}; not in it: staff, network between servers, support, cost of capital"
+    cash = f"cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, support, power and site"
+    yield f"{cash}; not in it: staff, network between servers, cost of capital"
 
 
 def _changes(cell: CellRecord) -> Iterator[str]:

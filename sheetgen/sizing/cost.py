@@ -469,26 +469,26 @@ def monthly_owned_usd(
     return number_where(is_priced, owned_hardware_usd + owned_support_usd + owned_energy_usd + owned_site_usd)
 
 
-@formula("Cash in 3 years, $", USD)
-def owned_three_year_cash_usd(
-    owned_capex_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity, months_in_three_years: Quantity
-) -> Quantity:
-    """Cash paid in the first three years of owning, in US dollars: the purchase, power and site.
-
-    Source: definition; nothing is spread or discounted. Staff, network, support and the cost of capital are not in it.
-    """
-    is_priced = both(is_number(owned_capex_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
-    monthly = owned_energy_usd + owned_site_usd
-    return number_where(is_priced, owned_capex_usd + monthly * months_in_three_years)
-
-
-@formula("Power and site, $ per month", USD)
-def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> Quantity:
+@formula("Support, power and site, $ per month", USD)
+def owned_running_usd(owned_support_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity) -> Quantity:
     """Cash that owning takes each month once the GPUs are bought, in US dollars.
 
-    Source: power + site, as in the cash of three years.
+    Source: support + power + site. Staff and network are not in it.
     """
-    return number_where(both(is_number(owned_energy_usd), is_number(owned_site_usd)), owned_energy_usd + owned_site_usd)
+    is_known = both(is_number(owned_support_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
+    return number_where(is_known, owned_support_usd + owned_energy_usd + owned_site_usd)
+
+
+@formula("Cash in 3 years, $", USD)
+def owned_three_year_cash_usd(
+    owned_capex_usd: Quantity, owned_running_usd: Quantity, months_in_three_years: Quantity
+) -> Quantity:
+    """Cash paid in the first three years of owning, in US dollars: the purchase, support, power and site.
+
+    Source: definition; nothing is spread or discounted. Staff, network and the cost of capital are not in it.
+    """
+    is_priced = both(is_number(owned_capex_usd), is_number(owned_running_usd))
+    return number_where(is_priced, owned_capex_usd + owned_running_usd * months_in_three_years)
 
 
 @formula("Paid to date, $", USD)
@@ -505,7 +505,7 @@ def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Q
 @formula("Owning has paid off in month", WHOLE)
 def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity, each_month_usd: Quantity) -> Quantity:
     """The first month in which owning has paid out no more to date than this way to rent, counted from 1; none where
-    its power and site alone cost as much.
+    its support, power and site alone cost as much.
 
     Source: cash_to_month_usd of both. Check: $360,000 and $2,000 a month against $12,000 are even in month 36.
     """

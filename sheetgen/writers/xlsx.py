@@ -20,6 +20,7 @@ from sheetgen.book import sheets
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
+from sheetgen.units import PRICE_DATE
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
@@ -57,6 +58,7 @@ class _Writer:
         self.workbook, self.book, self.brand = workbook, book, brand
         self.formats: dict[tuple[str, str, bool], CellFormat] = {}
         self.tint = functools.cache(lambda word: workbook.add_format(TINTS[word]))
+        self.less_than_a_day = functools.cache(lambda shown: workbook.add_format({"num_format": shown}))
 
     def write(self) -> None:
         workbook, book = self.workbook, self.book
@@ -120,6 +122,12 @@ class _Writer:
             marked = areas(cells)
             rule = {"type": "formula", "criteria": f"={criterion}", "format": self.tint(tint)}
             worksheet.conditional_format(*marked[0], rule | several(marked))
+        dated = [place for place, cell in sheet.cells.items() if cell.display == PRICE_DATE]
+        for area in areas(dated):
+            first = xl_rowcol_to_cell(area.top, area.left)
+            for day_format, criterion in LESS_THAN_A_DAY.items():
+                rule = {"type": "formula", "criteria": criterion.format(first), "stop_if_true": True}
+                worksheet.conditional_format(*area, rule | {"format": self.less_than_a_day(day_format)})
         table = filtered(sheet)
         if table is not None and sheet.kind != sheets.CONTROL:
             worksheet.autofilter(*table)
@@ -275,6 +283,8 @@ def several(rectangles: list[Area]) -> dict[str, str]:
 MOST_TITLE, MOST_PROMPT, MOST_ERROR = 32, 255, 225  # characters that Excel allows
 LEAST_HEADS = 3  # heads of a table that gets a filter
 # Words that are tinted in a sheet's status cells; the word has the same meaning as the tint.
+# A price that was read with its month or its year alone counts from the first day of it, and shows no day.
+LESS_THAN_A_DAY = {"yyyy": "=AND(MONTH({0})=1,DAY({0})=1)", "yyyy-mm": "=DAY({0})=1"}
 TINTS = {
     **STATUS,
     "asked": ASKED,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from sheetgen.book.sheets import Cell, Sheet
 from sheetgen.brand import Colors
-from sheetgen.units import DATE, Display
+from sheetgen.units import DATE, PRICE_DATE, Display
 
 Look: TypeAlias = dict[str, str | int | float | bool]  # properties of a cell format in XlsxWriter
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
@@ -128,7 +128,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
             look |= {"align": "left", "indent": 1}  # in line with the bars, and apart from the number before it
     elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "total"):
         look["align"] = "right"  # the dash for no number, too
-        if number_format == DATE.excel:
+        if number_format in (DATE.excel, PRICE_DATE.excel):
             look |= {"align": "left", "indent": 1}  # dates are aligned as words
     return look
 

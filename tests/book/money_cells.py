@@ -34,7 +34,10 @@ PARTS = {
     "B": "capex_usd_per_gpu", "C": "installed_usd_per_gpu", "D": "owned_capex_usd", "E": "owned_hardware_usd",
     "F": "owned_energy_usd", "G": "owned_site_usd", "H": "owned_support_usd",
 }  # fmt: skip
-OF_OWNED, PAID_OFF = ("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), "Owning has paid off in month"
+OF_OWNED, PAID_OFF = (
+    ("owned_support_usd", "owned_energy_usd", "owned_site_usd", "owned_capex_usd"),
+    "Owning has paid off in month",
+)
 WORKINGS = {
     "$ per user and month": "usd_per_user_per_month", "Million prompt tokens a month": "million_input_tokens_per_month",
     "Million answer tokens a month": "million_output_tokens_per_month",
@@ -175,7 +178,7 @@ def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
     owned = ways_to_pay.owned(solved, row)
     base = owned["base"] if owned else dict.fromkeys(OF_OWNED, math.nan)
     ahead = base["owned_capex_usd"]
-    running = base["owned_energy_usd"] + base["owned_site_usd"] + 0 * ahead  # none where the purchase is not known
+    running = sum(base[name] for name in OF_OWNED[:-1]) + 0 * ahead  # none where the purchase is not known
     for column, usd in zip("BCDEF", monthly_usd, strict=True):
         saved = usd - running
         out[PAID_OFF, column] = math.ceil(ahead / saved) if saved > 0 else math.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ OPTIONS = {
     "headline": "rag:32",
     "instances": "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5",
 }
+DAY_ZERO = datetime.datetime(1899, 12, 30)
 H100, L40S = "nvidia-h100-sxm5-80gb", "nvidia-l40s-48gb"
 
 
@@ -286,6 +288,17 @@ def test_a_term_on_other_machines_stands_in_its_row_with_them_and_in_the_cash(tm
     path, _ = books.build(tmp_path, "terms", options)
     cell = recommend(**asked)
     assert cell["instance"] == "aws/g7e.2xlarge"
+    # Its price was read with its year alone, which is what is shown; the cell holds the first day of it.
+    money, first = books.opened(path)["Money"], datetime.datetime(2026, 1, 1)
+    assert money["H7"].value.startswith("=") and values(path)["Money", "H7"] in (first, (first - DAY_ZERO).days)
+    shown = {
+        rule.dxf.numFmt.formatCode: rule.formula
+        for area in money.conditional_formatting
+        if str(area.sqref).startswith("H7")
+        for rule in area.rules
+        if rule.dxf.numFmt
+    }
+    assert shown == {"yyyy": ["AND(MONTH(H7)=1,DAY(H7)=1)"], "yyyy-mm": ["DAY(H7)=1"]}
     for by_place in (values(path), values_after(path, {})):
         rows = money_cells.block(by_place)
         for purchase, column in (("reserved-1yr", "C"), ("reserved-3yr", "D")):

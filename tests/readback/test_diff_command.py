@@ -528,7 +528,7 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
         "at once, tier 2: 32 → 64 (+100 %)",
         "KV cache precision: auto → fp8",
         "Contingency: 0 % → 15 %",
-        "Currency of the totals: USD → EUR",
+        "Currency of the budget: USD → EUR",
         "Exchange rate: 1 → 0.92 (-8 %)",
         "FP8 KV cache: 8 bits lose little. Calibrate its scales, and test on your prompts.",
     )
