@@ -289,7 +289,8 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
 
 def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
     """Two services whose demand falls, on machines of a year: against all ways of keeping each on one type. By the
-    price of each quarter alone they moved to smaller machines, and the plan cost $548,770."""
+    price of each quarter alone they moved to smaller machines, and the plan cost $548,770; and $467,184 where a search
+    went by what machines would cost, not by whole plans."""
     types = ("aws/g6e.12xlarge", "aws/p4d.24xlarge")
     steps = {"2027-Q2": 0.5, "2027-Q3": 3}, {"2027-Q2": 0.5, "2027-Q3": 0.3}
     services = [
@@ -317,7 +318,7 @@ def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
         for names in itertools.product(types, repeat=2)
     ]
     assert spend(services) <= min(every) * (1 + 1e-12)
-    assert spend(services) == pytest.approx(467_184, abs=1)
+    assert spend(services) == pytest.approx(452_707, abs=1)
 
 
 def test_services_of_the_lowest_priority_wait() -> None:
