@@ -23,7 +23,7 @@ from sheetgen.plan.orders import (
     shed,
     there_on,
 )
-from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
+from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
@@ -37,6 +37,7 @@ from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
 BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
+ORDERED_BEFORE = "ordered before"
 A_BIT = 1e-9  # of a machine, by which shares may be off
 IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
@@ -52,14 +53,25 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class InTime:
-    """Machines of another type that are there in time for what is not served. usd: the cost of those days, at today's
-    price, beside what is planned."""
+    """Machines of another type that are there in time for what is not served, all of it or as much as those hold that
+    were ordered before and that nothing else keeps. usd: the cost of those days, at today's price, beside what is
+    planned."""
 
     instance: str
     purchase: str
     n_instances: int
     there_on: datetime.date
     usd: float
+    share: float  # of the service, that they serve
+    was_ordered: bool = False
+
+
+@dataclass(frozen=True)
+class OnIdle:
+    """A share of a service that machines of another type serve which are idle or spare."""
+
+    instance: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,7 @@ class Unserved:
     share: float
     limit: str
     other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
+    on_idle: tuple[OnIdle, ...] = ()  # beside it
 
 
 @dataclass(frozen=True)
@@ -221,6 +234,7 @@ def unserved(answer: Answer) -> list[Unserved]:
     Before a service waits it takes of the idle and spare machines that are there on these days, owned, committed or
     ordered, and can hold it, the highest priority first."""
     free, left = defaultdict[datetime.date, Any](lambda: _free(answer)), dict[Unserved, float]()
+    on_idle = defaultdict[Unserved, list[OnIdle]](list)
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
     for lack in sorted(lacking, key=lambda gap: (gap.quarter, priorities[gap.service])):
@@ -233,8 +247,11 @@ def unserved(answer: Answer) -> list[Unserved]:
             of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
             taken = min(math.floor(idle[t, lack.quarter] * n + A_BIT), math.ceil(left[lack] * of_all - A_BIT))
             idle[t, lack.quarter] -= taken / n
+            if taken:
+                on_idle[lack].append(OnIdle(machine.instance, min(left[lack], taken / of_all)))
             left[lack] = max(0.0, left[lack] - taken / of_all)
-    return [replace(lack, share=left[lack]) for lack in lacking if left[lack] > A_BIT]
+    waiting = (lack for lack in lacking if left[lack] > A_BIT)
+    return [replace(lack, share=left[lack], on_idle=tuple(on_idle[lack])) for lack in waiting]
 
 
 def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
@@ -244,9 +261,15 @@ def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
     every = list[Unserved]()
     for lack in lost:
         ways = [*_in_time(answer, lack, offered)]
-        other, filled = min(ways, key=lambda way: (way[0].usd, way[0].instance), default=(None, 0.0))
+        # What serves all of it from its first day on, at the least cost; else what serves most of its days.
+        other, filled = min(
+            ways,
+            key=lambda way: (-_served_days(way[0], lack), way[0].usd, way[0].instance),
+            default=(None, 0.0),
+        )
         if other is not None:
-            offered[lack.first, lack.last, other.instance, other.purchase] += filled
+            way = ORDERED_BEFORE if other.was_ordered else other.purchase
+            offered[lack.first, lack.last, other.instance, way] += filled
         every.append(replace(lack, other=other))
     return every
 
@@ -257,7 +280,6 @@ def _in_time(
     """Machines of other types that are there on the first of the days, within today's quota, in a class without a long
     term; with what it fills of them. offered: by days, type and class what others fill."""
     plan = answer.plan
-    months = ((lack.last - lack.first).days + 1) / DAYS_IN_A_MONTH
     for instance, place in answer.hardware.everywhere((lack.service, lack.quarter)).items():
         filled, quota = place.machines[BOUGHT] * lack.share, quota_of(plan, instance)
         if instance == lack.instance:
@@ -269,7 +291,39 @@ def _in_time(
                 continue
             if day <= lack.first and QUARTERS_OF_TERM.get(purchase, 0) <= 1:
                 n = of_all - math.ceil(before - A_BIT)
-                yield InTime(instance, purchase, n, day, n * month_usd * months), filled
+                yield InTime(instance, purchase, n, day, n * month_usd * _months(day, lack), lack.share), filled
+        yield from _of_before(answer, lack, place, offered)
+
+
+def _served_days(other: InTime, lack: Unserved) -> float:
+    return round(other.share * _months(other.there_on, lack), 9)
+
+
+def _of_before(
+    answer: Answer,
+    lack: Unserved,
+    place: Placed,
+    offered: Mapping[tuple[datetime.date, datetime.date, str, str], float],
+) -> Iterator[tuple[InTime, float]]:
+    """The machines of an earlier order that the plan releases, kept until then."""
+    instance, ordered = place.instance, answer.plan.ordered(place.instance)
+    if ordered is None or ordered[1] > lack.last:
+        return
+    count, day = ordered
+    before = offered[lack.first, lack.last, instance, ORDERED_BEFORE]
+    left = count - float(answer.supply["gap"][answer.place[instance], lack.quarter, answer.case])
+    replicas = place.replicas_per_instance
+    filled = min(place.machines[BOUGHT] * lack.share, math.floor((left - before) * replicas + A_BIT) / replicas)
+    if filled > A_BIT:
+        n = math.ceil(before + filled - A_BIT) - math.ceil(before - A_BIT)
+        usd, share = n * place.instance_month_usd * _months(day, lack), filled / place.machines[BOUGHT]
+        purchase = answer.plan.class_of(instance)
+        yield InTime(instance, purchase, n, max(day, lack.first), usd, share, was_ordered=True), filled
+
+
+def _months(day: datetime.date, lack: Unserved) -> float:
+    """From a day on those in which a load has no machine."""
+    return ((lack.last - max(day, lack.first)).days + 1) / DAYS_IN_A_MONTH
 
 
 def _free(answer: Answer) -> Any:

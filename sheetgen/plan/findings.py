@@ -34,6 +34,7 @@ from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.notes import is_stale
 from sheetgen.units import ON_DEMAND, USD, count
@@ -273,6 +274,11 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")
     no_less = f"{_are(len(dear), 'term')} no cheaper than the hours on demand"
     yield Check("every term costs less than its hours on demand", dear, no_less)
+    idle = [
+        f"{part.id} in {' and '.join(str(plan.quarters[q]) for q in quarters)}, as it is there {there_days(plan, part)}"
+        for part, quarters in idle_at_ends(plan)
+    ]
+    yield Check("what is paid serves", idle, "what is paid for a part of a quarter serves nothing in it")
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6

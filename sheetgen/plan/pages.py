@@ -23,12 +23,13 @@ from sheetgen.plan.findings import FAILS, HOLDS, IS_SERVED, Findings, changed_no
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import live, term
+from sheetgen.plan.supplied import idle_at_ends, live, there_days
+from sheetgen.plan.tables import committed_by_quarter
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
@@ -411,7 +412,14 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
             if gap.other is not None:
                 n = f"{gap.other.n_instances} x" if gap.other.n_instances else "on what is offered to others of"
                 machines = f"{n} {short_name(gap.other.instance)}, {gap.other.purchase}"
+                if gap.other.was_ordered:
+                    machines += f", ordered before, kept from {gap.other.there_on} to {last}"
+                if gap.other.share < gap.share:
+                    machines += f", for {gap.other.share:.0%} of it"
                 way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
+            if gap.on_idle:
+                idle = " and ".join(f"{part.share:.0%} is on idle {short_name(part.instance)}" for part in gap.on_idle)
+                way = words(f"{idle}; {{}}", way)
             waiting.append(
                 words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
             )
@@ -624,24 +632,24 @@ def _supply(answer: Answer) -> Section:
         name = machine_name(answer, answer.types[t].instance, range(len(answer.plan.quarters)))
         rows += [(name if i == 0 else "", line, *cells) for i, (line, cells) in enumerate(shown)]
     more = len(largest) - MOST_MACHINES
-    further = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
-    further += _ending_within(answer)
+    smaller = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
     title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
     heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
-    return _section(table(title, heads, rows), *_utilization(answer), *further)
+    return _section(table(title, heads, rows), *_utilization(answer), *smaller, *_ending_within(answer))
 
 
-def _ending_within(answer: Answer) -> Iterator[str]:
-    """The commitments that are paid for a part of a quarter, in which they serve nothing."""
+def _ending_within(answer: Answer) -> Iterator[Text]:
+    """What is owned or committed and paid for a part of a quarter, in which it serves nothing."""
     plan = answer.plan
-    for committed in plan.supply.committed:
-        parts = zip(plan.quarters, live(plan, committed), strict=True)
-        names = [str(quarter) for quarter, (serves, share) in parts if share and not serves]
-        if names:
-            first, last = term(committed)
-            until = f"until {last}" if last < plan.last_day(plan.quarters[-1]) else f"from {first}"
-            machines = f"{committed.count:g} x {short_name(plan.machine(committed.type))}"
-            yield f"Paid and idle in {' and '.join(names)}, as it is there {until}: {committed.id}, {machines}."
+    for part, quarters in idle_at_ends(plan):
+        names, shares = [str(plan.quarters[q]) for q in quarters], [share for _, share in live(plan, part)]
+        if isinstance(part, Committed):
+            machines, paid = short_name(plan.machine(part.type)), committed_by_quarter(plan, part)
+        else:
+            machines, paid = plan.gpus[part.id].name, [part.cost_per_quarter * share for share in shares]
+        there = f"as it is there {there_days(plan, part)}: {part.id}, {part.count:g} x {machines}"
+        idle = f"Paid and idle in {' and '.join(names)}, {there}: {{}}."
+        yield words(idle, usd(sum(float(paid[q]) for q in quarters)))
 
 
 def _utilization(answer: Answer) -> Iterator[Text]:

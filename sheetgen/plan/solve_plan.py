@@ -7,7 +7,6 @@ on fewer of them.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -98,13 +97,19 @@ class _Whole:
             nearby,
         )
 
-    def is_better(self, other: _Whole, least_usd: float = math.inf) -> bool:
-        """True where it is cheaper, or serves more for no more than a near tie, also over the least of several; it
-        serves no less: of the services up to each priority no more is lost."""
-        if any(mine > theirs for mine, theirs in zip(self.lost, other.lost, strict=True)):
-            return False
-        near_usd = min(other.usd, least_usd) * (1 + self.answer.plan.policy.near_tie_fraction)
-        return self.usd < other.usd - A_CENT or (self.lost != other.lost and self.usd <= near_usd)
+    def is_cheaper(self, other: _Whole) -> bool:
+        """True where it is, and serves no less."""
+        return self.usd < other.usd - A_CENT and self._serves_no_less(other)
+
+    def is_better(self, other: _Whole) -> bool:
+        """True where it is cheaper, or serves more for no more than a near tie."""
+        near_usd = other.usd * (1 + self.answer.plan.policy.near_tie_fraction)
+        serves_more = self.lost != other.lost and self._serves_no_less(other)
+        return self.is_cheaper(other) or (serves_more and self.usd <= near_usd)
+
+    def _serves_no_less(self, other: _Whole) -> bool:
+        """True where of the services up to each priority no more is lost."""
+        return all(mine <= theirs for mine, theirs in zip(self.lost, other.lost, strict=True))
 
 
 class _Search:
@@ -138,15 +143,13 @@ class _Search:
                 return best
 
     def _moved(self, best: _Whole, dearer: float) -> _Whole:
-        """A whole plan with services moved one by one, while it is better for it. dearer: see `Found.nearby`."""
-        least_usd = best.usd
+        """A whole plan with services moved one by one, while it is cheaper for it. dearer: see `Found.nearby`."""
         while True:
-            for way in islice(best.nearby(dearer), NEARBY * len(self.plan.services)):
-                if (other := self._whole(*way)).is_better(best, least_usd):
-                    best, least_usd = other, min(least_usd, other.usd)
-                    break
-            else:
+            ways = islice(best.nearby(dearer), NEARBY * len(self.plan.services))
+            cheaper = next((other for way in ways if (other := self._whole(*way)).is_cheaper(best)), None)
+            if cheaper is None:
                 return best
+            best = cheaper
 
     def _whole(self, hardware: Hardware, nearby: Nearby) -> _Whole:
         return _Whole.of_answer(_bought(self.plan, self.grid, hardware), nearby)

@@ -80,6 +80,20 @@ def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
         yield first <= start and last >= end, max(0, days) / ((end - start).days + 1)
 
 
+def idle_at_ends(plan: Plan) -> Iterator[tuple[Committed | Owned, list[int]]]:
+    """What is paid for a part of quarters, in which it serves nothing, and those quarters by position."""
+    parts: tuple[Committed | Owned, ...] = (*plan.supply.owned, *plan.supply.committed)
+    for part in parts:
+        if quarters := [q for q, (serves, share) in enumerate(live(plan, part)) if share and not serves]:
+            yield part, quarters
+
+
+def there_days(plan: Plan, part: Committed | Owned) -> str:
+    """The day from which on, or until which it is there, of a part that does not serve whole quarters."""
+    first, last = term(part)
+    return f"until {last}" if last < plan.last_day(plan.quarters[-1]) else f"from {first}"
+
+
 def supplied(plan: Plan) -> Supplied:
     """The supply that serves all of each quarter."""
     committed, gpus = dict[str, Array](), dict[str, Array]()

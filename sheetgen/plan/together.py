@@ -509,7 +509,7 @@ class _Search:
         with rows and types before the quarters."""
         # Sums of parts that are taken off again leave a trace that is no machine.
         rows = *(numpy.moveaxis(part, -3, 0) for part in (numpy.round(machines, 9), spares)), types
-        whole = numpy.concatenate([part.reshape(len(types), -1) for part in rows], axis=1)
+        whole = numpy.ascontiguousarray(numpy.concatenate([part.reshape(len(types), -1) for part in rows], axis=1))
         keys = whole.view(f"V{whole[0].nbytes}").ravel().tolist()
         fresh = {key: row for row, key in enumerate(keys) if key not in self.seen}
         new, n = [*fresh.values()], max(1, AT_ONCE // whole.shape[1])

@@ -720,9 +720,9 @@ def test_the_command_of_a_service_names_its_machine_where_recommend_takes_anothe
 @pytest.mark.parametrize(
     ("retire", "other_ways", "kinds"),
     [
-        # The service that a commitment serves is not served after its end, or a year longer.
+        # The service that a commitment serves is not served after its end, or then goes to what the others have.
         ("2027-Q3", ["commit", "replace owned"], {"order", "raise quota", "let end", "release"}),
-        ("2028-Q3", ["commit", "commit", "renew", "replace owned"], {"order", "raise quota"}),
+        ("2028-Q3", ["commit", "replace owned"], {"order", "raise quota", "let end", "release", "move"}),
     ],
 )
 def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not(
