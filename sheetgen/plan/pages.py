@@ -512,14 +512,15 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
         return (name, "none saves", "", NONE, NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
-    if lever.moves_usd > 0:
-        gives_up = words(f"{gives_up}; its moves cost {{}} that no budget has", usd(lever.moves_usd))
+    if lever.moves_usd:
+        gives_up = words(f"{gives_up}; saves less by its moves, {{}}", usd(lever.moves_usd))
     if lever.bound_usd and name == CLASS:
         amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
     over = _named_quarters(plan, lever.over) or "none"
-    (saves,), (asked,) = in_whole(plan, (lever.saves_usd,)), in_whole(plan, (lever.asked_usd + lever.saves_usd,))
-    money = asked - saves, saves, lever.saves_p50_usd
+    now_usd = lever.asked_usd + lever.saves_usd + lever.moves_usd
+    (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
+    money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
 
 
