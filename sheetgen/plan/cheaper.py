@@ -63,9 +63,10 @@ class Lever:
 @dataclass(frozen=True)
 class Closing:
     """Levers that are pulled together, the quarters that are over their budget even then, and what is to be decided
-    then."""
+    then; by_itself: of each kind the best, other machines too, where it makes the budget hold by itself."""
 
     levers: tuple[Lever, ...]
+    by_itself: tuple[Lever, ...]
     saves_usd: float
     over: tuple[str, ...]
     decisions: tuple[Decision, ...]
@@ -127,7 +128,8 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
     many those that save most together; where no set of them does, all that work together. None where the budget holds,
     or nothing saves."""
-    best = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES]
+    of_kinds = best_of_kinds(levers)
+    best = [lever for lever in of_kinds if lever.change.kind != PLACES]
     together: tuple[tuple[Lever, ...], Lever] | None = None
     for n in range(1, len(best) + 1) if trials.answer.over else ():
         sets = []
@@ -145,7 +147,8 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     chosen, result = together
     other = trials.changed([lever.change for lever in chosen])
     decided = decisions(other, unserved(other)) if other else ()
-    return Closing(chosen, result.saves_usd, result.over, decided)
+    by_itself = tuple(lever for lever in of_kinds if not lever.over)
+    return Closing(chosen, by_itself, result.saves_usd, result.over, decided)
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:

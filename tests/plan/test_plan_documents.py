@@ -32,6 +32,7 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
+from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
@@ -147,7 +148,7 @@ def first_facts() -> list[str]:
     levers = {
         kind: max(one["usd"] for one in found["cheaper"] if one["kind"] == kind) for kind in ("policy", "precision")
     }
-    kinds = [one["kind"] for one in found["cheaper"] if one["what"] in found["closing"]["levers"]]
+    kinds = [one["kind"] for one in found["cheaper"] if one["what"] in found["closing"]["by_itself"]]
     # Of the decisions, the one that binds most is there.
     signed = [one for one in found["decisions"] if one["kind"] == "now"]
     largest = max(signed, key=lambda one: one["binds_usd"] or abs(one["usd"] or 0))
@@ -160,7 +161,8 @@ def first_facts() -> list[str]:
         usd(found["totals"]["sign_now_usd"]),
         f"below {usd(found['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
-        f"With the {kinds[0]} lever every quarter",
+        *kinds,
+        "by itself brings every quarter",
         decided(largest),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
@@ -396,23 +398,29 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
         changed = lever.change.make(changed)
     other = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
     assert not other.over
+    # Of each kind the best that holds every budget by itself is named, not the first of them alone.
+    best = {one.change.kind: one for one in best_of_kinds(example().cheaper)}
+    holds = [one.change.name for one in best.values() if not one.over]
+    assert record_of(example())["closing"]["by_itself"] == holds and len(holds) > 1
     assert sum(example().answer.asked_usd) - sum(other.asked_usd) == pytest.approx(closing.saves_usd)
     # What is to be signed now in another number with them is said, as that plan has it.
+
+    def subject(one: dict[str, Any]) -> tuple[Any, ...]:
+        is_quota = one["what"] == "raise quota"  # of which a type has one
+        return one["what"], one["instance"], one["purchase"], None if is_quota else one["needed_from"]
+
     then = {
-        (one["what"], one["instance"], one["purchase"], one["needed_from"]): one["n_instances"]
+        subject(one): one["n_instances"]
         for one in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
     }
-    keys = ("what", "instance", "purchase", "needed_from")
     said = {
-        tuple(one[key] for key in keys): (one["n_instances"], one["n_instances_then"])
+        subject(one): (one["n_instances"], one["n_instances_then"])
         for one in record_of(example())["closing"]["sign_now"]
     }
     now = [one for one in record_of(example())["decisions"] if one["kind"] == "now"]
-    assert said == {
-        key: (one["n_instances"], then.get(key, 0))
-        for one in now
-        if then.get(key := tuple(one[key] for key in keys), 0) != one["n_instances"]
-    }
+    here = {subject(one): one["n_instances"] for one in now}
+    of_both = {key: (here.get(key, 0), then.get(key, 0)) for key in (*here, *(key for key in said if key in then))}
+    assert said == {key: pair for key, pair in of_both.items() if pair[0] != pair[1]}
     assert said
     data = deepcopy(DATA)
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
@@ -421,13 +429,18 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
 
 
 def test_a_quota_that_levers_take_is_said() -> None:
-    """Only decisions to sign now that are others with them were: not what they take beside those."""
+    """And an order of other machines in their place: only decisions to sign now that are others with them were."""
     found, day = example(), date(2027, 1, 1)
     assert found.closing is not None
     quota = Decision("raise quota", "aws/g6e.xlarge", 9, None, day, day)
-    closing = replace(found.closing, decisions=(*found.closing.decisions, quota))
-    said = [plan_page(replace(found, closing=taken)).first[0].lines[0] for taken in (found.closing, closing)]
-    assert str(said[1]) == f"{str(said[0]).removesuffix('.')}; raise quota to 9 x g6e.xlarge then."
+    order = Decision("order", "aws/p5.4xlarge", 3, "on-demand", day, day)
+    closing = replace(found.closing, decisions=(quota, order))
+    taken = replace(found, closing=closing)
+    said = record_of(taken)["closing"]["sign_now"]
+    there = {one["instance"]: (one["n_instances"], one["n_instances_then"]) for one in said if not one["n_instances"]}
+    assert there["aws/g6e.xlarge"] == (0, 9) and there["aws/p5.4xlarge"] == (0, 3)
+    line = str(plan_page(taken).first[0].lines[0])
+    assert "raise quota to 9 x g6e.xlarge" in line and "order 3 x p5.4xlarge, on-demand" in line
 
 
 @pytest.mark.long
