@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import Group, brand_option, common, text_options
-from sheetgen.cli.output import note, print_json, say, step, table, write_drawn
+from sheetgen.cli.output import folded, note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
@@ -345,6 +345,8 @@ def summary(record: Json) -> list[str]:
             (decision["order_by"], decision["what"], decision["instance"], n, decision["needed_from"], remark)
         )
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
+    if record["warnings"]:
+        words = [*map(folded, record["warnings"]), "", *words]
     if record["since"]:
         parts = [("since the last plan", "service", f"p50 {sign}")]
         parts += [

@@ -26,10 +26,10 @@ from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import MIX
+from sheetgen.plan.schema import MIX, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
-from sheetgen.plan.tables import stated_for
+from sheetgen.plan.tables import grown_in, share_live, stated_for
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
@@ -50,7 +50,7 @@ OF_SERVICE = {
     CLASS_MIX: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
-OF_USERS = ("demand", "profile", "working_days", "time_zone", "growth", "stated_for")
+OF_DEMAND = ("demand", "profile", "working_days", "time_zone")  # and growth, and the quarter for which it is stated
 OF_POLICY = {
     ENGINE: ("measured",),
     CLASS_MIX: ("buy", "start_minutes"),
@@ -67,6 +67,7 @@ OF_POLICY = {
 }
 MOST_BYTES = 50_000_000
 CENTS = 100
+A_TRACE = 1e-9  # of a demand
 K = TypeVar("K")
 
 
@@ -303,7 +304,7 @@ class Changes:
 def changes(factor: str, old: Plan, new: Plan) -> Changes:
     """The services, or the plan, of which a factor is another in the two plans."""
     by_id = {service.id: service for service in new.services}
-    names = OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())
+    names = OF_SERVICE.get(factor, ())
     services = {
         service.id
         for service in old.services
@@ -312,14 +313,8 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
     of_plan = any(getattr(old.policy, name) != getattr(new.policy, name) for name in OF_POLICY.get(factor, ()))
     match factor:
         case "users":
-            services ^= {service.id for service in old.services} ^ by_id.keys()
-            services |= {
-                service.id
-                for service in old.services
-                if service.id in by_id
-                and service.growth
-                and stated_for(old, service, None) != stated_for(new, by_id[service.id], None)
-            }
+            services = {service.id for service in old.services} | by_id.keys()
+            services -= {service.id for service in old.services if _has_same_users(old, service, new)}
         case "price":
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
             # A year's change begins anew at the prices of another day.
@@ -331,6 +326,26 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
             of_plan |= old.quarters != new.quarters or starts[0] != starts[1]
             of_plan |= old.as_of != new.as_of and (_waits(old, new.as_of) or _waits(new, old.as_of))
     return Changes(of_plan, frozenset(services))
+
+
+def _has_same_users(old: Plan, service: Service, new: Plan) -> bool:
+    """True where the demand of a service of the old plan is the new one's in each quarter of that: growth that is
+    stated for another quarter may say the same. One that the new plan has not is the same if it has ended by then."""
+    other = next((other for other in new.services if other.id == service.id), None)
+    if other is None:
+        return not any(share_live(service, new))
+    if any(getattr(service, name) != getattr(other, name) for name in OF_DEMAND):
+        return False
+    since, since_other = stated_for(old, service, other.launch), stated_for(new, other, other.launch)
+    return all(
+        numpy.allclose(
+            grown_in(service.growth, quarter, max(0, quarter.since(since))),
+            grown_in(other.growth, quarter, max(0, quarter.since(since_other))),
+            rtol=A_TRACE,
+        )
+        for quarter, share in zip(new.quarters, share_live(other, new), strict=True)
+        if share
+    )
 
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
@@ -366,15 +381,20 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
 
     users, supply, calendar = of(USERS), of(CLASS_MIX), of(CALENDAR)
     by_id = {id(plan): {service.id: service for service in plan.services} for plan in (old, new)}
+    # Demand that is the same stands as in the old plan, also where the new one, which begins later, says it anew.
+    same = {service.id: service for service in old.services if _has_same_users(old, service, new)}
+    ids = {service.id for service in users.services}
+    ending = [service for name, service in same.items() if name not in ids and any(share_live(service, calendar))]
+    stated = [same.get(service.id, service) for service in users.services]
     services = []
-    for service in users.services:
+    for service in (*stated, *ending):
         fields = {
             name: getattr(by_id[id(of(factor))].get(service.id, service), name)
             for factor, names in OF_SERVICE.items()
             for name in names
         }
         # Demand keeps its day where the calendar is another's, and goes with the launch.
-        fields["stated_for"] = stated_for(users, service, fields["launch"])
+        fields["stated_for"] = stated_for(old if service.id in same else users, service, fields["launch"])
         services.append(service.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices, every = of(PRICE), {} if asked is None else asked

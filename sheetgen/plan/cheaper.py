@@ -52,8 +52,8 @@ class Lever:
 
     change: Change
     asked_usd: float  # to approve
-    saves_usd: float  # of what is to be approved now
-    saves_p50_usd: float  # of what is spent at p50; below 0 where it costs more
+    saves_usd: float  # of what is to be approved now, less its moves
+    saves_p50_usd: float  # of what is spent at p50, less its moves; below 0 where it costs more
     moves_usd: float  # the cost of its moves over those of the plan, as the plan counts them, which no budget has
     bound_usd: float  # by its orders, to the end of their terms
     bound_after_usd: float  # of that what is paid after the plan's end
@@ -63,9 +63,10 @@ class Lever:
 @dataclass(frozen=True)
 class Closing:
     """Levers that are pulled together, the quarters that are over their budget even then, and what is to be decided
-    then."""
+    then; by_itself: of each kind the best, other machines too, where it makes the budget hold by itself."""
 
     levers: tuple[Lever, ...]
+    by_itself: tuple[Lever, ...]
     saves_usd: float
     over: tuple[str, ...]
     decisions: tuple[Decision, ...]
@@ -85,6 +86,10 @@ class Trials:
         if names not in self.seen:
             self.seen[names] = self._solved(changes)
         return self.seen[names]
+
+    def more_moves_usd(self, other: Answer) -> float:
+        """The cost of the moves of a changed plan over that of the plan's own; 0 where it is no more."""
+        return max(0.0, moves_usd(other, self.answer.plan) - moves_usd(self.answer, self.answer.plan))
 
     def _solved(self, changes: Sequence[Change]) -> Answer | None:
         plan = functools.reduce(lambda changed, change: change.make(changed), changes, self.answer.plan)
@@ -106,8 +111,8 @@ def cheaper(trials: Trials) -> tuple[Lever, ...]:
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
-    """By kind the lever that saves most, on average at p50 and of what is to be approved, its moves counted; of classes
-    what they bind after the plan's end is not counted as saved."""
+    """By kind the lever that saves most, on average at p50 and of what is to be approved; of classes what they bind
+    after the plan's end is not counted as saved."""
     best = []
     for kind in KINDS:
         of_kind = [lever for lever in levers if lever.change.kind == kind]
@@ -116,14 +121,15 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
 
 
 def _net_usd(lever: Lever) -> float:
-    return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd - max(0.0, lever.moves_usd)
+    return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd
 
 
 def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
     many those that save most together; where no set of them does, all that work together. None where the budget holds,
     or nothing saves."""
-    best = [lever for lever in best_of_kinds(levers) if lever.change.kind != PLACES]
+    of_kinds = best_of_kinds(levers)
+    best = [lever for lever in of_kinds if lever.change.kind != PLACES]
     together: tuple[tuple[Lever, ...], Lever] | None = None
     for n in range(1, len(best) + 1) if trials.answer.over else ():
         sets = []
@@ -141,25 +147,25 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     chosen, result = together
     other = trials.changed([lever.change for lever in chosen])
     decided = decisions(other, unserved(other)) if other else ()
-    return Closing(chosen, result.saves_usd, result.over, decided)
+    by_itself = tuple(lever for lever in of_kinds if not lever.over)
+    return Closing(chosen, by_itself, result.saves_usd, result.over, decided)
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
-    """The savings of changes that are made together; None where they save nothing, or leave more without machines: of a
-    policy, for longer than some days."""
+    """The savings of changes that are made together; None where they save no more than their moves cost, or leave more
+    without machines: of a policy, for longer than some days."""
     answer, other = trials.answer, trials.changed(changes)
     if other is None:
         return None
-    asked = sum(other.asked_usd)
-    saves = sum(answer.asked_usd) - asked
+    asked, moves = sum(other.asked_usd), trials.more_moves_usd(other)
+    saves = sum(answer.asked_usd) - asked - moves
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
     waits = _waits_more(other.plan, trials.lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
     gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
-    moves = moves_usd(other, answer.plan) - moves_usd(answer, answer.plan)
-    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum())
+    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum()) - moves
     bound = sum(other.bound_usd), other.bound_after_usd
     return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
 
@@ -239,10 +245,10 @@ def _elsewhere(trials: Trials) -> Iterator[Lever]:
             name = ", ".join(f"{key}: 0" for key in update)
             gives_up = " and ".join(_STAYING[key] for key in update)
             change = Change(PLACES, name, gives_up, functools.partial(_with_policy, update=update))
-            lever = _worked_out(trials, [change])
-            if lever is not None and (lever.moves_usd <= lever.saves_usd or policy.moving_cost_usd is None):
+            if (lever := _worked_out(trials, [change])) is not None:
                 yield lever
-            if lever is None or lever.moves_usd <= 0:
+            other = trials.changed([change])
+            if other is None or not trials.more_moves_usd(other):
                 return
 
 

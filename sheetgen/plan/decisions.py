@@ -36,6 +36,7 @@ from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
 
 NOW, FORECAST = "now", "forecast"
+RAISE_QUOTA = "raise quota"
 BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
 ORDERED_BEFORE = "ordered before"
 A_BIT = 1e-9  # of a machine, by which shares may be off
@@ -545,7 +546,7 @@ def _quotas(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
         if quota is None or not over:
             continue
         most, waiting = float(rented[t].max()), [lack for lack in lost if lack.limit == QUOTA]
-        subject, about = ("raise quota", machine.instance, most, None), f"from {quota.limit:,} to {number_text(most)}"
+        subject, about = (RAISE_QUOTA, machine.instance, most, None), f"from {quota.limit:,} to {number_text(most)}"
         shed_here = tuple(lack for lack in waiting if lack.instance == machine.instance)
         first, days = _needed_from(plan, over[0]), quota.request_lead_days
         decision = dated(plan, *subject, first, days, None, about=about, shed=shed_here)

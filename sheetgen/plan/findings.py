@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from sheetgen.answer.confidences import is_below
 from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
@@ -16,6 +17,7 @@ from sheetgen.plan.cheaper import Closing, Lever, Trials, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
 from sheetgen.plan.decisions import (
     NOW,
+    RAISE_QUOTA,
     Decision,
     Unserved,
     decisions,
@@ -32,15 +34,18 @@ from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measur
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
+from sheetgen.plan.services_table import NAMED
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.notes import is_stale
+from sheetgen.report.wording import share, sure
 from sheetgen.units import ON_DEMAND, USD, count
 
 HOLDS, FAILS = "yes", "no"
 IS_SERVED = "every service is served"
+OF_TABLES = "every quarter is within its budget", "nothing is late"  # checks of which the tables speak
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,11 @@ class Findings:
     def together_p90_usd(self) -> float:
         """The spend of all quarters that nine of ten joint draws do not exceed."""
         return quantiles(self.draws.spend_usd.sum(axis=1))["p90"]
+
+    @cached_property
+    def covered_fraction(self) -> float:
+        """The share of joint draws that cost no more than what is to be approved, its contingency counted."""
+        return float((self.draws.spend_usd.sum(axis=1) <= sum(self.answer.asked_usd)).mean())
 
     @property
     def now(self) -> list[Decision]:
@@ -128,24 +138,43 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     )
 
 
-def changed_now(findings: Findings) -> list[tuple[Decision, float]]:
-    """The decisions to sign now of which there are other numbers with the levers that close the budget; with those
-    numbers, what changes most money first."""
+@dataclass(frozen=True)
+class Changed:
+    """A decision to sign now, and its number of machines with the levers that close the budget: 0 where it is not to
+    be signed then; of a decision that is to be signed then alone n_instances is 0."""
+
+    decision: Decision
+    n_instances: float
+    n_then: float
+
+    @property
+    def less_usd(self) -> float:
+        """The money that changes."""
+        return self.decision.weight_usd * abs(self.n_then - self.n_instances) / self.decision.n_instances
+
+
+def changed_now(findings: Findings) -> list[Changed]:
+    """The decisions to sign now, or with the levers that close the budget, whose number is another with them; what
+    changes most money first."""
     plan, closing = findings.answer.plan, findings.closing
     if closing is None:
         return []
 
     def subject(decision: Decision) -> tuple[str, str, str | None, int | None]:
-        return decision.what, decision.instance, decision.purchase, plan.quarter_of(decision.needed_from)
+        quarter = None if decision.what == RAISE_QUOTA else plan.quarter_of(decision.needed_from)  # there is but one
+        return decision.what, decision.instance, decision.purchase, quarter
 
-    then = {subject(decision): decision.n_instances for decision in closing.decisions}
-    changed = [(decision, float(then.get(subject(decision), 0.0))) for decision in findings.now]
-
-    def less_usd(pair: tuple[Decision, float]) -> float:
-        decision, n = pair
-        return decision.weight_usd * abs(1 - n / decision.n_instances)
-
-    return sorted((pair for pair in changed if pair[1] != pair[0].n_instances), key=lambda pair: -less_usd(pair))
+    then = {subject(decision): decision for decision in closing.decisions}
+    now = {subject(decision): decision for decision in findings.now}
+    changed = []
+    for decision in now.values():
+        other = then.get(subject(decision))
+        changed.append(Changed(decision, decision.n_instances, other.n_instances if other else 0.0))
+    for decision in then.values():
+        if subject(decision) not in now and kind(plan, decision) == NOW:
+            changed.append(Changed(decision, 0.0, decision.n_instances))
+    differing = (part for part in changed if part.n_then != part.n_instances)
+    return sorted(differing, key=lambda part: -part.less_usd)
 
 
 def spans(plan: Plan) -> Iterator[tuple[str, int | None, list[int]]]:
@@ -190,6 +219,20 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
         quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"],
         budget_verdict(left["p50"], left["p90"]),
     )
+
+
+def warnings(findings: Findings) -> Iterator[str]:
+    """The checks that do not hold, but for those of which the tables speak."""
+    answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
+    for check in findings.checks:
+        if not check.holds and check.statement not in OF_TABLES:
+            against = check.against
+            if check.statement == IS_SERVED and len(shed) == len(findings.unserved):  # of which a decision says more
+                waiting = dict.fromkeys(answer.plan.services[gap.service].id for gap in shed)
+                against = [*against[: len(against) - len(shed)], *waiting]
+            named, n = against[:NAMED], len(against[NAMED:])
+            failing = f"{check.failing[0].upper()}{check.failing[1:]}"
+            yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
 def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
@@ -246,6 +289,19 @@ def _dear_terms(answer: Answer) -> Iterator[str]:
             yield f"{machine.instance}: {costs}; write policy.buy: {ON_DEMAND}"
 
 
+def _less_sure(answer: Answer) -> Iterator[str]:
+    """The services whose machines are less sure than was asked for them, in the quarter in which they are least so."""
+    plan = answer.plan
+    for s, service in enumerate(plan.services):
+        chances = {q: answer.hardware.speed[s, q, answer.case].chance for q in answer.quarters_of(s)}
+        if not chances:
+            continue
+        q = min(chances, key=chances.__getitem__)
+        confidence = plan.question_in(service, plan.quarters[q]).settings.confidence
+        if is_below(chances[q], confidence):
+            yield f"{service.id} is {sure(chances[q])}, {share(confidence)} was asked"
+
+
 def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]) -> Iterator[Check]:
     """The statements that should hold before signing."""
     plan = answer.plan
@@ -264,6 +320,12 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     if lost and not answer.hardware.nothing:
         failing += f" from {min(gap.first for gap in lost)} to {max(gap.last for gap in lost)}"
     yield Check(IS_SERVED, nothing, failing)
+    unsure = [*_less_sure(answer)]
+    yield Check(
+        "every service is as sure as asked",
+        unsure,
+        f"no hardware is as sure as asked for {count(len(unsure), 'service')}",
+    )
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]

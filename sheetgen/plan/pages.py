@@ -16,10 +16,10 @@ from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, Decision, Unserved, kind, served
+from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Closing, Lever, best_of_kinds
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, IS_SERVED, Findings, changed_now, spans, spent
+from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, changed_now, spans, spent, warnings
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
@@ -46,7 +46,7 @@ LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and cha
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 A_CENT = 0.01
-QUOTA_DECISION = "raise quota"
+NINE_OF_TEN, WHOLE_PERCENT = 0.9, 100
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -123,8 +123,8 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    warnings = tuple(_warnings(findings))
-    n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warnings)
+    warned = tuple(warnings(findings))
+    n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warned)
     n_lines += len([*_at_hosts(findings)])
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
@@ -136,7 +136,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         _sign_by(plan, findings.decisions),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
         tuple(_tiles(findings)),
-        warnings,
+        warned,
         (
             signing,
             _budget(findings),
@@ -217,24 +217,19 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         usd(asked_in_whole(answer, CASE["p50"])[0]),
         (
             words("every demand at its middle case (p50){}", condition),
-            words("drawn together, below {} in nine of ten cases", usd(findings.together_p90_usd)),
+            words("drawn together, {}", _in_nine_of_ten(findings)),
             words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),
     )
 
 
-def _warnings(findings: Findings) -> Iterator[str]:
-    """The checks that do not hold, but for those of which the tables speak."""
-    answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
-    for check in findings.checks:
-        if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
-            against = check.against
-            if check.statement == IS_SERVED and len(shed) == len(findings.unserved):  # of which a decision says more
-                waiting = dict.fromkeys(answer.plan.services[gap.service].id for gap in shed)
-                against = [*against[: len(against) - len(shed)], *waiting]
-            named, n = against[:NAMED], len(against[NAMED:])
-            failing = f"{check.failing[0].upper()}{check.failing[1:]}"
-            yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
+def _in_nine_of_ten(findings: Findings) -> Text:
+    """The amount that nine of ten joint draws do not exceed; and in how many the sum to approve is enough, if fewer."""
+    below = words("below {} in nine of ten cases", usd(findings.together_p90_usd))
+    covered = math.floor(findings.covered_fraction * WHOLE_PERCENT) / WHOLE_PERCENT
+    if covered >= NINE_OF_TEN:
+        return below
+    return words("{}; the sum to approve is enough in {}", below, cell(covered, PERCENT))
 
 
 def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
@@ -263,26 +258,42 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     decides most."""
     answer = findings.answer
     if (changed := changed_now(findings)) and findings.closing:
-        decision, then = changed[0]
-        kinds = listed([lever.change.kind for lever in findings.closing.levers])
-        levers, them = (f"{kinds} levers", "them") if len(findings.closing.levers) > 1 else (f"{kinds} lever", "it")
-        others = f"; {count(len(changed) - 1, 'other decision')} too" if len(changed) > 1 else ""
-        counts = cell(then, WHOLE), cell(decision.n_instances, WHOLE)
-        machine = ", ".join(filter(None, (short_name(decision.instance), decision.purchase)))
-        do = f"{decision.what}{' to' if decision.what == 'raise quota' else ''}"
-        other = f"{do} {{}} x {machine}, not {{}}" if then else f"do not {do} {{}} x {machine}"
-        stated = {row.instance for row in findings.now if row.what == QUOTA_DECISION}
-        raised = [
-            row for row in findings.closing.decisions if row.what == QUOTA_DECISION and row.instance not in stated
-        ]
-        quotas = joined("", [words("; {} then", _decided(row)) for row in raised])
-        pattern = f"Decide the {levers} first: with {them} {other}{others}{{}}."
-        yield words(pattern, *(counts if then else counts[1:]), quotas or "")
+        yield _with_levers(findings.closing, changed)
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     first = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if first is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[first.service].id}"
         yield words(f"{which}, {{}}: {{}}.", sure(first.chance), _day_of(answer, first))
+
+
+def _with_levers(closing: Closing, changed: Sequence[Changed]) -> Text:
+    """The decision that levers change most, and all that is to be signed with them alone."""
+    kinds, are_many = _kinds(closing.levers), len(closing.levers) > 1
+    first = f"Decide the {kinds} lever{'s' * are_many} first: with {'them' if are_many else 'it'}"
+    if len(closing.by_itself) > 1 and not are_many:
+        first = f"Decide on a lever first: with {kinds}"
+    kept = [part for part in changed if part.n_instances]
+    more = [_decided(part.decision) for part in changed if not part.n_instances]
+    parts = [_other_number(part) for part in kept[:1]]
+    if more:
+        further = f" and {len(more) - NAMED} more" if more[NAMED:] else ""
+        parts.append(words(f"{'and ' if kept else ''}{{}}{further}", joined(", ", more[:NAMED])))
+    others = f"; {count(len(kept) - 1, 'other decision')} too" if kept[1:] else ""
+    return words("{} {}{}.", first, joined(", ", parts), others)
+
+
+def _other_number(changed: Changed) -> Text:
+    """A decision with its other number: order 6 x NC80adis, not 7."""
+    decision = changed.decision
+    if not changed.n_then:
+        return words("do not {}", _decided(decision))
+    return words(
+        "{}, not {}", _decided(replace(decision, n_instances=changed.n_then)), cell(changed.n_instances, WHOLE)
+    )
+
+
+def _kinds(levers: Sequence[Lever]) -> str:
+    return listed([lever.change.kind for lever in levers])
 
 
 def _day_of(answer: Answer, measured: ToMeasure) -> Text:
@@ -305,7 +316,7 @@ def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
     as what cannot be had without it."""
 
     def rank(decision: Decision) -> tuple[bool, float, float, bool]:
-        is_quota = decision.what == QUOTA_DECISION
+        is_quota = decision.what == RAISE_QUOTA
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
         binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
         return not decision.late, -binds, -money, is_quota
@@ -343,9 +354,10 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
 
 def _decided(decision: Decision) -> Text:
     """The decision in short: order 16 x NC40ads H100 v5, on-demand."""
-    to = " to" if decision.what == QUOTA_DECISION else ""
-    purchase = f", {decision.purchase}" if decision.purchase else ""
-    machine = f"{short_name(decision.instance)}{purchase}"
+    to = " to" if decision.what == RAISE_QUOTA else ""
+    machine, purchase = short_name(decision.instance), decision.purchase
+    if purchase and not machine.endswith(f"({purchase})"):
+        machine = f"{machine}, {purchase}"
     return words(f"{decision.what}{to} {{}} x {{}}", cell(decision.n_instances, WHOLE), machine)
 
 
@@ -512,15 +524,26 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever is None:
         return (name, "none saves", "", NONE, NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
-    if lever.moves_usd > 0:
-        gives_up = words(f"{gives_up}; its moves cost {{}} that no budget has", usd(lever.moves_usd))
-    if lever.bound_usd and name == CLASS:
-        amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
-        gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
+    if lever.moves_usd:
+        gives_up = words(f"{gives_up}; saves less by its moves, {{}}", usd(lever.moves_usd))
+    if binds := _lever_binds(lever):
+        gives_up = words("{}: {}", gives_up, binds)
     over = _named_quarters(plan, lever.over) or "none"
-    (saves,), (asked,) = in_whole(plan, (lever.saves_usd,)), in_whole(plan, (lever.asked_usd + lever.saves_usd,))
-    money = asked - saves, saves, lever.saves_p50_usd
+    now_usd = lever.asked_usd + lever.saves_usd + lever.moves_usd
+    (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
+    money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
+
+
+def _saving(lever: Lever) -> Text:
+    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd))
+
+
+def _lever_binds(lever: Lever) -> Text:
+    """The amount that another class binds; "" of other levers, whose orders are of the plan's class."""
+    if not lever.bound_usd or lever.change.kind != CLASS:
+        return ""
+    return words("binds {}, {} of it after the plan's end", usd(lever.bound_usd), usd(lever.bound_after_usd))
 
 
 def _named_quarters(plan: Plan, names: Sequence[str]) -> str:
@@ -532,9 +555,14 @@ def _closing(findings: Findings) -> Iterator[Text]:
     closing = findings.closing
     if closing is None:
         return
-    kinds = listed([lever.change.kind for lever in closing.levers])
+    kinds, are_many = _kinds(closing.levers), len(closing.levers) > 1
+    if closing.by_itself:
+        by_itself = f"{_kinds(closing.by_itself)} by itself"
+        subject = f"Each of {by_itself}" if closing.by_itself[1:] else f"The lever {by_itself}"
+        yield f"{subject} brings every quarter within its budget."
+    elif not closing.over:
+        yield f"With the {kinds} lever{'s together' * are_many} every quarter is within its budget."
     if not closing.over:
-        yield f"With the {kinds} lever{'s together' * (len(closing.levers) > 1)} every quarter is within its budget."
         return
     over = _named_quarters(findings.answer.plan, closing.over)
     pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together; over even then: {over}."
@@ -854,15 +882,15 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
-        words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers
+        joined(" and ", [part for part in (_saving(lever), _lever_binds(lever)) if part]) or "" for lever in levers
     ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
         ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
-        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(findings.together_p90_usd))),
-        ("Before signing", " ".join(_warnings(findings))),
+        ("Expected", words("{} at p50; {}.", usd(p50), _in_nine_of_ten(findings))),
+        ("Before signing", " ".join(warnings(findings))),
     ]
     classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))

@@ -13,7 +13,7 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost
+from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost, warnings
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -68,6 +68,7 @@ def record_of(findings: Findings) -> Record:
         "checks": [
             {"check": check.statement, "ok": check.holds, "found": list(check.against)} for check in findings.checks
         ],
+        "warnings": list(warnings(findings)),
     }
 
 
@@ -276,6 +277,7 @@ def _totals(findings: Findings) -> Record:
         "inputs_sha256": inputs_sha256(answer),
         "usd": quantiles(whole),
         "mean_usd": float(whole.mean()),
+        "covered_fraction": plain(findings.covered_fraction),
         "bound_usd": plain(sum(answer.bound_usd)),
         "bound_after_plan_usd": plain(answer.bound_after_usd),
         **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, findings.sign_now_usd), strict=True)),
@@ -331,17 +333,18 @@ def _closing(findings: Findings) -> Record | None:
         return None
     return {
         "levers": [lever.change.name for lever in closing.levers],
+        "by_itself": [lever.change.name for lever in closing.by_itself],
         "usd": closing.saves_usd,
         "over_budget": list(closing.over),
         "sign_now": [
             {
-                "what": decision.what,
-                "instance": decision.instance,
-                "purchase": decision.purchase,
-                "needed_from": decision.needed_from.isoformat(),
-                "n_instances": plain(decision.n_instances),
-                "n_instances_then": plain(then),
+                "what": changed.decision.what,
+                "instance": changed.decision.instance,
+                "purchase": changed.decision.purchase,
+                "needed_from": changed.decision.needed_from.isoformat(),
+                "n_instances": plain(changed.n_instances),
+                "n_instances_then": plain(changed.n_then),
             }
-            for decision, then in changed_now(findings)
+            for changed in changed_now(findings)
         ],
     }

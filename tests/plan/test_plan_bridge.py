@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import (
     CENTS,
     FACTORS,
+    OF_DEMAND,
     OF_POLICY,
     OF_SERVICE,
-    OF_USERS,
     Bridge,
     Last,
     bridge,
@@ -37,6 +38,7 @@ from sheetgen.plan.bridge import (
 )
 from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware_by_quarter import Loads
+from sheetgen.plan.next_plan import next_plan
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.schema import Policy, Service
@@ -230,9 +232,34 @@ def test_a_service_that_shares_machines_has_the_part_of_its_own_change() -> None
     assert difference.of_services == {("users", "a"): pytest.approx(now - last_usd, abs=0.01)} and now > last_usd
 
 
+def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
+    """One service has 300 instead of 70 at once; on its machines another has a series of 1, 2, 2 that the plan of the
+    next quarter writes as 2, 2, a third grows and says for which quarter it is stated, and a fourth has ended by then.
+    Of the users all is the first one's: the others' demand is what it was. They had $3,436 of $16,000."""
+    head = {"start": "2027-Q1", "quarters": 3, "as_of": "2026-11-26"}
+    services: list[dict[str, Any]] = [
+        {"id": "care", "demand": {"at_once": 70}, **on("NC40ads")},
+        {"id": "finder", "demand": {"at_once": 60}, "growth": {"series": [1, 2, 2]}, **on("NC40ads")},
+        {"id": "chat", "demand": {"at_once": 60}, "growth": 0.5, **on("NC40ads")},
+        {"id": "over", "demand": {"at_once": 60}, "retire": "2027-Q2", **on("NC40ads")},
+    ]
+    last = record_of(findings(solved_plan(plan({"plan": head, "services": services}))))
+    data = next_plan(last, "last.json", date(2027, 2, 26))
+    assert [one["id"] for one in data["services"]] == ["care", "finder", "chat"]
+    assert [one["growth"] for one in data["services"][1:]] == [{"series": [2, 2, 2]}, 0.5]
+    data["services"][0]["demand"] = {"at_once": 300}
+    new = plan(data)
+    found = bridge(last_of(last, "last.json", CATALOG), solved_plan(new, timed=False))
+    assert {service for factor, service in found.of_services if factor == "users"} == {"care"}
+    assert sum(found.of_services.values()) == pytest.approx(found.usd - found.last_usd, abs=0.005)
+    # Another series is another demand.
+    data["services"][1]["growth"] = {"series": [2, 3, 3]}
+    assert changes("users", new, plan(data)).services == {"finder"}
+
+
 def test_every_field_of_a_plan_is_of_a_factor_or_of_none() -> None:
     """A field that is of no factor would be a part that nothing explains."""
-    of_money = {*OF_USERS, *(name for names in OF_SERVICE.values() for name in names)}
+    of_money = {*OF_DEMAND, "growth", "stated_for", *(name for names in OF_SERVICE.values() for name in names)}
     assert {*Service.model_fields} - of_money == {"id", "priority", "owner", "like"}
     assert {*Policy.model_fields} - {name for names in OF_POLICY.values() for name in names} == {"correlation"}
 

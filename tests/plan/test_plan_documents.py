@@ -32,6 +32,7 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
+from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
@@ -153,7 +154,7 @@ def first_facts() -> list[str]:
         kind: max(lever["usd"] for lever in record["cheaper"] if lever["kind"] == kind)
         for kind in ("policy", "precision")
     }
-    kinds = [lever["kind"] for lever in record["cheaper"] if lever["what"] in record["closing"]["levers"]]
+    kinds = [lever["kind"] for lever in record["cheaper"] if lever["what"] in record["closing"]["by_itself"]]
     # Of the decisions, the one that binds most is there.
     signed = [decision for decision in record["decisions"] if decision["kind"] == "now"]
     largest = max(signed, key=lambda decision: decision["binds_usd"] or abs(decision["usd"] or 0))
@@ -166,7 +167,8 @@ def first_facts() -> list[str]:
         usd(record["totals"]["sign_now_usd"]),
         f"below {usd(record['totals']['usd']['p90'])}",
         *map(usd, levers.values()),
-        f"With the {kinds[0]} lever every quarter",
+        *kinds,
+        "by itself brings every quarter",
         decided(largest),
         *(f"late by {days} days" for days in late),
         "Approved by vp-engineering",
@@ -418,23 +420,34 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
         changed = lever.change.make(changed)
     together = solved_plan(replace(changed, questions={**changed.questions}), timed=False)
     assert not together.over
+    # Of each kind the best that holds every budget by itself is named, not the first of them alone.
+    best = {lever.change.kind: lever for lever in best_of_kinds(example().cheaper)}
+    holds = [lever.change.name for lever in best.values() if not lever.over]
+    assert record_of(example())["closing"]["by_itself"] == holds and len(holds) > 1
     assert sum(example().answer.asked_usd) - sum(together.asked_usd) == pytest.approx(closing.saves_usd)
     # What is to be signed now in another number with them is said, as that plan has it.
+
+    def subject(decision: dict[str, Any]) -> tuple[Any, ...]:
+        is_quota = decision["what"] == "raise quota"  # of which a type has one
+        return (
+            decision["what"],
+            decision["instance"],
+            decision["purchase"],
+            None if is_quota else decision["needed_from"],
+        )
+
     then = {
-        (decision["what"], decision["instance"], decision["purchase"], decision["needed_from"]): decision["n_instances"]
+        subject(decision): decision["n_instances"]
         for decision in record_of(findings(solved_plan(replace(changed, questions={**changed.questions}))))["decisions"]
     }
-    keys = ("what", "instance", "purchase", "needed_from")
     shown = {
-        tuple(line[key] for key in keys): (line["n_instances"], line["n_instances_then"])
+        subject(line): (line["n_instances"], line["n_instances_then"])
         for line in record_of(example())["closing"]["sign_now"]
     }
     now = [decision for decision in record_of(example())["decisions"] if decision["kind"] == "now"]
-    assert shown == {
-        key: (decision["n_instances"], then.get(key, 0))
-        for decision in now
-        if then.get(key := tuple(decision[key] for key in keys), 0) != decision["n_instances"]
-    }
+    here = {subject(decision): decision["n_instances"] for decision in now}
+    of_both = {key: (here.get(key, 0), then.get(key, 0)) for key in (*here, *(key for key in shown if key in then))}
+    assert shown == {key: pair for key, pair in of_both.items() if pair[0] != pair[1]}
     assert shown
     data = deepcopy(DATA)
     data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
@@ -443,13 +456,22 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
 
 
 def test_a_quota_that_levers_take_is_said() -> None:
-    """Only decisions to sign now that are others with them were: not what they take beside those."""
+    """And an order of other machines in their place: only decisions to sign now that are others with them were."""
     planned, day = example(), date(2027, 1, 1)
     assert planned.closing is not None
     quota = Decision("raise quota", "aws/g6e.xlarge", 9, None, day, day)
-    closing = replace(planned.closing, decisions=(*planned.closing.decisions, quota))
-    sentences = [plan_page(replace(planned, closing=taken)).first[0].lines[0] for taken in (planned.closing, closing)]
-    assert str(sentences[1]) == f"{str(sentences[0]).removesuffix('.')}; raise quota to 9 x g6e.xlarge then."
+    order = Decision("order", "aws/p5.4xlarge", 3, "on-demand", day, day)
+    closing = replace(planned.closing, decisions=(quota, order))
+    taken = replace(planned, closing=closing)
+    lines = record_of(taken)["closing"]["sign_now"]
+    there = {
+        decision["instance"]: (decision["n_instances"], decision["n_instances_then"])
+        for decision in lines
+        if not decision["n_instances"]
+    }
+    assert there["aws/g6e.xlarge"] == (0, 9) and there["aws/p5.4xlarge"] == (0, 3)
+    line = str(plan_page(taken).first[0].lines[0])
+    assert "raise quota to 9 x g6e.xlarge" in line and "order 3 x p5.4xlarge, on-demand" in line
 
 
 @pytest.mark.long

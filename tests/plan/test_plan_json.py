@@ -16,13 +16,14 @@ from jsonschema import Draft202012Validator
 from plan_books import spend_usd
 from pydantic import BaseModel
 
+from sheetgen import recommend
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, PlanRecord
 from sheetgen.plan.charts import Waterfall
-from sheetgen.plan.findings import findings
+from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -142,6 +143,47 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
     of_same = plan_markdown(of_dollars, Options()).decode()
     assert body.count("€") >= len(re.findall(r"\$\d", of_same)) > 100
+
+
+def test_a_confidence_that_no_hardware_reaches_is_said_everywhere() -> None:
+    """At 9 ms a token one type is an even chance, as `recommend` says of it; it stood in a cell of the third page
+    alone, and every check held. What no table says is said by the terminal too."""
+    instance, rate = "aws/g7e.2xlarge", 20
+    request = {"input_tokens": 1200, "output_tokens": 40, "prefix_hit_fraction": 0.6}
+
+    def solved(confidence: float) -> Findings:
+        targets = {"tpot_ms": 9, "ttft_ms": 150, "confidence": confidence}
+        service = {"id": "autocomplete", "model": "qwen2.5-3b", "request": request, "targets": targets}
+        data = {
+            "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-30"},
+            "supply": {"allowed": {"instances": [instance]}},
+            "services": [service | {"demand": {"requests": {"peak_per_second": rate}}}],
+        }
+        return findings(solved_plan(plan(data)))
+
+    sure = recommend(
+        model="qwen2.5-3b",
+        instances=instance,
+        requests_per_second=rate,
+        input_tokens=1200,
+        output_tokens=40,
+        prefix_cache_hit_fraction=0.6,
+        tpot_ms=9,
+        ttft_ms=150,
+        confidence=0.85,
+    )
+    assert "impossible" in sure["measure_first"]
+    for confidence, holds in ((0.85, False), (0.5, True)):
+        whole = solved(confidence)
+        record, page = record_of(whole), plan_page(whole)
+        (check,) = [one for one in record["checks"] if one["check"] == "every service is as sure as asked"]
+        chances = {row["chance"] for row in record["services"] if row["quantile"] == record["plan_at"]}
+        assert check["ok"] == holds == (min(chances) >= confidence) == (record["warnings"] == [])
+        assert page.warnings == tuple(record["warnings"])
+        mail = " ".join(str(text) for label, text in page.brief.points if label == "Before signing")
+        assert mail == " ".join(record["warnings"])
+        printed = " ".join(" ".join(summary(record)).split())
+        assert all(warning in printed and "autocomplete" in warning for warning in record["warnings"])
 
 
 @pytest.mark.parametrize(

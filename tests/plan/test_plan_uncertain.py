@@ -14,6 +14,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.commitments import commitments
 from sheetgen.plan.draws import correlated, drawn, quantiles, swings
 from sheetgen.plan.findings import findings
+from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.services_table import services_table
@@ -194,3 +195,19 @@ def test_a_commitment_is_recommended_for_what_it_saves() -> None:
     first = planned.plan.quarter_of(best.needed_from)
     assert first is not None  # of four quarters those until the plan's end
     assert best.usd == pytest.approx(best.binds_usd * (len(planned.plan.quarters) - first) / 4)
+
+
+def test_a_sum_to_approve_that_covers_fewer_than_nine_of_ten_cases_is_said() -> None:
+    """Of one service bought at p50 half of the draws cost more. The page gave nine of ten cases a larger sum than that
+    to approve, and did not say that it is less."""
+    for plan_at, contingency, is_less in (("p50", 0.0, True), ("p90", 1.0, False)):
+        policy, prices = {"plan_at": plan_at}, {"contingency_fraction": contingency}
+        whole = findings(answer([service("one")], policy=policy, prices=prices))
+        asked = sum(whole.answer.asked_usd)
+        covered = record_of(whole)["totals"]["covered_fraction"]
+        assert covered == (whole.draws.spend_usd.sum(axis=1) <= asked).mean()
+        assert is_less == (covered < 0.9) == (whole.together_p90_usd > asked)
+        tile = " ".join(map(str, plan_page(whole).tiles[2].facts))
+        (mail,) = [str(text) for label, text in plan_page(whole).brief.points if label == "Expected"]
+        for text in (tile, mail):
+            assert (f"enough in {int(covered * 100)}%" in text) == is_less
