@@ -147,7 +147,7 @@ class LiveWorkbook:
 
         with tempfile.TemporaryDirectory() as folder:
             bare = Path(folder) / "bare.xlsx"
-            _with_values(path, bare, {})
+            _without_values(path, bare)
             self._book = formualizer.Workbook.load_path(str(bare))
         self._names, self._cells = names(path), {cell.place: cell for cell in cells(path)}
         self._inputs = _inputs(self._names)
@@ -295,6 +295,24 @@ def _with_values(path: Path, out: Path, values: Mapping[Any, Any]) -> None:
         return formula and _with_value(attributes, formula[0], values.get((sheet, cell)))
 
     _rewrite(path, out, change)
+
+
+_CALCULATED = re.compile(
+    rb'<c ([^>]*?)(?: t="\w+")?>(<f\b[^>]*?(?:/>|>[^<]*</f>))(?:<v(?:/>|[^>]*>[^<]*</v>))?</c>'
+)  # t stands last, as XlsxWriter and these edits write it
+
+
+def _without_values(path: Path, out: Path) -> None:
+    """Copy a workbook without values beside its formulas."""
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w") as copy:
+        members = set(sheet_parts(source).values())
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename in members:
+                n_formulas = len(re.findall(rb"<f[ />]", data))
+                data, n_bare = _CALCULATED.subn(rb"<c \1>\2</c>", data)
+                assert n_bare == n_formulas, f"{path}: {item.filename} has formulas that are written otherwise"
+            copy.writestr(item.filename, data)
 
 
 def poison(path: Path, out: Path) -> int:
