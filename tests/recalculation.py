@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import datetime
 import functools
+import io
 import math
 import os
 import re
@@ -130,7 +131,7 @@ def recalculate(path: Path, workdir: Path) -> Path:
 def recalculate_with_formualizer(path: Path, out: Path) -> Path:
     """The same by formualizer, much faster: only the cached values change. (Its own way from file to file
     takes six times as long as to load one and ask for each value.)"""
-    _with_values(path, out, LiveWorkbook(path).values_after({}))
+    _with_values(path, out, values_after(path, {}))
     return out
 
 
@@ -140,16 +141,12 @@ _DAY_ZERO = datetime.date(1899, 12, 30)
 
 class LiveWorkbook:
     """A workbook that stays open in formualizer: typing into it calculates what hangs on the cells, in a sixth of the
-    time that a file takes. Every value is formualizer's own: the file that it loads has no value beside a formula. (To
-    poison one that is poisoned already would make its booleans right again.)"""
+    time that a file takes. Every value is formualizer's own: the file has none beside a formula."""
 
     def __init__(self, path: Path) -> None:
         import formualizer
 
-        with tempfile.TemporaryDirectory() as folder:
-            bare = Path(folder) / "bare.xlsx"
-            _with_values(path, bare, {})
-            self._book = formualizer.Workbook.load_path(str(bare))
+        self._book = formualizer.Workbook.load_path(str(path))
         self._names, self._cells = names(path), {cell.place: cell for cell in cells(path)}
         self._inputs = _inputs(self._names)
         self._formulas = [(place, _spot(place)) for place, cell in self._cells.items() if cell.is_formula]
@@ -207,15 +204,19 @@ def _as_in_a_file(value: Any) -> Any:
 
 def values_after(path: Path, changes: Mapping[Any, Any]) -> dict[Any, Any]:
     """Every value after typing into a workbook, calculated by formualizer, which keeps the last few workbooks open:
-    each once, in whatever folder it lies."""
-    return _live(path.read_bytes()).values_after(changes)
+    each once, in whatever folder it lies and whatever stands beside its formulas."""
+    return _live(path).values_after(changes)
+
+
+def _live(path: Path) -> LiveWorkbook:
+    return _live_of(_bare(path.read_bytes()))
 
 
 @functools.lru_cache(4)
-def _live(data: bytes) -> LiveWorkbook:
+def _live_of(bare: bytes) -> LiveWorkbook:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "book.xlsx"
-        path.write_bytes(data)
+        path = Path(folder) / "bare.xlsx"
+        path.write_bytes(bare)
         return LiveWorkbook(path)
 
 
@@ -298,6 +299,27 @@ def _with_values(path: Path, out: Path, values: Mapping[Any, Any]) -> None:
     _rewrite(path, out, change)
 
 
+_CALCULATED = re.compile(
+    rb'<c ([^>]*?)(?: t="\w+")?>(<f\b[^>]*?(?:/>|>[^<]*</f>))(?:<v(?:/>|[^>]*>[^<]*</v>))?</c>'
+)  # t stands last, as XlsxWriter and these edits write it
+
+
+@functools.lru_cache(8)
+def _bare(data: bytes) -> bytes:
+    """A workbook without values beside its formulas."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as copy:
+        members = set(sheet_parts(source).values())
+        for name in source.namelist():
+            part = source.read(name)
+            if name in members:
+                n_formulas = len(re.findall(rb"<f[ />]", part))
+                part, n_bare = _CALCULATED.subn(rb"<c \1>\2</c>", part)
+                assert n_bare == n_formulas, f"{name} has formulas that are written otherwise"
+            copy.writestr(zipfile.ZipInfo(name), part)  # of no time: the same workbook gives the same bytes
+    return out.getvalue()
+
+
 def poison(path: Path, out: Path) -> int:
     """Make every formula's cached value wrong, its type kept. Returns how many."""
 
@@ -362,7 +384,7 @@ def tamper(path: Path, out: Path, spared: re.Pattern[str] | None = None) -> tupl
 
 @functools.lru_cache(3)
 def _slip(path: Path, _version: int, spared: re.Pattern[str] | None) -> tuple[str, str, str, str]:
-    book = _live(path.read_bytes())
+    book = _live(path)
     book.values_after({})
     for sign, other in _SLIPS:
         for sheet, cell, right, value in formulas(path):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.report.page import Page
 
-_COMMAND = "from sheetgen.writers.apart import serve; serve()"
+# Without garbage collection, as any command: it would begin while the library loads.
+_COMMAND = "import gc; gc.disable(); from sheetgen.writers.apart import serve; serve()"
 
 
 class PdfProcess:
