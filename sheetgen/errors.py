@@ -52,10 +52,10 @@ class MissingLibraryError(SheetgenError):
 
 
 class Problems(list[str]):
-    """What is wrong with several parts of one thing, gathered to be raised together."""
+    """The problems of several parts, gathered to be raised together."""
 
     def attempt(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """What `make` gives; nothing where it raises, and its problems are kept."""
+        """The result of `make`; None where it raises, and its problems are kept."""
         try:
             return make(*arguments)
         except SheetgenError as error:

@@ -469,10 +469,14 @@ def _sentence(schema: type[BaseModel], fault: Any, loc: Loc, repeats_values: boo
         return unknown_field(loc[-1], allowed_fields(schema, fault["loc"][:-1]))
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])!r} is missing."
+    if kind == "union_tag_not_found" and isinstance(fault["input"], Mapping):
+        tag = fault["ctx"]["discriminator"].strip("'")
+        misspelt = [key for key in fault["input"] if did_you_mean(str(key), [tag])]
+        return unknown_field(misspelt[0], [tag]) if misspelt else f"field {tag!r} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted
         is_message = kind == "value_error"
         return f"{name} {_with_stop(fault['ctx']['error'] if is_message else _KINDS.get(kind, 'cannot be that'))}"
-    value, is_key = shown(fault["input"]), fault["loc"][-1] == "[key]"  # which is its own name
+    value, is_key = shown(fault["input"]), fault["loc"][-1:] == ("[key]",)  # which is its own name
     if kind == "value_error":
         problem = _with_stop(fault["ctx"]["error"])
         if problem.startswith("must ") and not is_key:

@@ -66,7 +66,7 @@ def run_batch(
     if as_json:
         print_json(records(sized, frame, failed))
     elif target is None:
-        click.echo(write_csv(sized, frame, failed), nl=False)
+        print_csv(write_csv(sized, frame, failed))
     else:
         write_files({target: write_parquet(sized) if is_parquet else write_csv(sized, frame, failed)})
     if n_failed := int(failed.sum()):
@@ -74,6 +74,14 @@ def run_batch(
         say(f"{n_failed:,} of {count(len(sized), 'row')} cannot be sized: {why}.", err=True)
         raise SystemExit(1)
     note(count(len(sized), "row"), quiet)
+
+
+def print_csv(data: bytes) -> None:
+    """Print a CSV: byte by byte into a file or a pipe, without characters that a terminal would obey on one."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        say(data.decode().removesuffix("\n"), verbatim=True)
+    else:
+        click.echo(data, nl=False)
 
 
 def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:

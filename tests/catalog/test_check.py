@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder, read_document, validate, write_index
+from sheetgen.catalog.base import checked
 from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.hardware import InstanceFile
 from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError
+from sheetgen.plan.schema import Policy
 
 MODEL = "models/llama-3.1-8b.yaml"
 GPU = "gpus/nvidia-h100-sxm5-80gb.yaml"
@@ -34,6 +36,14 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
     assert faults_of(Catalog(base=small)) == []
 
 
+@pytest.mark.parametrize("part", ["# text", [], 7])
+def test_a_part_that_is_no_mapping_is_named(part: object) -> None:
+    """A text in the place of a plan's policy, or of a service, was a traceback."""
+    entry, [(place, problem)] = checked(part, Policy, ("policy",))
+    assert entry is None and place == ("policy",)
+    assert problem == f"policy is {str(part)!r}, but must be a mapping of fields."
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "problem"),
     [
@@ -49,6 +59,7 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             "n_kv_head: 8",
             f"{MODEL}:27: unknown field n_kv_head. Did you mean n_kv_heads?",
         ),
+        (MODEL, "kind: full", "kindd: full", f"{MODEL}:27: unknown field kindd. Did you mean kind? Known: kind."),
         (MODEL, "n_kv_heads: 8", "n_kv_heads: 5", f"{MODEL}:27: n_kv_heads 5 does not divide n_heads 32."),
         (
             MODEL,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import sheetgen
+from sheetgen.cli.batch import print_csv
 
 ROWS = (
     "id,model,gpu,context_tokens,concurrent_requests,weight_dtype,remark\n"
@@ -160,6 +161,16 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted(run, here: Path) -> None:
 def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text("model,remark\n8b,\x1b[31mred\n")
     assert read(run("size", "--batch", "in.csv").stdout)[0]["remark"] == "\x1b[31mred"
+
+
+def test_a_terminal_is_sent_no_control_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    print_csv(b'model,remark\n8b,"\x1b[31mred\nand\rmore"\n')
+    assert terminal.getvalue() == 'model,remark\n8b,"\\x1b[31mred\nand\\rmore"\n'
 
 
 def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: ignore[no-untyped-def]
