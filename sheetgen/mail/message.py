@@ -191,7 +191,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
-    sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
+    sentence = words("Please approve {}:", asked.what) if figure else words("{}.", asked.sentence)
 
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
