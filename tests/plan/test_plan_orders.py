@@ -186,6 +186,23 @@ def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
     assert (check["check"], check["ok"]) == ("every service is served", True)
 
 
+def test_an_order_that_comes_later_than_a_spare_is_needed_speaks_against_signing() -> None:
+    """Two of three machines are committed, and hold what is asked; the third was ordered, for 20 January."""
+    ordered = [{"type": NC40, "count": 1, "purchase": "on-demand", "from": "2027-01-20"}]
+    service, policy = SERVICE | {"demand": {"at_once": 250}}, {"redundancy": {"survive": "machine"}}
+    found = solved([service], supply=committed(2) | {"ordered": ordered}, policy=policy)
+    assert found["unserved"] == [] and all(one["what"] != "order" for one in found["decisions"])
+    (check,) = [one for one in found["checks"] if one["check"].startswith("what was ordered is there")]
+    assert check["found"] == [f"{NC40}: until 2027-01-19 a loss takes capacity, as what was ordered comes later"]
+    in_time = [ordered[0] | {"from": "2027-01-01"}]
+    (check,) = [
+        one
+        for one in solved([service], supply=committed(2) | {"ordered": in_time}, policy=policy)["checks"]
+        if one["check"].startswith("what was ordered is there")
+    ]
+    assert check["ok"]
+
+
 @pytest.mark.parametrize(("there", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})])
 def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
     """Five machines from 1 January; what is asked for on 26 November is there on 15 February, after 21 days of
