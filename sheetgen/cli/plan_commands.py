@@ -310,6 +310,7 @@ def summary(record: Json) -> list[str]:
     """Money by quarter against the budget, and the next decisions, in the plan's currency."""
     from sheetgen.plan.plan_currency import currency_of
     from sheetgen.plan.spending import budget_left_usd
+    from sheetgen.plan.whole_amounts import in_whole_at, quarters_in_whole
     from sheetgen.report.wording import prefix_of, sign_of
     from sheetgen.sizing.cost import in_currency
 
@@ -323,11 +324,19 @@ def summary(record: Json) -> list[str]:
         ("US $" if sign == "$" else sign, "", "p50, with", "Budget", "p90, with", "Budget", "Budget"),
         ("Quarter", "Budget", "contingency", "left", "contingency", "left", "holds"),
     ]
-    for quarter in record["money"]:
-        budget, amounts = quarter["budget_usd"], [quarter["budget_usd"]]
-        for quantile in ("p50", "p90"):
-            spent = quarter[f"{quantile}_usd"], quarter[f"contingency_{quantile}_usd"]
-            amounts += [sum(spent), None if budget is None else budget_left_usd(budget, *spent)]
+    money = record["money"]
+    in_whole = [
+        quarters_in_whole(currency.per_usd, *([quarter[name] for quarter in money] for name in names))
+        for names in (("p50_usd", "contingency_p50_usd"), ("p90_usd", "contingency_p90_usd"))
+    ]
+    for q, quarter in enumerate(money):
+        budget = None if quarter["budget_usd"] is None else in_whole_at(currency.per_usd, [quarter["budget_usd"]])[0]
+        amounts = [budget]
+        for spend, reserve in in_whole:
+            amounts += [
+                spend[q] + reserve[q],
+                None if budget is None else budget_left_usd(budget, spend[q], reserve[q]),
+            ]
         texts = ("-" if usd is None else f"{in_its_currency(usd):,.0f}" for usd in amounts)
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]

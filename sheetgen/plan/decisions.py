@@ -365,6 +365,15 @@ def _without_spare(answer: Answer, t: int, q: int) -> str:
     return f"until {last} a loss takes capacity" if last else ""
 
 
+def without_ordered_spare(answer: Answer) -> Iterator[str]:
+    """The same of machines that were ordered before and come later than they are needed, of which no decision says
+    it."""
+    late = answer.supply["late_ordered"][..., answer.case]
+    for (t, machine), q in itertools.product(enumerate(answer.types), range(len(answer.plan.quarters))):
+        if late[t, q] and (until := _without_spare(answer, t, q)):
+            yield f"{machine.instance}: {until}, as what was ordered comes later"
+
+
 def _lacking(answer: Answer) -> Iterator[Unserved]:
     """The loads without a machine of their own type until an order or its cover is there, or a quota is raised, in the
     hour that lacks most; the lowest priority first."""

@@ -27,6 +27,7 @@ from sheetgen.plan.decisions import (
     two_ways,
     unserved,
     with_others,
+    without_ordered_spare,
 )
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
@@ -341,6 +342,8 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
         for part, quarters in idle_at_ends(plan)
     ]
     yield Check("what is paid serves", idle, "what is paid for a part of a quarter serves nothing in it")
+    unspared = [*without_ordered_spare(answer)]
+    yield Check("what was ordered is there when it is needed", unspared, "machines that were ordered come too late")
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6

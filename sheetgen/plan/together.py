@@ -172,9 +172,10 @@ def _key(ways: Ways) -> Key:
 
 @dataclass(frozen=True)
 class _Sum:
-    """The machines that services fill together, by type, and what they cost by unit."""
+    """The machines that services fill together, by type, what each spares of them, and what they cost by unit."""
 
     machines: Array
+    spared: Array  # (machines of the largest replica, share of zones) x service x type x quarters
     usd: Array
 
 
@@ -262,8 +263,8 @@ class _Search:
             if now is not ways:
                 ((_, saved, there),) = self._best([s], now, together)
             if saved > A_CENT:
+                together = self._sum_with(together, list(now).index(s), now[s], there)
                 now = now | {s: there}
-                together = self._sum(now)
         return now
 
     def exchanged(self, ways: Ways, n: int) -> Ways:
@@ -341,7 +342,7 @@ class _Search:
         self, some: Sequence[int], now: Ways, together: _Sum, in_parts: bool
     ) -> Iterator[tuple[int, Array, _Filled]]:
         """The same of few: by unit that a way is on what it costs with it, over what it costs without the service."""
-        others, nothing = self._spares_of_others(some, now), self._filled([{}])
+        others, nothing = self._spares_of_others(some, now, together), self._filled([{}])
         in_use = numpy.append((together.machines > A_BIT).any(axis=(0, 1, 3)), True)  # by type, and last of none
         tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
         for i, s in enumerate(some):
@@ -400,7 +401,8 @@ class _Search:
             for i in numpy.argsort(more, kind="stable").tolist():
                 if s not in (of_type := by_type[int(types[i])]):
                     of_type[s] = float(more[i]), place, float(besides[i]), there[[i]]
-        machines, spares = self._sum(self.home).machines, self._largest(self.home.values())
+        together = self._sum(self.home)
+        machines, spares = together.machines, together.spared.max(axis=1)
         starts = dict[tuple[bytes, ...], tuple[tuple[bool, float], Ways]]()
         for t, of_it in by_type.items():
             services = sorted(of_it, key=lambda s: of_it[s][0])
@@ -461,32 +463,42 @@ class _Search:
         return _Filled(fills, spares, types, offers, enters)
 
     def _sum(self, ways: Ways) -> _Sum:
-        services = [*ways.values()]
-        machines = self._spread(services, [way.fills for way in services], numpy.add)
-        return _Sum(machines, self._by_unit(machines[:, :, None], self._largest(services)[:, None])[0])
+        of_all, spared = _Filled.of_all([*ways.values()]), self._spared(ways)
+        machines = numpy.zeros((*of_all.fills.shape[1:3], len(self.place), len(self.months)))
+        which, quarters = numpy.nonzero(of_all.types >= 0)
+        filled = numpy.moveaxis(of_all.fills[which, ..., quarters], 0, -1)
+        numpy.add.at(machines, (..., of_all.types[which, quarters], quarters), filled)  # type: ignore[arg-type]
+        return _Sum(machines, spared, self._by_unit(machines[:, :, None], spared.max(axis=1)[:, None])[0])
 
-    def _largest(self, services: Iterable[_Filled]) -> Array:
-        """The largest of what services spare, by type."""
-        every = [*services]
-        if not every:
-            return numpy.zeros((2, len(self.place), len(self.months)))
-        return self._spread(every, [way.spares for way in every], numpy.maximum)
+    def _sum_with(self, together: _Sum, place: int, mine: _Filled, there: _Filled) -> _Sum:
+        """The sum where a service, by its place among all, is there: of other units what it was."""
+        machines, spared, usd = together.machines.copy(), together.spared.copy(), together.usd.copy()
+        spared[:, place] = 0
+        for way, sign in ((mine, -1), (there, 1)):
+            types, quarters = way.types[0, way.quarters], way.quarters
+            machines[:, :, types, quarters] += sign * way.fills[0][:, :, quarters]
+        spared[:, place, types, quarters] = there.spares[0][:, quarters]
+        changed = {*self.unit[mine.types[0, mine.quarters]].tolist(), *self.unit[types].tolist()}
+        for units in self.units:
+            some = units[numpy.isin(self.unit[units[:, 0]], [*changed])]
+            if some.size:
+                usd[self.unit[some[:, 0]]] = self._usd(some, machines[:, :, some], spared.max(axis=1)[:, some])
+        return _Sum(machines, spared, usd)
 
-    def _spread(self, services: Sequence[_Filled], values: Sequence[Array], into: numpy.ufunc) -> Array:
-        """Values of services by quarter, their last side, put together by type: added or the largest of them."""
-        types, parts = numpy.concatenate([way.types for way in services]), numpy.concatenate(values)
-        which, quarters = numpy.nonzero(types >= 0)
-        spread = numpy.zeros((*parts.shape[1:-1], len(self.place), len(self.months)))
-        into.at(spread, (..., types[which, quarters], quarters), numpy.moveaxis(parts[which, ..., quarters], 0, -1))  # type: ignore[arg-type]
-        return spread
+    def _spared(self, ways: Ways) -> Array:
+        """By service and type what it spares."""
+        of_all = _Filled.of_all([*ways.values()])
+        spared = numpy.zeros((2, len(ways), len(self.place), len(self.months)))
+        which, quarters = numpy.nonzero(of_all.types >= 0)
+        spared[:, which, of_all.types[which, quarters], quarters] = of_all.spares[which, :, quarters].T
+        return spared
 
-    def _spares_of_others(self, some: Sequence[int], now: Ways) -> list[Array]:
+    def _spares_of_others(self, some: Sequence[int], now: Ways, together: _Sum) -> list[Array]:
         """By some of the services the largest of what the others spare."""
+        every, place = together.spared, {s: i for i, s in enumerate(now)}
         if len(some) == 1:
-            return [self._largest(way for s, way in now.items() if s not in some)]
-        every = _Filled.of_all([*now.values()]).on(self.every[None])[1]
+            return [numpy.delete(every, place[some[0]], axis=1).max(axis=1, initial=0)]
         second, first = numpy.partition(every, -2, axis=1)[:, -2:].swapaxes(0, 1)
-        place = {s: i for i, s in enumerate(now)}
         return [numpy.where(every[:, place[s]] == first, second, first) for s in some]
 
     def _by_unit(self, machines: Array, spares: Array) -> Array:

@@ -234,3 +234,21 @@ def test_what_a_later_plan_reads_is_in_the_schema() -> None:
         unknown: str
 
     assert [*undeclared(More, SCHEMA)] == ["$.unknown"]
+
+
+def test_the_terminal_has_the_amounts_of_the_page() -> None:
+    """Whole ones that add up to what is asked for; each was rounded by itself, a dollar off the page's."""
+    whole = findings(solved_plan(plan(DATA)))
+    (budget,) = [one.table for one in plan_page(whole).sections if one.table and one.table.columns[1].head == "Budget"]
+    shown = {str(row[0]): [str(cell) for cell in row] for row in budget.rows}
+    lines = [line.split() for line in summary(record_of(whole))[0].splitlines()]
+    printed = {line[0]: line[1:6] for line in lines if line and line[0] in shown}
+    assert printed.keys() == {str(quarter) for quarter in whole.answer.plan.quarters}
+
+    def number(text: str) -> int:
+        return int(re.sub(r"[^\d-]", "", text.replace("−", "-")) or 0)
+
+    for quarter, (_, p50, _, p90, left) in printed.items():
+        spend50, reserve50, _, spend90, reserve90, left90 = (number(cell) for cell in shown[quarter][2:8])
+        assert (number(p50), number(p90)) == (spend50 + reserve50, spend90 + reserve90)
+        assert abs(number(left)) == abs(left90)

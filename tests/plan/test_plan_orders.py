@@ -189,6 +189,23 @@ def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
     assert (check["check"], check["ok"]) == ("every service is served", True)
 
 
+def test_an_order_that_comes_later_than_a_spare_is_needed_speaks_against_signing() -> None:
+    """Two of three machines are committed, and hold what is asked; the third was ordered, for 20 January."""
+    ordered = [{"type": NC40, "count": 1, "purchase": "on-demand", "from": "2027-01-20"}]
+    service, policy = SERVICE | {"demand": {"at_once": 250}}, {"redundancy": {"survive": "machine"}}
+    record = solved([service], supply=committed(2) | {"ordered": ordered}, policy=policy)
+    assert record["unserved"] == [] and all(decision["what"] != "order" for decision in record["decisions"])
+    (check,) = [line for line in record["checks"] if line["check"].startswith("what was ordered is there")]
+    assert check["found"] == [f"{NC40}: until 2027-01-19 a loss takes capacity, as what was ordered comes later"]
+    in_time = [ordered[0] | {"from": "2027-01-01"}]
+    (check,) = [
+        line
+        for line in solved([service], supply=committed(2) | {"ordered": in_time}, policy=policy)["checks"]
+        if line["check"].startswith("what was ordered is there")
+    ]
+    assert check["ok"]
+
+
 @pytest.mark.parametrize(
     ("n_committed", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})]
 )
