@@ -40,9 +40,10 @@ from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.report import sentences
 from sheetgen.report.notes import is_stale
 from sheetgen.report.wording import share, sure
-from sheetgen.units import ON_DEMAND, USD, count
+from sheetgen.units import ON_DEMAND, SPOT, USD, count
 
 HOLDS, FAILS = "yes", "no"
 IS_SERVED = "every service is served"
@@ -234,6 +235,16 @@ def warnings(findings: Findings) -> Iterator[str]:
             named, n = against[:NAMED], len(against[NAMED:])
             failing = f"{check.failing[0].upper()}{check.failing[1:]}"
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
+
+
+def cautions(plan: Plan, decision: Decision) -> list[str]:
+    """The words of `recommend` on the machines of an order: that they may be taken away, or may not be free."""
+    if decision.what != "order":
+        return []
+    told = [sentences.SPOT_TAKEN] if decision.purchase == SPOT else []
+    if decision.n_instances > number(assumptions(plan.catalog), "reservation_above_instances"):
+        told.append(sentences.ASK_CAPACITY.format(machines=f"{decision.n_instances:,.0f} machines"))
+    return told
 
 
 def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:

@@ -16,10 +16,10 @@ from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, Closing, Lever, best_of_kinds
+from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, changed_now, spans, spent, warnings
+from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, cautions, changed_now, spans, spent, warnings
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
@@ -134,7 +134,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         plan.head.approver,
         plan.as_of.isoformat(),
         _sign_by(plan, findings.decisions),
-        words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
+        words("Approve {} for {}{}", usd(sum(answer.asked_usd)), _quarters_of(plan), _months_of(plan)),
         tuple(_tiles(findings)),
         warned,
         (
@@ -163,6 +163,18 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     in_dollars = words(f"in US dollars {{}}, at {{}} {plan.head.currency} for one", page.brief.asked, rate)
     asked, *others = converted.tiles
     return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
+
+
+def _quarters_of(plan: Plan) -> str:
+    return f"{plan.quarters[0]} to {plan.quarters[-1]}"
+
+
+def _months_of(plan: Plan) -> str:
+    """The months of the quarters, where the fiscal year is none of the calendar."""
+    if plan.head.fiscal_year_starts == 1:
+        return ""
+    first, last = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
+    return f" ({first:%b %Y} to {last:%b %Y})"
 
 
 def _section(drawn: Table, *lines: Text, late: tuple[int, ...] = ()) -> Section:
@@ -263,7 +275,7 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     first = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if first is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[first.service].id}"
-        yield words(f"{which}, {{}}: {{}}.", sure(first.chance), _day_of(answer, first))
+        yield words(f"{which}, {{}}: {{}}.", _sure_in(answer.plan, first), _day_of(answer, first))
 
 
 def _with_levers(closing: Closing, changed: Sequence[Changed]) -> Text:
@@ -294,6 +306,11 @@ def _other_number(changed: Changed) -> Text:
 
 def _kinds(levers: Sequence[Lever]) -> str:
     return listed([lever.change.kind for lever in levers])
+
+
+def _sure_in(plan: Plan, measured: ToMeasure) -> Text:
+    """The chance of a service that is to be measured, in its quarter."""
+    return words(f"{{}} in {plan.quarters[measured.quarter]}", sure(measured.chance))
 
 
 def _day_of(answer: Answer, measured: ToMeasure) -> Text:
@@ -329,7 +346,9 @@ def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
     if further:
         plan_usd = math.fsum(decision.usd or 0.0 for decision in further)
         binds_usd = math.fsum(decision.binds_usd for decision in further)
-        pattern = f"{count(len(further), 'further decision')} overleaf: {{}} in the plan, {{}} bound."
+        n_late = sum(decision.late for decision in further)
+        late = f", {n_late} of them late" if n_late else ""
+        pattern = f"{count(len(further), 'further decision')} overleaf{late}: {{}} in the plan, {{}} bound."
         yield words(pattern, usd(plan_usd), usd(binds_usd))
 
 
@@ -338,9 +357,8 @@ _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the
 
 def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
     """A decision, and the other ways to the same machines among its remarks."""
-    others = [words(f"or by {way.order_by} {{}}: {{}}", _decided(way), _worth(way)) for way in decision.ways[1:]]
     waiting = decision.cost_of_waiting_usd
-    delay = () if waiting is None or not waiting > 0 else (words("a quarter's delay costs {}", usd(waiting)),)
+    delay = words("a quarter's delay costs {} more, for what covers it", usd(waiting)) if (waiting or 0) > 0 else ""
     return (
         decision.order_by.isoformat(),
         _decided(decision),
@@ -348,8 +366,13 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
         decision.needed_from.isoformat(),
         usd(decision.usd),
         usd(decision.binds_usd or None),
-        joined("; ", [*_remarks(answer, decision), *delay, *others]) or "",
+        joined("; ", [*_remarks(answer, decision), *filter(None, [delay]), *_other_ways(decision)]) or "",
     )
+
+
+def _other_ways(decision: Decision) -> list[Text]:
+    """The other ways to the same machines, each with its day and its worth."""
+    return [words(f"or by {way.order_by} {{}}: {{}}", _decided(way), _worth(way)) for way in decision.ways[1:]]
 
 
 def _decided(decision: Decision) -> Text:
@@ -376,8 +399,16 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    remarks = [*about, *_shed(answer, decision)]
+    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision), *_shed(answer, decision)]
     return [remark for remark in remarks if remark]
+
+
+def _cancelled(plan: Plan, decision: Decision) -> str:
+    """Machines that are given back before they are there."""
+    ordered = plan.ordered(decision.instance) if decision.what == "release" else None
+    if ordered is None or ordered[1] <= decision.needed_from:
+        return ""
+    return f"a cancellation: they are there on {ordered[1]}"
 
 
 def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
@@ -648,7 +679,8 @@ def _supply(answer: Answer) -> Section:
     there, bought, needed = counts["owned"] + counts["committed"], counts["gap"], counts["needed"]
     idle = numpy.maximum(0, there - needed)
     mean, peak = answer.in_use
-    largest = sorted(range(len(answer.types)), key=lambda t: -(needed[t] * answer.types[t].gpu_count).sum())
+    some = [t for t in range(len(answer.types)) if there[t].any() or bought[t].any() or needed[t].any()]
+    largest = sorted(some, key=lambda t: -(needed[t] * answer.types[t].gpu_count).sum())
     rows: Rows = []
     for t in sorted(largest[:MOST_MACHINES]):
         lines = {"needed": needed[t], "owned or committed": there[t], "of it idle": idle[t], "to buy": bought[t]}
@@ -826,7 +858,7 @@ def _forecast(findings: Findings) -> Table:
     rows = [
         (
             decision.order_by.isoformat(),
-            joined(", ", [part for part in (_decided(decision), _worth(decision)) if part]),
+            joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
             _for_whom(answer, decision),
             usd(decision.usd),
         )
@@ -895,7 +927,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}",
+        _quarters_of(plan),
         usd(asked),
         usd(p50),
         usd(p90),
@@ -966,7 +998,9 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
     if findings.to_measure:
         services = [
-            words(f"{plan.services[measured.service].id} ({{}}) {{}}", sure(measured.chance), _day_of(answer, measured))
+            words(
+                f"{plan.services[measured.service].id} ({{}}) {{}}", _sure_in(plan, measured), _day_of(answer, measured)
+            )
             for measured in findings.to_measure[:NAMED]
         ]
         n = len(findings.to_measure) - NAMED
@@ -976,16 +1010,19 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
 
 
 def _survives(plan: Plan) -> str:
-    """The losses that services survive at full load."""
-    services = dict[str, list[str]]()
+    """The losses that services survive at full load, and where their replicas are not up at once after one."""
+    services = dict[tuple[str, str], list[str]]()
     for s, service in enumerate(plan.services):
         redundancy = plan.redundancy(s)
         spare = f" and {redundancy.replicas} spare replicas" if redundancy.replicas else ""
         loss = {"none": "nothing", "zone": f"a zone of {redundancy.zones}"}.get(redundancy.survive)
-        services.setdefault(f"{loss or f'a {redundancy.survive}'}{spare}", []).append(service.id)
+        starts = ""
+        if SURVIVE.index(redundancy.survive) > SURVIVE.index("replica") and redundancy.hot_share < 1:
+            starts = f" ({'some of its' if redundancy.hot_share else 'its'} replicas start anew elsewhere then)"
+        services.setdefault((f"{loss or f'a {redundancy.survive}'}{spare}", starts), []).append(service.id)
     if len(services) == 1:
-        return next(iter(services))
-    return ", ".join(f"{loss} of {first_named(ids)}" for loss, ids in services.items())
+        return "".join(next(iter(services)))
+    return ", ".join(f"{loss} of {first_named(ids)}{starts}" for (loss, starts), ids in services.items())
 
 
 def _sources(answer: Answer) -> tuple[Source, ...]:

@@ -13,7 +13,7 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, changed_now, inputs_sha256, spans, spent, unit_cost, warnings
+from sheetgen.plan.findings import Findings, cautions, changed_now, inputs_sha256, spans, spent, unit_cost, warnings
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -215,6 +215,7 @@ def _as_json(answer: Answer, part: Any) -> Any:
             row[NAMES.get(field.name, field.name)] = _as_json(answer, value)
     if isinstance(part, Decision):
         row |= {"kind": kind(plan, part), "owners": owners(answer, part), "about": part.about or None}
+        row["cautions"] = cautions(plan, part)
     return row
 
 

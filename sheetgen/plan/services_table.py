@@ -166,7 +166,9 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
         speeds = [answer.hardware.speed[s, q, answer.case] for q in quarters]
         slowest = max(speed.tpot_seconds for speed in speeds), max(speed.ttft_seconds for speed in speeds)
         times = (Cell(1000 * seconds, WHOLE) for seconds in slowest)
-        yield words("{} ms a token, {} ms to the first; {}", *times, sure(min(speed.chance for speed in speeds)))
+        least, most = (sure(of_all(speed.chance for speed in speeds)) for of_all in (min, max))
+        at_least = "" if str(least) == str(most) else "at least "
+        yield words(f"{{}} ms a token, {{}} ms to the first; {at_least}{{}}", *times, least)
 
 
 def _replicas(answer: Answer, s: int) -> Text:

@@ -19,7 +19,7 @@ from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
-from sheetgen.report.page import NOT_SURE_OF, THE_SAME
+from sheetgen.report.page import NOT_SURE_OF, THE_SAME, capital
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
@@ -139,7 +139,7 @@ _HARDWARE = template(
     brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
-_RESERVE = template("Ask for capacity: {machines} at once.[fewer? On {rent} it is {month}.]", fewer=is_text(q.rent))
+_RESERVE = template(f"{capital(sentences.ASK_CAPACITY)}.[fewer? On {{rent}} it is {{month}}.]", fewer=is_text(q.rent))
 _RECOMMENDED = template("{month} in {dtype}, as recommended, {chance}: {rent}.")
 _NEVER_MEASURED = template(
     "[same_gpu?This layout was never|Never] measured by us[drafted?: {what}][other?; the cheapest that was: "
@@ -151,7 +151,7 @@ _NEVER_MEASURED = template(
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template(
-    "[ahead?Paid ahead for fixed days; then the block ends.|Spot can be taken away any time; that is not counted.]"
+    f"[ahead?Paid ahead for fixed days; then the block ends.|{capital(sentences.SPOT_TAKEN)}.]"
     "[usual? On demand it is {month}.]",
     ahead=q.purchase == CAPACITY_BLOCK,
     usual=is_text(q.month),

@@ -284,6 +284,9 @@ MEASURE_FIRST = {
     "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
     "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
 }
+# Of machines that may be taken away or may not be free, in a recommendation and in a plan.
+SPOT_TAKEN = "spot can be taken away any time; that is not counted"
+ASK_CAPACITY = "ask for capacity: {machines} at once"
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
 gpus_at = template(GPUS + ", {provider_name}", when=is_number(q.n_instances), otherwise=None).formula(

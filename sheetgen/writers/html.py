@@ -124,7 +124,7 @@ def print_environment(templates: Path) -> Environment:
         "day": _day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
-        "in_two": lambda text: parted(drawable(str(text))),
+        "in_two": lambda text, longest: parted(drawable(str(text)), longest),
     }
     return environment
 
@@ -246,15 +246,19 @@ def breakable(text: str) -> Any:
     return Markup("").join(escape(part) + Markup("<wbr>") * (part == "_") for part in parts)
 
 
-LONGEST_WORD = 14  # characters that a narrow column has the width for
-_PARTS = re.compile(rf"[^\s/]{{1,{LONGEST_WORD}}}/?|\s+|/")
+_DOT_IN_A_NAME = re.compile(r"[a-z]\.\d")  # g7e.2xlarge, which a line would end in
 
 
-def parted(text: str) -> Any:
-    """`text`, escaped, that may break after a slash, and within a word that is too long for a narrow column."""
-    parts = _PARTS.findall(text)
-    may_break = (part.endswith("/") or len(part) >= LONGEST_WORD for part in parts)
-    return Markup("").join(escape(part) + Markup("<wbr>") * may for part, may in zip(parts, may_break, strict=True))
+def parted(text: str, longest: int) -> Any:
+    """`text`, escaped, that may break after a slash, and within a word of more characters than its place has the width
+    for; where it has a hyphen it breaks after that."""
+    parts = re.findall(rf"[^\s/-]{{1,{longest}}}[/-]?|\s+|[/-]", text)
+    may_break = (part.endswith("/") or len(part) >= longest for part in parts)
+    return Markup("").join(
+        (Markup('<span class="whole">{}</span>').format(part) if _DOT_IN_A_NAME.search(part) else escape(part))
+        + Markup("<wbr>") * may
+        for part, may in zip(parts, may_break, strict=True)
+    )
 
 
 def visible(text: str) -> str:

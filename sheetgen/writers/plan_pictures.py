@@ -22,6 +22,7 @@ _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the
 _POWERS = 12  # of ten, of GPUs: more than there are
 _RULES = 5  # across the plot, at most
 _MOST_BUDGET = 1.5  # times all else; a budget beyond lies along the top
+_FIGURE = 8.6  # points: the height of a figure
 _BAR = 0.56  # of a quarter's width
 _STEP = 13.0  # points from one part of the bridge to the next
 _MARK = 14.0  # points: a mark of the key
@@ -64,11 +65,15 @@ def machines_chart(shown: Machines, width: float, plot: float, font: Path, famil
             corners = [(left + band * (q + side), y(value)) for q, value in run for side in (0, 1)]
             if is_known:
                 drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # seen on every ink
-    for q, n_gpus in enumerate(shown.p90):  # on white, whatever line is behind
+    for q, n_gpus in enumerate(shown.p90):  # on white, above its line, or below it where another is there
         text, middle = f"{n_gpus:,.0f}", left + band * (q + 1 / 2)
         wide = width_em(text, font) * FIGURES + 2
-        drawn.append(rect(middle - wide / 2, y(n_gpus) - 10, wide, 8.6, "#ffffff"))
-        drawn.append(label(middle, y(n_gpus) - 2.5, text, family, colour=P90))
+        others = [y(values[q]) for values, *_ in steps if math.isfinite(values[q]) and values is not shown.p90]
+        places = [y(n_gpus) - _FIGURE - 1.4, y(n_gpus) + 1.4]
+        free = (start for start in places if not any(start - 1 < other < start + _FIGURE + 1 for other in others))
+        start = next(free, places[0])
+        drawn.append(rect(middle - wide / 2, start, wide, _FIGURE, "#ffffff"))
+        drawn.append(label(middle, start + _FIGURE - 1.1, text, family, colour=P90))
     return picture(machines_words(shown), drawn, width, height)
 
 

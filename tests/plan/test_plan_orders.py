@@ -12,12 +12,13 @@ import numpy
 import pytest
 from test_plan_arithmetic import ways
 
+import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.findings import findings
+from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.orders import Buying, bought, shed
-from sheetgen.plan.pages import plan_page
+from sheetgen.plan.pages import decision_words, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
@@ -29,11 +30,15 @@ ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.30
 SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
 
 
-def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
+def whole_plan(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> Findings:
     supply = {"allowed": {"instances": [NC40]}, **more.pop("supply", {})}
     head = {"start": "2027-Q1", "quarters": quarters, "as_of": more.pop("as_of", "2026-11-26")}
     data = {"plan": head, "services": services, "supply": supply, **more}
-    return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    return findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+
+
+def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
+    return record_of(whole_plan(services, quarters, **more))
 
 
 def of_all(record: dict[str, Any], name: str, rows: str = "money") -> list[Any]:
@@ -737,3 +742,50 @@ def test_limits_that_cut_alike_are_one_line() -> None:
     (section,) = [section for section in plan_page(whole).reasons if "who is cut" in section.title]
     first, *others = map(str, section.lines)
     assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)
+
+
+def test_an_order_says_what_recommend_says_of_its_machines() -> None:
+    """Machines of spot: they may be taken away, and more than eight are to be asked for. Three on demand need no word;
+    the page had none of either."""
+    spot, at_once = "gcp/g2-standard-4", 200
+    batch = SERVICE | {"id": "batch", "demand": {"at_once": at_once}, "buy": "spot", "allowed": {"instances": [spot]}}
+    allowed = {"instances": [NC40, spot], "purchase": ["on-demand", "spot"]}
+    found = solved([batch, SERVICE | {"allowed": {"instances": [NC40]}}], 1, supply={"allowed": allowed})
+    orders = {one["purchase"]: one for one in found["decisions"] if one["what"] == "order"}
+    alone = sheetgen.recommend(model="8b", instances=spot, purchase="spot", concurrent_requests=at_once)
+    n = orders["spot"]["n_instances"]
+    assert alone["needs_reservation"] and alone["n_instances"] == n > 8
+    told = " ".join(orders["spot"]["cautions"])
+    assert "taken away" in told and f"{n} machines" in told
+    assert orders["on-demand"]["n_instances"] == 3 and orders["on-demand"]["cautions"] == []
+
+
+def test_what_is_given_back_before_it_is_there_is_cancelled() -> None:
+    """Three machines were ordered for 15 January, and nothing needs them: the row said "release", from 1 January on."""
+    for day, is_cancelled in (("2027-01-15", True), ("2026-12-15", False)):
+        supply = {"ordered": [{"type": "aws/p5.48xlarge", "count": 2, "from": day}]}
+        whole = whole_plan([SERVICE], 1, supply=supply)
+        (release,) = [one for one in whole.decisions if one.what == "release"]
+        assert release.n_instances == 2
+        assert (day in str(decision_words(whole.answer, release, is_other=False))) == is_cancelled
+
+
+def test_later_decisions_have_their_other_ways_on_the_page() -> None:
+    """The forecast had the order of three machines as a commitment ends, and not its renewal, which is due before."""
+    committed = [{"id": "c", "type": NC40, "count": 3, "purchase": "reserved-1yr", "until": "2027-06-30"}]
+    whole = whole_plan([SERVICE], 4, supply={"committed": committed})
+    (order,) = [one for one in whole.decisions if one.what == "order"]
+    renewal = order.ways[1]
+    assert renewal.what == "renew"
+    (forecast,) = [one for one in plan_page(whole).reasons if one.title.startswith("Forecast")]
+    assert forecast.table is not None
+    (text,) = [str(row[1]) for row in forecast.table.rows if "order" in str(row[1])]
+    assert f"by {renewal.order_by} renew 3" in text
+
+
+def test_quarters_of_a_fiscal_year_have_their_months() -> None:
+    data = {"plan": {"start": "2028-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [SERVICE]}
+    for starts, months in ((2, "(Feb 2027 to Jul 2027)"), (1, "2028-Q2")):
+        head = data["plan"] | {"fiscal_year_starts": starts}
+        found = findings(solved_plan(plan_of(Document("p", data | {"plan": head}, {}), CATALOG)))
+        assert str(plan_page(found).sentence).endswith(months)
