@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
 
-from sheetgen.catalog import guidance
 from sheetgen.catalog.hardware import Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.units import ON_DEMAND, rate_text
@@ -32,6 +31,8 @@ class Plausible:
     """
 
     def __init__(self, catalog: Catalog) -> None:
+        from sheetgen.catalog import guidance
+
         first = catalog if len(catalog.folders) == 1 else Catalog(base=catalog.folders[0].path)
         judgements = guidance.assumptions(catalog)
         self.far = guidance.number(judgements, "large_price_change_factor")

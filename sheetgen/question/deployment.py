@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy
 
-from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import (
     MODEL_KINDS,
     SPEED_FIGURES,
@@ -26,11 +26,9 @@ from sheetgen.catalog.engines import (
     load_engine,
 )
 from sheetgen.catalog.hardware import Gpu, Workload
-from sheetgen.catalog.hosted import HostedFile, hosted_file
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import MTP, Model
 from sheetgen.catalog.plausible import Plausible, plausible_of
-from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.importer.model_names import resolve_model
@@ -44,6 +42,12 @@ from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
 from sheetgen.units import AUTO, DTYPES, ENDS, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
+
+# The schemas of files that one deployment does not need are loaded where such a file is read.
+if TYPE_CHECKING:
+    from sheetgen.catalog.guidance import Assumption, Fingerprint
+    from sheetgen.catalog.hosted import HostedFile
+    from sheetgen.catalog.stacks import Launcher
 
 NO_TEXT: Column = None  # a blank in a column of texts
 
@@ -313,26 +317,36 @@ class Reference:
         return self.catalog.catalog_sha256()
 
     @cached_property
-    def assumptions(self) -> Mapping[str, guidance.Assumption]:
-        return guidance.assumptions(self.catalog)
+    def assumptions(self) -> Mapping[str, Assumption]:
+        from sheetgen.catalog.guidance import assumptions
+
+        return assumptions(self.catalog)
 
     def assumption(self, name: str) -> float:
         """The value of an assumption that is a number."""
-        return guidance.number(dict(self.assumptions), name)
+        from sheetgen.catalog.guidance import number
+
+        return number(dict(self.assumptions), name)
 
     @cached_property
-    def fingerprints(self) -> tuple[guidance.Fingerprint, ...]:
+    def fingerprints(self) -> tuple[Fingerprint, ...]:
         """Fingerprints of the catalogs, as the page shows them."""
-        return guidance.fingerprints(self.catalog)
+        from sheetgen.catalog.guidance import fingerprints
+
+        return fingerprints(self.catalog)
 
     @cached_property
     def launchers(self) -> Mapping[str, Launcher]:
         """How engines are launched, by engine."""
+        from sheetgen.catalog.stacks import StackFile
+
         return {launcher.engine: launcher for launcher in self.catalog.file(StackFile).launchers}
 
     @cached_property
     def hosted(self) -> HostedFile:
         """Prices that hosts ask for a million tokens, by model."""
+        from sheetgen.catalog.hosted import hosted_file
+
         return hosted_file(self.catalog)
 
     @cached_property
@@ -392,6 +406,8 @@ def resolve(row: Options, catalog: Catalog) -> Resolved:
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.entry_id])
     if draft is not None:
+        from sheetgen.catalog.stacks import StackFile
+
         engine, draft = engine.drafting(catalog.file(StackFile).speculative_tokens), at_weights(draft, weight)
     return Resolved(engine.as_kept(model), gpu, engine, weight, kv, draft, speed)
 

@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy
 
-from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine, release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
@@ -278,6 +277,8 @@ def _with_starts(
     asked = load_engine(catalog, measured.served.engine, settings.get("engine_version")).default_version
     releases = {_minor(version) for version in (asked, *(start.pool.engine_version for start in starts))}
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
+    from sheetgen.catalog import guidance
+
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
     differences = [start.more_bytes for start in starts]
     error = max(error, (max(differences) - min(differences)) / 2)  # several logs that differ are no surer than that

@@ -8,7 +8,6 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.units import DTYPES
 
 DEPLOYED = "fp8"
@@ -35,6 +34,8 @@ def recommended_weights(model: Model, published: str, engine: Engine, gpus: Coll
 def loads_weights(catalog: Catalog, engine: str, dtype: str) -> bool:
     """True where an engine loads checkpoints in a precision; an engine about which the catalogs say nothing is assumed
     to load it."""
+    from sheetgen.catalog.stacks import LeverFile, StackFile  # which a deployment in a named precision does not need
+
     launcher = next((entry for entry in catalog.file(StackFile).launchers if entry.engine == engine), None)
     if launcher is not None:
         return dtype in launcher.weight_dtypes

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess, Record
+from sheetgen.answer.pay_less import NOT_REQUESTED
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
 from sheetgen.question.sheet_question import Question
@@ -224,4 +225,5 @@ def way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         gpus=gpus,
         short=words("{} {}", monthly, short),
         kind=way.kind,
+        is_elsewhere=way.kind in (*NOT_REQUESTED, "hosted"),
     )

@@ -12,7 +12,6 @@ from datetime import date
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from sheetgen.answer.pay_less import NOT_REQUESTED
 from sheetgen.units import TEXT, Display
 
 # Of a page: a number, a text, a cell, a record of these, or None.
@@ -187,6 +186,7 @@ class WayRow:
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "$33,960 one-year term"
     kind: str = ""
+    is_elsewhere: bool = False  # another provider or a host takes less, on a condition
     place: str = ""  # "at Azure": where another supplier has it
     year: Text = ""  # "$150,880 a year": of a term that is longer
     pays_after: Text = ""  # "10.1": months after which it pays off
@@ -201,11 +201,6 @@ class WayRow:
     def gives_up(self) -> str:
         """The same, and when the way pays off."""
         return "; ".join(filter(None, (self.lost, self.pays_off)))
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """True where another provider or a host takes less, on a condition."""
-        return self.kind in (*NOT_REQUESTED, "hosted")
 
     @property
     def binds(self) -> bool:
