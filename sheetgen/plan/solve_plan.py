@@ -39,8 +39,7 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-# Whole plans with one service elsewhere are tried, so many by service, of those that seem dearer by so little.
-NEARBY, DEARER = 4, 0.02
+NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
@@ -145,7 +144,7 @@ class _Search:
     def _moved(self, best: _Whole) -> _Whole:
         """A whole plan with services moved one by one, while it is cheaper for it."""
         while True:
-            ways = islice(best.nearby(DEARER), NEARBY * len(self.plan.services))
+            ways = islice(best.nearby(), NEARBY * len(self.plan.services))
             cheaper = next((other for way in ways if (other := self._whole(*way)).is_cheaper(best)), None)
             if cheaper is None:
                 return best
