@@ -172,7 +172,7 @@ class Sized:
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
             if not here:
-                yield Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads), lambda _: iter(())
+                yield Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads), lambda: iter(())
                 return
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
             for found in together(plan, here, layouts, by_hour, of_term, tries):
@@ -195,7 +195,7 @@ class Sized:
         return replace(hardware, speed=speed, alone=alone)
 
 
-Nearby = Callable[[float], Iterator[tuple[Hardware, "Nearby"]]]
+Nearby = Callable[[], Iterator[tuple[Hardware, "Nearby"]]]
 
 
 def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
@@ -203,11 +203,9 @@ def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
     return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in found.moves.items()}
 
 
-def _nearby(
-    hardware: Hardware, found: Found, loads: Mapping[At, _Load], dearer: float
-) -> Iterator[tuple[Hardware, Nearby]]:
+def _nearby(hardware: Hardware, found: Found, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
     """See `Found.nearby`; each with what is near it."""
-    for other in found.nearby(dearer):
+    for other in found.nearby():
         there = replace(hardware, placed=_places(other, loads))
         yield there, functools.partial(_nearby, there, other, loads)
 

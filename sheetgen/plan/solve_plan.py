@@ -39,8 +39,7 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-# Whole plans with one service elsewhere are tried, so many by service, of those that seem dearer by so little.
-NEARBY, DEARER, OF_LEVERS = 5, 0.04, 0.01
+NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
@@ -126,7 +125,7 @@ class _Search:
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
         best = self._fewer(best) if tried is None and self.is_few else best
-        return (self._moved(best, DEARER if tried is None else OF_LEVERS) if self.is_few else best).answer
+        return (self._moved(best) if self.is_few else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
         """A whole plan without some of its types of machine, where it is better for it."""
@@ -142,10 +141,10 @@ class _Search:
             else:
                 return best
 
-    def _moved(self, best: _Whole, dearer: float) -> _Whole:
-        """A whole plan with services moved one by one, while it is cheaper for it. dearer: see `Found.nearby`."""
+    def _moved(self, best: _Whole) -> _Whole:
+        """A whole plan with services moved one by one, while it is cheaper for it."""
         while True:
-            ways = islice(best.nearby(dearer), NEARBY * len(self.plan.services))
+            ways = islice(best.nearby(), NEARBY * len(self.plan.services))
             cheaper = next((other for way in ways if (other := self._whole(*way)).is_cheaper(best)), None)
             if cheaper is None:
                 return best

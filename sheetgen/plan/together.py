@@ -31,6 +31,7 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 A_BIT = 1e-9  # of a month
+DEARER = 0.02  # of all, by which what is tried as a whole plan may seem dearer: a search goes by blocks of hours
 TRIES, FEWER = 100, 25  # beginnings x services; of a plan that is tried without some types of machine
 TRIES_OF_WHOLE = 3  # of so many beginnings one is given as a whole plan
 AT_ONCE = 300_000  # numbers that are worked out together
@@ -89,10 +90,10 @@ class Found:
         """What the plan would cost more without each move, NaN where it cannot do without."""
         return self.search.moves(self.ways)
 
-    def nearby(self, dearer: float) -> Iterator[Found]:
+    def nearby(self) -> Iterator[Found]:
         """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
-        most, and none that seems dearer by more than a share of all."""
-        for ways in self.search.nearby(self.ways, dearer):
+        most, and none that seems dearer by more than DEARER."""
+        for ways in self.search.nearby(self.ways):
             yield Found(self.search, ways)
 
 
@@ -306,10 +307,10 @@ class _Search:
             for i in numpy.flatnonzero(able)[:1]:
                 yield q, now.but(others[[i]], mine)
 
-    def nearby(self, ways: Ways, dearer: float) -> Iterator[Ways]:
+    def nearby(self, ways: Ways) -> Iterator[Ways]:
         """See `Found.nearby`."""
         tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
-        least = -dearer * self.total_usd(ways)
+        least = -DEARER * self.total_usd(ways)
         every = [(float(saves[i]), s, some[[i]]) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
         seen = {_key(ways)}
         for _, s, there in sorted(every, key=lambda way: -way[0]):
