@@ -25,10 +25,12 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
+from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import MIX, Service
+from sheetgen.plan.schema import MIX, Committed, Owned, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
+from sheetgen.plan.supplied import live
 from sheetgen.plan.tables import grown_in, share_live, stated_for
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
@@ -83,6 +85,18 @@ class Last:
 
 
 @dataclass(frozen=True)
+class Calendar:
+    """Parts of the calendar's factor, which has no sum for each: quarters that are the last plan's or this one's alone;
+    pools and commitments of the former that serve nothing in the latter; and services whose demand was to be another by
+    this plan's last quarter than in the last plan's first."""
+
+    left_out: tuple[str, ...]
+    added: tuple[str, ...]
+    ended: tuple[str, ...]
+    other_demand: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Bridge:
     """From the last plan's spend at p50 to this one's; the parts sum to the difference, in whole cents. of_services: by
     factor and service; of none what services share."""
@@ -90,6 +104,7 @@ class Bridge:
     last_usd: float
     usd: float
     of_services: Mapping[tuple[str, str | None], float]
+    calendar: Calendar
 
     @property
     def parts(self) -> dict[str, float]:
@@ -242,7 +257,37 @@ def bridge(last: Last, now: Answer) -> Bridge:
     )
     total = round(now_usd * CENTS) - round(last.said_usd * CENTS)
     parts = in_cents({key: usd[key] for name in FACTORS for s in ids if (key := (name, s)) in usd}, total)
-    return Bridge(last.said_usd, now_usd, {key: amount for key, amount in parts.items() if amount})
+    of_services = {key: amount for key, amount in parts.items() if amount}
+    return Bridge(last.said_usd, now_usd, of_services, moved_calendar(old, plan))
+
+
+def moved_calendar(old: Plan, new: Plan) -> Calendar:
+    """The parts of a calendar that is another one in two plans."""
+    left_out = [quarter for quarter in old.quarters if quarter not in new.quarters]
+    added = [quarter for quarter in new.quarters if quarter not in old.quarters]
+
+    def serving(plan: Plan, many: Sequence[Quarter]) -> list[str]:
+        parts: tuple[Owned | Committed, ...] = (*plan.supply.owned, *plan.supply.committed)
+        by_quarter = {part.id: zip(plan.quarters, live(plan, part), strict=True) for part in parts}
+        return [name for name, rows in by_quarter.items() if any(on for quarter, (on, _) in rows if quarter in many)]
+
+    def level(plan: Plan, service: Service, q: int) -> float:
+        since = plan.quarters[q].since(stated_for(plan, service, service.launch))
+        return grown_in(service.growth, plan.quarters[q], max(0, since))[0] * [*share_live(service, plan)][q]
+
+    before, still = serving(old, left_out), serving(new, added)
+    now = {service.id: service for service in new.services}
+    moved = [
+        service.id
+        for service in old.services
+        if service.id in now and not math.isclose(level(old, service, 0), level(new, now[service.id], -1))
+    ]
+    return Calendar(
+        tuple(map(str, left_out)),
+        tuple(map(str, added)),
+        tuple(name for name in before if name not in still) if added else (),
+        tuple(moved) if left_out or added else (),
+    )
 
 
 def spend_by_service(plan: Plan, kept: Loads, tried: Sequence[frozenset[str]]) -> dict[str | None, float]:

@@ -311,7 +311,7 @@ def _less_sure(answer: Answer) -> Iterator[str]:
         q = min(chances, key=chances.__getitem__)
         confidence = plan.question_in(service, plan.quarters[q]).settings.confidence
         if is_below(chances[q], confidence):
-            yield f"{service.id} is {sure(chances[q])}, {share(confidence)} was asked"
+            yield f"{service.id} is {sure(chances[q])}, {share(confidence)} was requested"
 
 
 def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]) -> Iterator[Check]:
@@ -334,9 +334,9 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check(IS_SERVED, nothing, failing)
     unsure = [*_less_sure(answer)]
     yield Check(
-        "every service is as sure as asked",
+        "every service is as sure as requested",
         unsure,
-        f"no hardware is as sure as asked for {count(len(unsure), 'service')}",
+        f"no hardware is as sure as requested for {count(len(unsure), 'service')}",
     )
     over = [f"{quarter} is {verdict}" for quarter, verdict in answer.over.items()]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")

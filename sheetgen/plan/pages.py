@@ -13,7 +13,7 @@ import numpy
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
-from sheetgen.plan.bridge import Bridge
+from sheetgen.plan.bridge import Bridge, Calendar
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
@@ -755,8 +755,21 @@ def _since(findings: Findings) -> Section:
         return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
     unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
     line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
+    lines = (line, *_calendar_words(findings.bridge.calendar))
     table_of_most = _changed(findings.answer.plan, findings.bridge, MOST_LISTED)
-    return Section(title, (line,), table_of_most, waterfall(findings))
+    return Section(title, lines, table_of_most, waterfall(findings))
+
+
+def _calendar_words(calendar: Calendar) -> Iterator[str]:
+    """The parts of the calendar's factor, none of which has a sum of its own."""
+    parts = {
+        "without {}": calendar.left_out,
+        "with {}": calendar.added,
+        "by when {} ended": calendar.ended,
+        "demand as it was planned of {}": calendar.other_demand,
+    }
+    if said := [pattern.format(first_named(names)) for pattern, names in parts.items() if names]:
+        yield f"Calendar is all of this together: {', '.join(said)}."
 
 
 def _changed(plan: Plan, bridge: Bridge, most: int | None = None) -> Table:

@@ -308,6 +308,7 @@ def _since(whole: Findings) -> Record:
             "as_of": last.plan.as_of.isoformat(),
             "p50_usd": bridge.last_usd,
             "now_p50_usd": bridge.usd,
+            "calendar": {name: list(parts) for name, parts in vars(bridge.calendar).items()},
         },
         "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in bridge.of_services.items()],
     }

@@ -34,6 +34,7 @@ from sheetgen.plan.bridge import (
     last_of,
     listed_prices,
     mixed,
+    moved_calendar,
     shapley,
 )
 from sheetgen.plan.findings import findings
@@ -255,6 +256,28 @@ def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
     # Another series is another demand.
     data["services"][1]["growth"] = {"series": [2, 3, 3]}
     assert changes("users", new, plan(data)).services == {"finder"}
+
+
+def test_the_parts_of_the_calendar_are_named() -> None:
+    """A quarter on a pool has ended, one service's ramp and another's series are further, and a third stands: all of it
+    was "calendar", and nobody could tell."""
+    head = {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}
+    pool = {"gpu": "h100", "count": 8, "cost_per_quarter": 1000}
+    data: dict[str, Any] = {
+        "plan": head,
+        "supply": {
+            "owned": [{"id": "ends", "until": "2027-04-30", **pool}, {"id": "stays", "until": "2028-12-31", **pool}]
+        },
+        "services": [
+            {"id": "ramps", "demand": {"at_once": 70}, "launch": "2027-Q1", "ramp": [0.5, 1], "model": "8b"},
+            {"id": "grows", "demand": {"at_once": 70}, "growth": {"series": [1, 2]}, "model": "8b"},
+            {"id": "stands", "demand": {"at_once": 70}, "model": "8b"},
+        ],
+    }
+    later = data | {"plan": head | {"start": "2027-Q2"}}
+    of_later = {"left_out": ("2027-Q1",), "added": ("2027-Q3",), "ended": ("ends",), "other_demand": ("ramps", "grows")}
+    assert vars(moved_calendar(plan(data), plan(later))) == of_later
+    assert not any(vars(moved_calendar(plan(data), plan(data))).values())
 
 
 def test_every_field_of_a_plan_is_of_a_factor_or_of_none() -> None:
