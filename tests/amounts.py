@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 
-IN_LONG = os.environ.get("SHEETGEN_TESTS") == "long"  # conftest.py sets it for --long
+# By the command line too: a conftest.py of a folder that is named there is read before the options are.
+IN_LONG = "--long" in sys.argv or os.environ.get("SHEETGEN_TESTS") == "long"
 
 
 def amount(in_gate: int, in_long: int) -> int:
