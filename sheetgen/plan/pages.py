@@ -125,7 +125,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     answer, plan = findings.answer, findings.answer.plan
     warned = tuple(warnings(findings))
     n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warned)
-    n_lines += len([*_at_hosts(findings)])
+    n_lines += len([*_at_hosts(findings), *_months_of(plan)])
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
@@ -134,7 +134,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         plan.head.approver,
         plan.as_of.isoformat(),
         _sign_by(plan, findings.decisions),
-        words("Approve {} for {}{}", usd(sum(answer.asked_usd)), _quarters_of(plan), _months_of(plan)),
+        words("Approve {} for {}", usd(sum(answer.asked_usd)), _quarters_of(plan)),
         tuple(_tiles(findings)),
         warned,
         (
@@ -169,12 +169,11 @@ def _quarters_of(plan: Plan) -> str:
     return f"{plan.quarters[0]} to {plan.quarters[-1]}"
 
 
-def _months_of(plan: Plan) -> str:
+def _months_of(plan: Plan) -> Iterator[str]:
     """The months of the quarters, where the fiscal year is none of the calendar."""
-    if plan.head.fiscal_year_starts == 1:
-        return ""
-    first, last = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
-    return f" ({first:%b %Y} to {last:%b %Y})"
+    if plan.head.fiscal_year_starts != 1:
+        first, last = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
+        yield f"{_quarters_of(plan)} are {first:%B %Y} to {last:%B %Y}."
 
 
 def _section(drawn: Table, *lines: Text, late: tuple[int, ...] = ()) -> Section:
@@ -488,7 +487,8 @@ def _budget(findings: Findings) -> Section:
         rows.append((name, *map(usd, amounts), "" if verdict == NO_BUDGET else verdict))
     of_case = ("Spend at {}", "its contingency", "left")
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
-    return _section(table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows))
+    drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
+    return _section(drawn, *_months_of(plan))
 
 
 def _budget_title(answer: Answer) -> str:

@@ -241,7 +241,7 @@ def test_the_terminal_has_the_amounts_of_the_page() -> None:
     whole = findings(solved_plan(plan(DATA)))
     (budget,) = [one.table for one in plan_page(whole).sections if one.table and one.table.columns[1].head == "Budget"]
     shown = {str(row[0]): [str(cell) for cell in row] for row in budget.rows}
-    lines = [line.split() for line in summary(record_of(whole))[0].splitlines()]
+    lines = [line.split() for line in "\n".join(summary(record_of(whole))).splitlines()]
     printed = {line[0]: line[1:6] for line in lines if line and line[0] in shown}
     assert printed.keys() == {str(quarter) for quarter in whole.answer.plan.quarters}
 
