@@ -367,7 +367,7 @@ room = template(
     f"{SERVES}; {MEMORY}", when=is_number(q.n_instances), otherwise=None, served="{served_at_target}", aimed=AIMED
 )
 memory_words = template(MEMORY, when=is_number(q.n_instances), otherwise=None).formula(
-    "memory_words", "What memory alone holds"
+    "memory_words", "Requests at once that the memory holds"
 )
 room_words = room.formula(
     "room_words",

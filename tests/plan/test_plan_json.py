@@ -239,7 +239,11 @@ def test_what_a_later_plan_reads_is_in_the_schema() -> None:
 def test_the_terminal_has_the_amounts_of_the_page() -> None:
     """Whole ones that add up to what is asked for; each was rounded by itself, a dollar off the page's."""
     whole = findings(solved_plan(plan(DATA)))
-    (budget,) = [one.table for one in plan_page(whole).sections if one.table and one.table.columns[1].head == "Budget"]
+    (budget,) = [
+        section.table
+        for section in plan_page(whole).sections
+        if section.table and section.table.columns[1].head == "Budget"
+    ]
     shown = {str(row[0]): [str(cell) for cell in row] for row in budget.rows}
     lines = [line.split() for line in "\n".join(summary(record_of(whole))).splitlines()]
     printed = {line[0]: line[1:6] for line in lines if line and line[0] in shown}
