@@ -47,6 +47,7 @@ from sheetgen.report.wording import sure
 from sheetgen.writers import plan_page as plan_page_writer
 from sheetgen.writers.docx import write_plan_docx
 from sheetgen.writers.formats import Archive, Options
+from sheetgen.writers.html import parted
 from sheetgen.writers.layout import FONTS, PLAN_SMALL, TEXT
 from sheetgen.writers.pdf import Layout, laid_out
 from sheetgen.writers.plan_page import PLOT, lay_out, write_plan_pdf
@@ -607,3 +608,11 @@ def test_words_break_where_a_table_would_leave_the_page(monkeypatch: pytest.Monk
     monkeypatch.setattr(plan_page_writer, "laid_out", narrow)
     assert lay_out(page(), TEMPLATES).problems == []
     assert kept_whole[0] and not kept_whole[-1]
+
+
+def test_names_stand_whole_where_a_line_has_the_width_for_them() -> None:
+    """Each word of 15 characters was cut after the fourteenth, and a line could end in the middle of g7e.2xlarge."""
+    assert str(parted("nothing of vertragspruefung, technik-rag", 20)) == "nothing of vertragspruefung, technik-rag"
+    assert str(parted("vertragspruefung", 14)) == "vertragspruefu<wbr>ng"
+    assert str(parted("on g7e.2xlarge", 14)) == 'on <span class="whole">g7e.2xlarge</span>'
+    assert str(parted("a<b", 14)) == "a&lt;b"

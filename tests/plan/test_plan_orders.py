@@ -16,6 +16,7 @@ import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
+from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
@@ -790,3 +791,12 @@ def test_quarters_of_a_fiscal_year_have_their_months() -> None:
         found = findings(solved_plan(plan_of(Document("p", data | {"plan": head}, {}), CATALOG)))
         (lines,) = [one.lines for one in plan_page(found).first if one.title.startswith("Money by quarter")]
         assert [month for line in lines for month in re.findall(r"[A-Z][a-z]+ 20\d\d", str(line))] == months
+
+
+def test_a_mail_says_what_a_class_binds() -> None:
+    """It had what another class saves alone: $60,278, of $362,316 that it binds."""
+    whole = whole_plan([SERVICE], 4)
+    (lever,) = [one for one in best_of_kinds(whole.cheaper) if one.change.kind == "class"]
+    assert lever.bound_usd > lever.saves_usd
+    (text,) = [str(text) for label, text in plan_page(whole).brief.points if label == "To pay less"]
+    assert f"${lever.bound_usd:,.0f}" in text and f"${lever.bound_after_usd:,.0f} of it" in text
