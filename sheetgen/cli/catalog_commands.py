@@ -58,7 +58,8 @@ def _left_out_by_default(rows: Sequence[Instance], catalog: Catalog) -> Iterator
 def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
     """The price lists, the prices that change, how many stay, and the prices that match no row."""
     for read in refreshed.lists:
-        empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
+        which = _names([f"{number}" for number in read.without_price])
+        empty = f", {len(read.without_price):,} without a price (line {which})" if which else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
@@ -450,7 +451,7 @@ def _json(refreshed: Refresh, add_new: bool) -> Json:
                 "list": read.where,
                 "format": read.title,
                 "n_lines": read.n_lines,
-                "n_without_price": read.n_without_price,
+                "n_without_price": len(read.without_price),
             }
             for read in refreshed.lists
         ],

@@ -61,7 +61,7 @@ def test_currencies(text: str, code: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["-1", "1-2", "=1+1", "1_0", "٣", "1,23,4", "1.2.3", "2 USD 3", "¥120", "12 kr", "1e999", "2.49q", "1 2"],
+    ["-1", "1-2", "=1+1", "1_0", "٣", "1,23,4", "1.2.3", "2 USD 3", "¥120", "12 kr", "1e999", "2.49q", "38.5x", "1 2"],
 )
 def test_what_is_no_amount(text: str) -> None:
     with pytest.raises(AmountError):

@@ -139,7 +139,7 @@ def test_two_lists_that_disagree_where_one_has_a_day_of_its_own(catalog: Catalog
 def test_an_empty_price_is_no_fault(catalog: Catalog, tmp_path: Path) -> None:
     place = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\nus-east-1,g6.xlarge,,1,l4\n,p5e.48xlarge,  ,8,h200\n")
     refresh_ = refresh(catalog, read_lists([str(place)]), "2026-11-20")
-    assert (refresh_.lists[0].n_lines, refresh_.lists[0].n_without_price, len(refresh_.changes)) == (3, 2, 1)
+    assert (refresh_.lists[0].n_lines, refresh_.lists[0].without_price, len(refresh_.changes)) == (3, (3, 4), 1)
 
 
 def test_a_list_without_a_date(catalog: Catalog, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _NUMBER = re.compile(rf"[0-9](?:[0-9.,'’{_BLANKS}]*[0-9])?(?:[eE][+-]?[0-9]{{1
 # Words that may stand around a number: the unit and the period of the price.
 _AROUND = re.compile(
     r"(?:per|pro|par|je|/|from|ab|hourly|hours?|hrs?|h|stunden?|std|stdl|heures?|monthly|months?|mo|mth|"
-    r"monate?|mtl|mois|yearly|years?|yr|annually|jahre?|days?|tage?|gpus?|instances?|nodes?|servers?|gib|gb|x|netto|net|"
+    r"monate?|mtl|mois|yearly|years?|yr|annually|jahre?|days?|tage?|gpus?|instances?|nodes?|servers?|gib|gb|netto|net|"
     r"excl|exkl|ex|zzgl|vat|ust|mwst|[.,;:()*-])"
 )
 MOST_LENGTH = 80

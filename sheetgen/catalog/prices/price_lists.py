@@ -20,7 +20,7 @@ OWN = "a price list of your own"
 
 @dataclass(frozen=True)
 class PriceList:
-    """One list: its offers, the number of lines without a price, the faults of broken lines, lines left out with the
+    """One list: its offers, the lines without a price by number, the faults of broken lines, lines left out with the
     reason, and notes on assumptions."""
 
     where: str
@@ -28,7 +28,7 @@ class PriceList:
     date: str | None  # the column with the day of a line
     offers: tuple[Offer, ...]
     n_lines: int
-    n_without_price: int
+    without_price: tuple[int, ...]
     faults: tuple[Fault, ...]
     left: tuple[tuple[Offer, str], ...] = ()
     notes: tuple[str, ...] = ()
@@ -57,12 +57,12 @@ def read_prices(place: str, stated: Stated | None = None, file: ListFile | None 
     if isinstance(form, Format):
         offers, faults = read_offers(lines, table.where, file.cited, form)
         hidden = tuple(_hidden(file))
-        read = PriceList(table.where, form.title, form.date, offers, n_lines, 0, tuple(faults), notes=hidden)
+        read = PriceList(table.where, form.title, form.date, offers, n_lines, (), tuple(faults), notes=hidden)
         return _priced_once(read, lines, form)
     form, of_titles = with_titles(form, list(titles_of(_around(table, head))))
     own = read_own(lines, table.where, file.cited, form, stated)
     notes = (*of_titles, *own.notes, *_hidden(file))
-    read = PriceList(table.where, OWN, form.roles.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
+    read = PriceList(table.where, OWN, form.roles.get("date"), own.offers, n_lines, (), own.faults, own.left, notes)
     return _priced_once(read, lines, None)
 
 
@@ -111,7 +111,7 @@ def _form_of(table: Table) -> tuple[int, Format | OwnColumns] | None:
 def _priced_once(read: PriceList, table: Lines, form: Format | None) -> PriceList:
     """The list without offers that another line prices differently; those lines become faults.
 
-    Offers without a price are removed and counted.
+    Offers without a price are removed, and their lines kept.
     """
     faults, clashing = list(read.faults), set[int]()
     first: dict[tuple[str, ...], Offer] = {}
@@ -126,7 +126,7 @@ def _priced_once(read: PriceList, table: Lines, form: Format | None) -> PriceLis
     return replace(
         read,
         offers=tuple(offer for offer in read.offers if offer.prices and offer.line not in clashing),
-        n_without_price=sum(not offer.prices for offer in read.offers),
+        without_price=tuple(offer.line for offer in read.offers if not offer.prices),
         faults=tuple(sorted(faults, key=lambda fault: fault.line)),
     )
 
