@@ -10,10 +10,10 @@ import xlsxwriter
 from recalculation import CSV_AS_SHOWN, convert_all, needs_libreoffice
 
 from sheetgen import units
-from sheetgen.units import DATE, PERCENT, TEXT, Display
+from sheetgen.units import DATE, PERCENT, PRICE_DATE, TEXT, Display
 
 DISPLAYS = {name: d for name, d in vars(units).items() if isinstance(d, Display)}
-NUMBERS = {name: d for name, d in DISPLAYS.items() if d not in (TEXT, DATE)}
+NUMBERS = {name: d for name, d in DISPLAYS.items() if d not in (TEXT, DATE, PRICE_DATE)}
 
 # Excel text that Python reads as the same number: a constant in the file would keep 16 digits, of 17.
 AWKWARD = [

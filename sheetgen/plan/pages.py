@@ -574,7 +574,7 @@ def _lever_binds(lever: Lever) -> Text:
     """The amount that another class binds; "" of other levers, whose orders are of the plan's class."""
     if not lever.bound_usd or lever.change.kind != CLASS:
         return ""
-    return words("binds {}, {} of it after the plan's end", usd(lever.bound_usd), usd(lever.bound_after_usd))
+    return words("binds {} ({} after the plan)", usd(lever.bound_usd), usd(lever.bound_after_usd))
 
 
 def _named_quarters(plan: Plan, names: Sequence[str]) -> str:
