@@ -34,14 +34,14 @@ from sheetgen.writers.layout import page_colors
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
-_PERSON, _YEAR = "Each", "A year of a long term"
+_PERSON, _IN_FULL = "Cost", "Commitments in full"
 LEFT_TO_PAGE = (
     _SURE,
     _ENOUGH,
     _PERSON,
     _OWNING,
     _MODELS,
-    _YEAR,
+    _IN_FULL,
     _PURPOSES,
 )  # what a mail has as far as its words allow, the most needed first
 MOST_NAMED = 3  # models in a subject
@@ -194,14 +194,14 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     replies = tuple((option.reply, _reply(option, figure, asked.full)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
-    sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
+    sentence = words("Please approve {}:", asked.what) if figure else words("{}.", asked.sentence)
 
-    fails, _, then = str(asked.failure or "").partition(": ")
+    then = str(asked.failure or "").partition(": ")[2]
 
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
-        own_ways = [words("{}.", joined("; ", [*_ways(told, _YEAR in kept)]))] * bool(told)
+        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
             (_SURE, "" if asked.full or _SURE not in kept else str(asked.sure_of).removeprefix("How sure: ")),
             (
@@ -210,8 +210,8 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
             ),
             (_ENOUGH, words("{}.", asked.enough) if asked.enough and _ENOUGH in kept else NONE),
             (_PERSON, asked.per_person if _PERSON in kept else NONE),
-            ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
-            (fails or "Failure", then),
+            ("Uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
+            ("Failure", then),
             (_MODELS, asked.reasons[-1] if asked.reasons and _MODELS in kept else NONE),
             ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
             ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
@@ -258,19 +258,21 @@ def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _ways(ways: Sequence[WayRow], has_year: bool) -> Iterator[Text]:
+def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
     """Ways to pay less, each with its commitment and when that pays off, or what it gives up, or what it needs first.
-    has_year: of a long term what it costs a year."""
+    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term."""
+    is_first = True
     for way in ways:
         lost: Text = words("gives up {}", way.loses) if way.loses else way.needs
         if way.kind == "hours":  # whose name says what is given up: how many hours are left
             lost = way.loses.partition(": ")[2]
         if way.binds:
-            commits = words("commits {}", way.commits)
+            is_worded, is_first = is_first or is_full, False
+            commits = words("commits {}", way.commits) if is_worded else way.commits
+            paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
             there = "" if there == THE_SAME else there
-            year = way.year if has_year else ""
-            lost = joined("; ", [*filter(None, (there, commits, year, way.pays_off))])
+            lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
         yield words("{} {} ({})", way.change, way.monthly, lost)
 
 

@@ -137,14 +137,14 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|a new supplier, {other}]]"
+            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|another supplier, {other}]]"
             "[unlike? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
         template(
-            "a new supplier, {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
+            "another supplier, {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
         ),
     ),
     UNBOUND: Way(
@@ -162,7 +162,8 @@ WAYS: dict[str, Way] = {
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
         template(
-            "a new supplier, {other}, on demand[unlike? ({few} sure)]", unlike=either(q.is_lower == 1, q.is_higher == 1)
+            "another supplier, {other}, on demand[unlike? ({few} sure)]",
+            unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
     ),
     "own": Way(
@@ -187,7 +188,7 @@ WAYS: dict[str, Way] = {
             unknown=q.is_unknown == 1,
         ),
         only_if=template(
-            "our data sent to {host}[placed?, place [unknown?and precision ]unknown|[unknown?, precision unknown]]",
+            "data sent to {host}[placed?, place [unknown?and precision ]unknown|[unknown?, precision unknown]]",
             placed=is_text(q.region),
             unknown=q.is_unknown == 1,
         ),

@@ -258,7 +258,7 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?[falls?a pass saves {less} a month, ]a failure [rises?means the margin[priced?, {more} "
+    "[moved?[falls?passing saves {less} a month, ]failing [rises?means the margin[priced?, {more} "
     "more]|[nothing?leaves nothing {level}|costs no more]]|no money depends on it]",
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),

@@ -136,7 +136,10 @@ MOST_WORDS = 180  # with the names of what is attached and the version
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize("load", [{}, {"users": "640"}, {"requests_per_second": "4"}])
+@pytest.mark.parametrize(
+    "load",
+    [{}, {"users": "640"}, {"requests_per_second": "4"}, {"users": "400", "requests_per_user_per_day": "40"}],
+)
 def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, str]) -> None:
     page = answered(ask="70b", approver="Jane Doe", owner="Platform", **load)
     letter, asked = Letter(page, "sheet"), page.request
@@ -145,7 +148,7 @@ def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, st
     assert (
         mail.text.startswith("Dear Jane Doe,\n") and f" {asked.what}:\n\n{page.cards[1].monthly} a month\n" in mail.text
     )
-    assert len(mail.text.split()) <= MOST_WORDS and "\nPlatform\n" in mail.text
+    assert len(mail.text.split()) <= MOST_WORDS and "sheet.pdf" in mail.text and "\nPlatform\n" in mail.text
     for text in (mail.text, Text.of(mail.html)):
         told = [part for option in asked.options for part in (option.reply, option.price)]
         told += [str(option.facts[-1]).rstrip(".") for option in asked.options]
@@ -153,9 +156,12 @@ def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, st
         told += [way.commits for way in asked.ways if way.binds] + [str(asked.failure).partition(": ")[2]]
         told += [asked.full] if load else []  # the case that its certainty is of; without one everybody asks at once
         assert [str(text_) for text_ in told if str(text_) not in text] == []
-        for optional in (asked.less_only, asked.reasons[-1]):  # which a long mail leaves to its page
-            is_short = len(mail.text.split()) + len(str(optional).split()) <= MOST_WORDS
-            assert str(optional) in text or not is_short
+        assert str(asked.less_only) in text  # the conditions on which others take less
+        # Which a long mail leaves to its page.
+        is_short = len(mail.text.split()) + len(str(asked.reasons[-1]).split()) <= MOST_WORDS
+        assert str(asked.reasons[-1]) in text or not is_short
+        of_purposes = 9  # words, of both files
+        assert "page 1 is the request" in text or len(mail.text.split()) + of_purposes > MOST_WORDS
 
 
 class Text(HTMLParser):

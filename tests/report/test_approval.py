@@ -269,7 +269,7 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     way = next(way for way in cell.pay_less if way.kind == "provider")
     assert ("nothing served" in loses) == (way.n_instances == 1 < cell.answer.n_instances)
     assert "supplier" in needs and str(sure(other_provider.chance)) in needs  # the condition is by the boxes, too
-    assert f"a new supplier, {other_provider.gpu_name} at " in str(asked.less_only) and str(
+    assert f"another supplier, {other_provider.gpu_name} at " in str(asked.less_only) and str(
         sure(other_provider.chance)
     ) in str(asked.less_only)
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
