@@ -594,7 +594,8 @@ in_published = template(
     rent=rent_of_type,
 ).formula("in_published", "As published")
 where_one_fails = template(
-    "a machine may fail: [spared?its spare is in the price|[served?{monthly_usd:usd} on {rent}, {sure}|measure first]]",
+    "a machine may fail: [spared?its spare is in the price|"
+    "[served?{monthly_usd:usd} on {rent}, then {sure}|measure first]]",
     when=answerable,
     otherwise=None,
     spared=q.survive > 0,
@@ -635,7 +636,7 @@ up_to_people = template(
     when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
-    most=round_down(ratio(q.users * q.served_at_target, q.requests_per_second)),
+    most=round_down(q.served_at_target * ratio(q.users, q.requests_per_second)),
     next=both(q.survive <= q.own_survive, q.replicas_per_instance >= 1),
     one_more_usd=q.monthly_usd + ratio(q.monthly_usd, q.n_instances),
 ).formula("up_to_people", "People up to whom the machines serve, and the next step")
