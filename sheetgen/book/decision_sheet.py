@@ -607,7 +607,12 @@ class DecisionSheets:
                 self._owning(),
                 sentences.own_gives_up,
             ),
-            (sentences.host_for, sentences.cheapest_host, self._hosted(), _loses("hosted", unknown=False)),
+            (
+                sentences.host_for,
+                sentences.cheapest_host,
+                self._hosted(),
+                _loses("hosted", placed=False, unknown=False),
+            ),
         ]
         people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
         for line, (label, words, way, gives_up) in enumerate(ways, self.row + 1):

@@ -1339,6 +1339,7 @@ const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds:
   low: "", // the request alone says how far it ranges
   high: "",
   is_peak: Number(question.isRate),
+  is_mean: 0,
   first: secondsWords(ttft_seconds),
   pace: paceWords(1 / tpot_seconds),
   first_target: ttft ? secondsWords(ttft) : "",
@@ -1401,12 +1402,12 @@ const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in
 const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
 // The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
-function lateValues(record) {
-  const { wait_fraction: share, mean_wait_seconds: mean } = waitsOf(record);
+function lateValues(record, isThen = false) {
+  const { wait_fraction: share, mean_wait_seconds: mean, ttft_full_seconds } = waitsOf(record);
   const isTold = mean !== null && share >= FACTS.wait_told,
     limit = shareWords(FACTS.max_wait_fraction),
     isOver = isTold && share > FACTS.max_wait_fraction && shareWords(share) !== limit;
-  return { share: isTold ? shareWords(share) : "", mean_wait: isTold ? secondsWords(mean) : "", limit: isOver ? limit : "" };
+  return { share: isTold ? shareWords(share) : "", mean_wait: isTold ? secondsWords(mean) : "", limit: isOver ? limit : "", after: isTold && isThen ? secondsWords(ttft_full_seconds) : "" };
 }
 
 // A length of time in the largest unit of which it has two.
@@ -1493,7 +1494,7 @@ function answerWords(record) {
     }),
     certainty: certaintyWords(record),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
-    margin: say("sure_of", {}),
+    margin: sureOfWords(record),
     wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],

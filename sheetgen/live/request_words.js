@@ -92,9 +92,9 @@ function* optionsOf(record, margin, isSure, measure) {
   }
   if (!measure) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
-  const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
+  const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of the same` : placeWords(run);
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
 function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
@@ -125,10 +125,11 @@ function testWords(record, margin, isSure, measure) {
     tried = measure.decider ? even : null,
     { first_target, pace_target } = waitValues(record);
   return say("request_test", {
-    machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
+    places: measure.decider ? "" : count(record.requests_per_replica * Math.max(1, Math.floor(record.replicas_held / record.n_instances))),
     ...sharedLoad(record, run, tried),
     first_target,
     pace_target,
+    is_brief: 0,
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: measure.decider && even ? sureWords(even.chance) : "",
@@ -176,7 +177,7 @@ function* servedOf(record) {
   };
   const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...lateValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...lateValues(record, true), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -200,6 +201,18 @@ function* usdPerPerson({ question, users, monthly_usd }) {
   const { prefix, rate } = FACTS.currency,
     each = (monthly_usd * rate) / people;
   yield prefix + fixed(each, each < 100 ? 2 : 0);
+}
+
+// What the chance is of; of a rate with its times with every place taken.
+function sureOfWords(record) {
+  const { question } = record,
+    waits = question.isRate ? waitsOf(record) : null;
+  return say("sure_of", {
+    is_short: Number(isShortOf(record)),
+    full: waits ? secondsWords(waits.ttft_full_seconds) : "",
+    full_pace: waits ? paceWords(1 / waits.tpot_full_seconds) : "",
+    output_tokens: question.workload.output_tokens,
+  });
 }
 
 // What a failed machine does, and what survives it.
@@ -268,7 +281,7 @@ function requestWords(record) {
   return {
     sentence: say("request_run", { what, month: dollars(record.monthly_usd), even: evenWords(record) }),
     options: [...optionsOf(record, margin, isSure, measureOf(record))],
-    sure_of: say("sure_of", {}),
+    sure_of: sureOfWords(record),
     serves: [...servedOf(record)],
     risks: [...risksOf(record)],
   };
@@ -298,7 +311,7 @@ const markdownTable = (heads, rows, asText = plainMarkdown) =>
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
 function asMarkdown(record, ways, link, compared = [], others = []) {
   const request = requestWords(record);
-  const options = request.options.map(({ name, price, rent, machine, facts }) => [name, price, facts.join(" "), machine ?? rent]);
+  const options = request.options.map(({ name, price, rent, facts }) => [name, price, facts.join(" "), rent]);
   const paid = ways.map((way) => {
     const { what, gives_up } = wayWords(way, record);
     return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), keepsWords(way, record), gives_up];

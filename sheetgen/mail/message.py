@@ -34,12 +34,15 @@ from sheetgen.writers.layout import page_colors
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
+_PERSON, _IN_FULL = "Cost", "Commitments in full"
 LEFT_TO_PAGE = (
-    _OWNING,
-    _ENOUGH,
-    _PURPOSES,
     _SURE,
+    _ENOUGH,
+    _PERSON,
+    _OWNING,
     _MODELS,
+    _IN_FULL,
+    _PURPOSES,
 )  # what a mail has as far as its words allow, the most needed first
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; longer subjects name fewer models, but at least one
@@ -188,27 +191,30 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
-    replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
+    replies = tuple((option.reply, _reply(option, figure, asked.full)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     sentence = words("Please approve {}:", asked.what) if figure else words("{}.", asked.sentence)
 
+    then = str(asked.failure or "").partition(": ")[2]
+
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
-        own_ways = [words("{}.", joined("; ", [*_ways(told)]))] * bool(told)
+        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
+            (_SURE, "" if asked.full or _SURE not in kept else str(asked.sure_of).removeprefix("How sure: ")),
             (
                 "To pay less",
                 joined(" ", own_ways + _told(asked.less_only) + _told(asked.owning if _OWNING in kept else NONE)),
             ),
             (_ENOUGH, words("{}.", asked.enough) if asked.enough and _ENOUGH in kept else NONE),
-            ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
-            ("Failure", asked.failure),
+            (_PERSON, asked.per_person if _PERSON in kept else NONE),
+            ("Uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
+            ("Failure", then),
             (_MODELS, asked.reasons[-1] if asked.reasons and _MODELS in kept else NONE),
             ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
             ("Excluded", words("{}.", asked.excluded) if asked.options else NONE),
-            (_SURE, _sure_means(page) if asked.options and _SURE in kept else NONE),
             ("Attached", _attached(name, attached, page.has_request, _PURPOSES in kept)),
         )
         return tuple((label, text) for label, text in labelled if text)
@@ -239,35 +245,34 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     )
 
 
-def _reply(option: Option, figure: Text) -> Text:
+def _reply(option: Option, figure: Text, full: Text) -> Text:
     """The meaning of a reply: the option's price, if it differs from the figure above, and all facts but the first,
-    a year's price."""
+    a year's price. full: the case that its certainty is of, said of the figure above."""
     remark = joined(" ", option.facts[1:])
+    if option.price == figure and full:
+        return words("{}, {}.", str(remark).rstrip("."), full)
     return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
-
-
-def _sure_means(page: Page) -> str:
-    return page.sure_of.replace("How sure: ", "of ")
 
 
 def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _ways(ways: Sequence[WayRow]) -> Iterator[Text]:
+def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
     """Ways to pay less, each with its commitment and when that pays off, or what it gives up, or what it needs first.
-    What the amounts of a commitment are is said of the first."""
+    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term."""
     is_first = True
     for way in ways:
         lost: Text = words("gives up {}", way.loses) if way.loses else way.needs
         if way.kind == "hours":  # whose name says what is given up: how many hours are left
             lost = way.loses.partition(": ")[2]
         if way.binds:
-            paid = way.pays_off if is_first else way.pays_off.removeprefix("pays off in ")
-            commits = words("commits {}", way.commits) if is_first else way.commits
+            is_worded, is_first = is_first or is_full, False
+            commits = words("commits {}", way.commits) if is_worded else way.commits
+            paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
             there = "" if there == THE_SAME else there
-            lost, is_first = joined("; ", [*filter(None, (there, commits, paid))]), False
+            lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
         yield words("{} {} ({})", way.change, way.monthly, lost)
 
 

@@ -14,6 +14,7 @@ from sheetgen.answer.answer_record import (
     CellRecord,
     ChosenRecord,
     MoveRecord,
+    NotAskedRecord,
     PayLess,
     Record,
     RunnerUp,
@@ -31,8 +32,8 @@ from sheetgen.report.headline_table import (
     even_answer,
     hour_of,
     load_asked,
+    owning_unpriced,
     terms_of_us,
-    unpriced_to_own,
     way_row,
 )
 from sheetgen.report.host_words import priced_for
@@ -55,7 +56,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import late_values
+from sheetgen.report.wait_words import full_words, late_values, sure_words
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -128,10 +129,11 @@ _BESIDE = template(
     other=is_text(q.costs),
 )
 _SMALLER = template(
-    "[cheaper?{models}; quality not compared|Quality of smaller models is not compared].",
-    cheaper=is_text(q.models),
+    "[named?{models}[cheaper?; quality not compared]|Quality of smaller models is not compared].",
+    named=is_text(q.models),
+    cheaper=q.is_cheaper == 1,
 )
-_COSTS = template("{model} costs {usd}, {less} less")
+_COSTS = template("{model} costs {usd}[cheaper?, {less} less]", cheaper=is_text(q.less))
 _LESS_ONLY = template("If allowed: {conditions}.")
 _ALONE, _SURVIVES = template("Nothing served if it fails."), template("Survives a failed machine.")
 _UNMEASURED = template("{place}, unmeasured")
@@ -223,6 +225,7 @@ SENTENCES: dict[str, Template] = {
     "reserve": _RESERVE, "bound": _BOUND, "never_measured": _NEVER_MEASURED,
     "excluded": template("Not in the price: {costs}."),
 }  # fmt: skip
+_LIST_PRICES = "List prices"
 _NUMBER = re.compile(r"\d[\d.,]*")
 _UNIT = re.compile(r" (?:at|a|each)\b")  # the unit of a mover follows it
 
@@ -252,6 +255,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
+        sure_of=sure_words([cell]),
+        full=full_words([cell]),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -270,6 +275,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         ),
         failure=_failure(question, cell),
         serves=tuple(_serves(question, cell)),
+        per_person=_per_person(question, cell),
         risks=tuple(_risks(question, cell)),
         excluded=_excluded(record, question, cell),
         basis=_basis(question, [cell], rentals, month, _other_dates(question, cell)),
@@ -283,7 +289,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 def _shortened(request: Request, question: Question, cell: CellRecord, month: Text, signed: Sequence[str]) -> Request:
     """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
-    beside the first, a year of a long term, what the margin costs more, the next cheapest, several inputs together."""
+    beside the first, what the margin costs more, what can be owned, the bar of list prices, the targets of a
+    measurement, the next cheapest, several inputs together, that prompts so long are unmeasured (as the sheet says)."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -298,13 +305,16 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {"ways": own},
         {"reasons": compared},
         {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
-        {"ways": tuple(replace(way, year="") for way in own)},
         {"risks": risks},
+        {"owning": owning_unpriced(question, [cell], is_short=True)},
+        {"movers": tuple(mover for mover in request.movers if mover.name != _LIST_PRICES or len(request.movers) < 3)},
+        {"options": tuple(_options(question, cell, is_brief=True))},
         {
             "reasons": compared[1:],
             "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
         },
         {"together": NONE},
+        {"serves": tuple(_serves(question, cell, is_short=True))},
     ):
         if not _is_long(request, signed):
             break
@@ -313,13 +323,21 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
 
 
 MOST_WORDS, MOST_NUMBERS = 400, 100  # of a request
-_OF_HEADINGS = 52, 3  # words and numbers of them in its headings, its date and what being sure means
+_OF_HEADINGS = 44, 3  # words and numbers of them in its headings and its date
 
 
 def _is_long(request: Request, signed: Sequence[str]) -> bool:
     """True where a request has too many words or numbers for its reader. signed: who asks and approves, and until when
     the prices are valid."""
-    said: list[Text] = [request.sentence, request.why, *request.reasons, request.less_only, *request.warnings, *signed]
+    said: list[Text] = [
+        request.sentence,
+        request.sure_of,
+        request.why,
+        *request.reasons,
+        request.less_only,
+        *request.warnings,
+        *signed,
+    ]
     said += [
         request.finding,
         request.together,
@@ -351,6 +369,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
+        sure_of=sure_words(cells),
         risks=(_smaller_models(),),
         excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
@@ -371,6 +390,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         sentence=_RUN.fill(what=work, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
+        sure_of=sure_words(cells),
         serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
         excluded=listed(record.not_in_price),
         basis=_basis(question, cells, month=month),
@@ -504,17 +524,24 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
     beside = zip(cards, record.headline_cells, strict=True)
     priced = [(other_cell.chosen.monthly_usd, card.model) for card, other_cell in beside if other_cell.chosen]
     cheaper = sorted(pair for pair in priced if pair[0] < usd)
+    dearer = sorted(pair for pair in priced if pair[0] > usd and pair[1] != cards[question.ask or 0].model)
     own = _approved(question, usd)
     shown = [
-        _COSTS.fill(model=model, usd=(shown_usd := _shown(question, month)), less=_more(question, own, shown_usd))
-        for month, model in (*cheaper[:1], *cheaper[1:][-1:])
+        _COSTS.fill(
+            model=model,
+            usd=(shown_usd := _shown(question, month)),
+            less=_more(question, own, shown_usd) if month < usd else NONE,
+            cheaper=month < usd,
+        )
+        for month, model in (*cheaper[:1], *cheaper[1:][-1:]) or dearer[:1]
     ]
-    yield _smaller_models(shown)
+    yield _smaller_models(shown, bool(cheaper))
 
 
-def _smaller_models(shown: Sequence[Cell] = ()) -> Cell:
-    """The cheaper models of the sheet with what they cost, and that their quality is not compared."""
-    return _SMALLER.fill(models=joined(", ", [*shown]), cheaper=bool(shown))
+def _smaller_models(shown: Sequence[Cell] = (), is_cheaper: bool = False) -> Cell:
+    """The cheaper models of the sheet with what they cost, and that their quality is not compared; where there is none,
+    the next dearer one."""
+    return _SMALLER.fill(models=joined(", ", [*shown]), named=bool(shown), is_cheaper=int(is_cheaper))
 
 
 def _less_only(question: Question, cell: CellRecord) -> Text:
@@ -523,10 +550,23 @@ def _less_only(question: Question, cell: CellRecord) -> Text:
     for way in cell.pay_less:
         worded = plain_words(way, question, cell)
         if worded.only_if:
-            conditions.append(words("{}, {}", worded.only_if, full_money(way.monthly_usd)))
+            conditions.append(_condition(question, cell, worded.only_if, way))
         if way.further is not None:
-            conditions.append(words("{}, {}", worded.further_if, full_money(way.further.monthly_usd)))
+            conditions.append(_condition(question, cell, worded.further_if, way.further))
     return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
+
+
+def _condition(question: Question, cell: CellRecord, only_if: str, rental: PayLess | NotAskedRecord) -> Cell:
+    """A condition with what it costs then, and that one machine serves alone in the place of several."""
+    usd = full_money(rental.monthly_usd)
+    if not _is_alone(question, cell, rental):
+        return words("{}, {}", only_if, usd)
+    return words("{}, {}, {}", only_if, usd, _FATE.fill(alone=True))
+
+
+def _is_alone(question: Question, cell: CellRecord, rental: PayLess | NotAskedRecord) -> bool:
+    """True where one machine takes the place of several, and no loss is to be survived."""
+    return rental.n_instances == 1 < cell.answer.n_instances and not question.settings.survive
 
 
 def _excluded(record: Record, question: Question, cell: CellRecord) -> str:
@@ -538,8 +578,7 @@ def _excluded(record: Record, question: Question, cell: CellRecord) -> str:
 
 def _unpriced(question: Question, cell: CellRecord) -> Text:
     """That no price to own the answer's GPUs is known; NONE where one is."""
-    gpus = unpriced_to_own(question, [cell])
-    return sentences.owning_unpriced.fill(gpus=gpus) if gpus else NONE
+    return owning_unpriced(question, [cell])
 
 
 def _is_tested(cell: CellRecord) -> bool:
@@ -548,8 +587,9 @@ def _is_tested(cell: CellRecord) -> bool:
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
 
-def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
-    """The options: as sized, with a margin where that costs more, measure first."""
+def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> Iterator[Option]:
+    """The options: as sized, with a margin where that costs more, measure first. is_brief: the last without the targets
+    that pass, which stand beside what is served."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     yield _as_sized(question, cell, is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND)
     if margin is None:
@@ -563,13 +603,17 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
             **measure_values(question, cell),
+            is_brief=int(is_brief),
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
             level=str(sure(MARGIN)),
             falls=cheaper is not None,
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
-        rented: Text = "" if cheaper is None or run.instance == answer.instance else _place(run, cheaper.measured)
+        is_same = run.instance == answer.instance
+        rented = (
+            words("{} of the same", run.n_instances) if is_same else _place(run, cheaper is None or cheaper.measured)
+        )
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
@@ -596,10 +640,11 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     tried = cell.at_level(EVEN) if measure.decider else None
     share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
     part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
+    each = max(1, cell.answer.replicas_held // cell.answer.n_instances)  # replicas of the machine that is measured
     is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
     return {
         **aimed,
-        "machines": "One machine" if measure.run.n_instances == 1 else plural(measure.run.n_instances, "machine"),
+        "places": str(wording.whole(cell.answer.requests_per_replica * each)) if measure.decider is None else "",
         "part": wording.whole(part),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
@@ -738,7 +783,7 @@ def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Move
 
 def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
     less, more = (Cell(abs(1 - factor), PERCENT) for factor in (move.low, move.high))
-    return "List prices", _PRICES.fill(less=less, more=more), (words("{} less", less), words("{} more", more))
+    return _LIST_PRICES, _PRICES.fill(less=less, more=more), (words("{} less", less), words("{} more", more))
 
 
 def _moved(
@@ -829,7 +874,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         of_us = listed([TERMS_OF_US[name][0] for name in terms_of_us(question)])
         old = ["old price"] if notes.is_capex_old(question, cell.owned.gpu) else []
         loses = "; ".join([loses, *old, *([f"US {of_us}"] if of_us else [])])
-    if way.n_instances == 1 < cell.answer.n_instances and not question.settings.survive:
+    if _is_alone(question, cell, way):
         loses = "; ".join(filter(None, (loses, str(_FATE.fill(alone=True)))))
     months: Text = ""
     if way.pays_after_months:
@@ -840,7 +885,9 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         row,
         year=words("{} a year", full_money(MONTHS_IN_A_YEAR * way.monthly_usd)) if is_long_term else "",
         place=f"at {provider_of(way.instance)}" if is_there and way.instance else "",
-        change=plain.change,
+        change=f"{plain.change}, over {question.owning.values['owned_years']:g} years"
+        if way.kind == "own"
+        else plain.change,
         rent=rented,
         loses=loses,
         needs=plain.needs,
@@ -868,8 +915,8 @@ def _said_once(rows: Iterable[WayRow]) -> Iterator[WayRow]:
         before = row.loses
 
 
-def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
-    """The load, its speed, and the cost per person."""
+def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Iterator[Cell]:
+    """The load, its speed, and the cost per person. is_short: without that prompts so long are unmeasured."""
     answer, workload = cell.answer, question.workload_of(cell.row)
     users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
     if users >= 1:
@@ -885,13 +932,22 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             low=seconds(answer.ttft_seconds_low),
             high=seconds(answer.ttft_seconds_high),
             ranged=True,
+            is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
-            is_beyond=question.speed.is_beyond(cell.input_tokens),
-            **late_values(question, cell),
+            is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
+            **late_values(question, cell, is_then=True),
             **target_values(question, cell),
         )
-    if users >= 1:
-        yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users, question.settings.fx_rate))
+    if per_person := _per_person(question, cell):
+        yield per_person
+
+
+def _per_person(question: Question, cell: CellRecord) -> Cell:
+    """The cost of a person, where there are people."""
+    users = question.loads[cell.row].users or cell.users
+    if users < 1:
+        return NONE
+    return _PER_PERSON.fill(usd=wording.dollars(cell.answer.monthly_usd / users, question.settings.fx_rate))
 
 
 def enough_values(question: Question, cell: CellRecord) -> dict[str, object]:

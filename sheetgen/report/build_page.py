@@ -21,6 +21,7 @@ from sheetgen.report import approval, headline_table, notes, page, sentences, wo
 from sheetgen.report.fingerprints import fingerprints_of, longest_fit
 from sheetgen.report.in_currency import in_currency
 from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, words
+from sheetgen.report.wait_words import sure_words
 from sheetgen.report.wording import (
     dollars,
     gpus,
@@ -106,6 +107,7 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "ask": 0 if len(cards) == 1 else question.ask,
         "is_asked": question.ask is not None,
         "total": _total(question, cards) if together and len(cards) > 1 else None,
+        "sure_of": sure_words(record.headline_cells),
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
         "as_measured": tuple(f"{text}." for text in notes.as_measured(question)),

@@ -138,8 +138,8 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         lines.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     if question.speed.is_beyond(cells[0].input_tokens):
         lines.append(sentences.word_beyond.fill())
-    if unpriced := unpriced_to_own(question, cells):
-        lines.append(sentences.owning_unpriced.fill(unpriced))
+    if unpriced := owning_unpriced(question, cells):
+        lines.append(unpriced)
     if any(way.kind == "own" for cell in cells for way in cell.pay_less) and (abroad := terms_of_us(question)):
         prices = [words(TERMS_OF_US[name][1], Cell(question.owning.values[name], USD_CENTS)) for name in abroad]
         options = listed(abroad)
@@ -156,10 +156,29 @@ def terms_of_us(question: Question) -> tuple[str, ...]:
     return tuple(name for name in TERMS_OF_US if question.options.get(name) is None)
 
 
-def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
-    """The GPUs of the answers whose price to own nobody states; "" where all are priced."""
-    unpriced = [cell.owned.gpu for cell in cells if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"])]
-    return listed([gpu.short_name for gpu in question.gpus if gpu.id in unpriced])
+def owning_unpriced(question: Question, cells: Sequence[CellRecord], is_short: bool = False) -> Cell:
+    """That nobody states a price to own the GPUs of the answers, and a GPU of the same family for rent that has one;
+    NONE where all are priced. is_short: without that one."""
+    named = [cell.owned.gpu for cell in cells if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"])]
+    unpriced = [gpu for gpu in question.gpus if gpu.id in named]
+    if not unpriced:
+        return NONE
+    rented = {candidate.gpu.id for candidate in question.instances.values()}
+    families = {gpu.short_name.split(" ")[0] for gpu in unpriced}
+    others = (
+        gpu
+        for gpu in question.gpus
+        if gpu.id in rented
+        and gpu.short_name.split(" ")[0] in families
+        and (owned := question.owning.gpus.get(gpu.id)) is not None
+        and owned.capex_usd is not None
+    )
+    other = None if is_short else next(others, None)
+    return sentences.owning_unpriced.fill(
+        gpus=listed([gpu.short_name for gpu in unpriced]),
+        other=other.short_name if other else "",
+        option=min(other.aliases or (other.id,), key=len) if other else "",
+    )
 
 
 def hour_of(question: Question, workload: Workload, users: float) -> float:

@@ -8,7 +8,6 @@ from sheetgen.errors import MEANT
 from sheetgen.formula import Formula, both, is_text
 from sheetgen.question.stated_load import TOGETHER
 from sheetgen.report import approval, pay_less_words, sentences
-from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
 from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT
@@ -166,7 +165,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "type_first": template("Type a model first."),
     "compared_twice": template("{model} in {weights} is in the comparison."),
     "compared_full": template("At most {most} are compared: remove one first."),
-    "sure_of": template(f"{SURE_OF.format('')}."),
+    "sure_of": sentences.sure_of,
     "measure": template(
         "Measure first? [worth?Yes|No][impossible?, as nothing is {confidence:percent} sure to serve this]"
         "[one_each?, as each machine would have one request]: {usd} once, on {rent}; "
@@ -294,7 +293,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
         spare=q.n > q.needed,
     ),
     "start_times": template(
-        "Start it {n:grouped} times, behind a load balancer: [many?{on_one:whole} on each of the {n_instances:grouped} "
+        "Start it {n:grouped} times, behind a load balancer that sends to the least busy: [many?{on_one:whole} on each "
+        "of the {n_instances:grouped} "
         "machines|on one machine], each on its own GPUs and port.",
         many=q.n_instances > 1,
     ),

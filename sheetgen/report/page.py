@@ -49,7 +49,6 @@ def capital(text: str) -> str:
 
 
 NOT_SURE_OF = "not that the load is right, nor that no machine fails"
-SURE_OF = "How sure: {}speed only, not load or failures"
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",
@@ -388,6 +387,8 @@ class Request:
     reasons: tuple[Text, ...] = ()  # the price of what was not taken
     less_only: Text = NONE  # under which conditions others take less
     warnings: tuple[Text, ...] = ()  # why one should measure first
+    sure_of: Text = NONE  # what the chances are of, with the times that decide
+    full: Text = NONE  # these times alone
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     uncertainty: Cell = NONE  # the input that moves the month most: "pages, $19,797 less to $42,992 more"
@@ -398,6 +399,7 @@ class Request:
     owning: Text = NONE  # that no price to own is known
     enough: Text = NONE  # "243 people; 244 need $30,572": how many the machines serve, and the cost of one more
     serves: tuple[Text, ...] = ()
+    per_person: Text = NONE  # among what is served, the cost of a person
     risks: tuple[Text, ...] = ()
     failure: Text = NONE  # among the risks, what a failed machine does, and what survives that
     excluded: Text = ""  # "tax, storage, network, staff and a spare machine": costs that are not in the price
@@ -412,8 +414,9 @@ class Band(NamedTuple):
     low: float
     high: float
     target: float | None
-    text: Text  # "43 (31 to 71)"
+    text: Text  # "43 (31 to 71); full 58"
     aim: str  # the target: "50"
+    full: float | None  # with every place taken, of a rate
 
 
 class GpuParts(NamedTuple):
@@ -497,6 +500,7 @@ class Page:
     ask: int | None = None  # the model that is to be approved; None: each
     is_asked: bool = False  # whether the request for that model was asked for
     total: Total | None = None  # where the models are meant together
+    sure_of: Text = NONE  # what the chances of all answers are of; the request has it of its own
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
     as_measured: tuple[Text, ...] = ()  # deployments whose times and memory are as measured; included above
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
@@ -596,11 +600,6 @@ class Page:
         if reserved := [c.model for c in fit if c.reserved]:
             lines.append(f"Reserve capacity first: {', '.join(reserved)}.")
         return (*lines, f"On offer: {self.price_banner}.")
-
-    @property
-    def sure_of(self) -> str:
-        """The sentence on what the chances cover."""
-        return f"{SURE_OF.format('size and ' * any(card.is_short for card in self.cards))}."
 
     @property
     def headline_requests(self) -> Text:

@@ -97,7 +97,7 @@ WAYS: dict[str, Way] = {
         ),
         template("nights and weekends; every start takes some {start_minutes} minutes"),
         template(f"working hours ({{working_hours}} of {{hours}}){_DOUBTED}", doubted=is_text(q.sure)),
-        template("working hours alone"),
+        template("working hours only"),
         hours_lost,
     ),
     "term": Way(
@@ -173,7 +173,7 @@ WAYS: dict[str, Way] = {
             f"{{running}} are support, power and site; staff and network are yours; {OWN_PAYS_OFF}"
         ),
         template("owned"),
-        template("owning the machines"),
+        template("owning"),
         template(OWN_LOSES),
         pays_off=template(OWN_PAYS_OFF),
     ),
@@ -182,8 +182,16 @@ WAYS: dict[str, Way] = {
         template("keeping your data in the company; the precision is theirs"),
         template("hosted by {host}"),
         template("hosted by {host}"),
-        template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-        only_if=template("our data at {host}[unknown?, precision unknown]", unknown=q.is_unknown == 1),
+        template(
+            "data in house[placed?; place [unknown?and precision ]unknown|[unknown?; precision unknown]]",
+            placed=is_text(q.region),
+            unknown=q.is_unknown == 1,
+        ),
+        only_if=template(
+            "data sent to {host}[placed?, place [unknown?and precision ]unknown|[unknown?, precision unknown]]",
+            placed=is_text(q.region),
+            unknown=q.is_unknown == 1,
+        ),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # their words name a checkpoint
@@ -340,6 +348,7 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "further_provider": provider_of(way.further.instance) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "further_sure": told(way.further),
+        "region": question.filters.region or "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "is_unknown": int(bool(cell.hosted) and cell.hosted[0].precision is None),
         "other_class": way.detail if way.kind == "hours" else "",

@@ -105,12 +105,16 @@ def _parts(started: Mapping[str, float], units: str) -> GpuParts:
 
 
 def _band(cell: CellRecord, figure: str, shown: Callable[[float], Cell], factor: float) -> Band:
-    """A time with the ends of its 80 % band and its target, in the unit that it is shown in."""
+    """A time with the ends of its 80 % band and its target, in the unit that it is shown in; of a rate, whose times are
+    means, also with every place taken."""
     values = [getattr(cell.answer, f"{figure}_seconds{end}") for end in ("", "_low", "_high")]
     target = getattr(cell, f"{figure}_target_seconds")
     time, low, high = (value * factor for value in values)
     text = words("{} ({} to {})", *map(shown, values))
-    return Band(time, low, high, target and target * factor, text, three_digits((target or 0) * factor))
+    full = getattr(cell.waits, f"{figure}_full_seconds") if cell.is_rate and cell.waits else None
+    text = text if full is None else words("{}; full {}", text, shown(full))
+    aim = three_digits((target or 0) * factor)
+    return Band(time, low, high, target and target * factor, text, aim, full and full * factor)
 
 
 def memory_finding(rows: Sequence[ReplicaRow]) -> Cell:

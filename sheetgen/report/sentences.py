@@ -176,9 +176,11 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[ranged?, mostly {low} to {high}][aimed? (target {first_target})], then {pace} tokens a "
-    "second[paced? (target {pace_target})].",
+    "after {first} s[mean? on average][ranged?[aimed? (prediction error: {low} to {high}; target {first_target})| "
+    "(prediction error: {low} to {high})]|[aimed? (target {first_target})]], then {pace} tokens a second[paced? "
+    "(target {pace_target})].",
     ranged=is_text(q.low),
+    mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -204,8 +206,24 @@ enough_for_people = template(
     served=is_text(q.usd),
     other=is_text(q.rent),
 )
-# limit: the share that may wait, where more do; of those the plan is by an approximation.
-late = template("{share}[over? (planned: {limit})] wait {mean_wait} s for a place first", over=is_text(q.limit))
+# limit: the share that may wait, where more do; of those the plan is by an approximation. after: of their first word
+# once they have a place, as every other is taken.
+late = template(
+    "{share}[over? (about {limit} planned)] wait {mean_wait} s for a place[then?, then {after} s| first]",
+    over=is_text(q.limit),
+    then=is_text(q.after),
+)
+# What a chance is of. full: the first word and the pace with every place taken, of one answer to a rate.
+at_full = template(
+    "with every place taken ({full} s[worded?, {full_pace} tokens a second])",
+    worded=q.output_tokens > 1,
+)
+sure_of = template(
+    "How sure: [short?size and ]speed[filled? {at_full}], not load or failures.",
+    short=q.is_short == 1,
+    filled=is_text(q.full),
+    at_full=at_full,
+)
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
     "the last about {last} for its {word}|each has a place].",
@@ -240,23 +258,26 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?passing saves [falls?{less} a month|nothing], failing [rises?means the margin[priced?, {more} more]|"
-    "[nothing?leaves nothing {level}|costs no more]]|no money hangs on it]",
+    "[moved?[falls?passing saves {less} a month, ]failing [rises?means the margin[priced?, {more} "
+    "more]|[nothing?leaves nothing {level}|costs no more]]|no money depends on it]",
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),
     rises=either(is_text(q.more), q.is_dearer == 1),
     priced=is_text(q.more),
     nothing=is_text(q.level),
 )
-# A measurement: its load, the machines' share of it or all, and what passes. short: of memory, which a start shows.
+# A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes. places:
+# of one replica, where that is the answer's. short: of memory, which a start shows.
 measure_run = template(
-    "{machines}, a day at [shared?its share, {part}|the full {whole:grouped}] {whole:request|requests} "
-    "[rate?an hour|at once][passes?: passes if [short?its start-up log shows that the load fits|[aimed?first word]"
-    "[both? and ][paced?tokens a second] [both?meet their targets|[aimed?meets its target|meet their target]]]]",
+    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?all "
+    "{places} places|every place] taken|at once][passes?: passes [short?if the start-up log shows that the load fits|"
+    "[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a second]]]]",
+    placed=is_text(q.places),
     shared=is_text(q.part),
     rate=q.is_rate == 1,
     passes=either(q.is_short == 1, is_text(q.first_target), is_text(q.pace_target)),
     short=q.is_short == 1,
+    brief=q.is_brief == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
     both=both(is_text(q.first_target), is_text(q.pace_target)),
@@ -409,8 +430,9 @@ log_counts = template(
     "pool holds {held}."
 )
 measure_drive = template(
-    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour|at once] on one machine's replicas, at "
-    "most {at_once} at once on each (--max-concurrency {at_once}).",
+    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour on one machine's replicas, then "
+    "{at_once} at once on each, which decides|at once on one machine's replicas, at most {at_once} on each] "
+    "(--max-concurrency {at_once}).",
     shared=is_text(q.part),
     rate=q.is_rate == 1,
 )
@@ -434,7 +456,7 @@ breaks_finding = template(
 )
 start_note = template(
     "for bash[apart?; each model on machines of its own][several?; a flag after $FLAGS overrides it][balanced?; "
-    "replicas of a model behind a load balancer]",
+    "a load balancer sends to the least busy replica]",
     apart=q.n_models > 1,
     several=q.n_shared > 0,
     balanced=q.most_replicas > 1,
@@ -651,7 +673,10 @@ hours_lost = template("nights, weekends: {working_hours} of {hours} h")
 hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
     "hours_give_up", "What working hours alone give up"
 )
-owning_unpriced = template("Owning: no price known for {gpus}.")
+# other: a GPU of the same family that has one, and the option that asks for it.
+owning_unpriced = template(
+    "Owning: no price known for {gpus}[other?; {other} has one: build --gpus {option}].", other=is_text(q.other)
+)
 # Where machines are rented elsewhere; names: of the terms that no reader set.
 owning_abroad = template("Owning: {prices} are US prices; set {options}.")
 OWN_LOSES, OWN_PAYS_OFF = "cash up front, staff, space", "pays off in month {pays_after_months:whole}"

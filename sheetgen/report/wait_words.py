@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import Cell
-from sheetgen.report.wording import pace, seconds, span, sure
+from sheetgen.report.page import NONE, Cell
+from sheetgen.report.wording import is_short, pace, seconds, span, sure
 
 WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
 
 
-def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
+def late_values(
+    question: Question, cell: CellRecord, is_shown: bool = True, is_then: bool = False
+) -> dict[str, Cell | str | bool]:
     """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
-    limit: the share that may, where more do."""
+    limit: the share that may, where more do. is_then: the time of their first word then is said, too."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
     words, most = _share(share), _share(question.settings.max_wait_fraction)
@@ -25,7 +27,29 @@ def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> 
         "mean_wait": seconds(mean or 0) if is_told else "",
         "limit": most if is_over else "",
         "over": is_over,
+        "after": str(seconds(cell.waits.ttft_full_seconds)) if is_told and is_then and cell.waits else "",
     }
+
+
+def sure_words(cells: Sequence[CellRecord]) -> Cell:
+    """What the chances of answers are of; of one answer to a rate with its times with every place taken, as each of
+    the chances is of a replica with all of its places taken."""
+    is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
+    return sentences.sure_of.fill(is_short=int(is_size), **_at_full(cells))
+
+
+def full_words(cells: Sequence[CellRecord]) -> Cell:
+    """The times of an answer to a rate with every place taken; NONE of others."""
+    times = _at_full(cells)
+    return sentences.at_full.fill(**times) if times["full"] else NONE
+
+
+def _at_full(cells: Sequence[CellRecord]) -> dict[str, str | int]:
+    cell = cells[0]
+    if len(cells) > 1 or not cell.is_rate or cell.waits is None:
+        return {"full": "", "full_pace": "", "output_tokens": 0}
+    times = seconds(cell.waits.ttft_full_seconds), pace(1 / cell.waits.tpot_full_seconds)
+    return {"full": str(times[0]), "full_pace": str(times[1]), "output_tokens": cell.output_tokens}
 
 
 def _share(share: float) -> str:

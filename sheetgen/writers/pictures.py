@@ -46,8 +46,9 @@ def gpu_bar(row: ReplicaRow) -> Markup:
 
 
 def _bands(name: str, bands: Sequence[Band | None]) -> list[Markup | str]:
-    """For each row the time as a dot on its 80 % band, with the target; empty without a band."""
-    ends = [end for band in bands if band for end in (band.high, band.target or 0)]
+    """For each row the time as a dot on its 80 % band, with the target and a ring at the time with every place taken;
+    empty without a band."""
+    ends = [end for band in bands if band for end in (band.high, band.target or 0, band.full or 0)]
     (width, height), right = BAND, max(ends, default=1.0)
     pictures = []
     for band in bands:
@@ -59,6 +60,8 @@ def _bands(name: str, bands: Sequence[Band | None]) -> list[Markup | str]:
         if band.target:
             drawn.append(rect(2 + (width - 5) * band.target / right, 0, LINE, height, LIMIT))
         drawn.append(dot(time, height / 2, 2.7, ANSWER, "#ffffff", 0.9))
+        if band.full is not None:
+            drawn.append(dot(2 + (width - 5) * band.full / right, height / 2, 2.2, "#ffffff", ANSWER, 0.9))
         target = f", target {band.aim}" if band.target else ""
         pictures.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
     return pictures

@@ -369,9 +369,9 @@ const OTHERS_PRINTED = ["more_load", "more_prompt"];
 // The request for approval, as it is printed.
 function showRequest({ record, ways, compared, others }) {
   const request = requestWords(record);
-  const options = request.options.map(({ name, price, rent, machine, facts }) => {
+  const options = request.options.map(({ name, price, rent, facts }) => {
     const box = element("div", "", { class: "option" });
-    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", machine ?? rent, { class: "soft" }));
+    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
     return box;
   });
   const paid = ways.map((way) => {

@@ -293,7 +293,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
     even = cell.at_level(0.5)
     assert even is not None and even.chance < cell.answer.chance
     assert str(sure(even.chance)) in str(gives_up["At least an even chance to be fast enough"])
-    assert "sure" not in str(gives_up["Working hours alone"]), "it rents what the answer rents"
+    assert "sure" not in str(gives_up["Working hours only"]), "it rents what the answer rents"
 
 
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:

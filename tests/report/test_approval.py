@@ -480,7 +480,9 @@ def test_a_measurement_says_its_load_and_what_passes() -> None:
     told, cell = measured()
     assert cell.answer.n_instances == 2 and cell.measure is not None and cell.measure.n_instances == 1
     assert f" {cell.requests_per_hour / 2:,.0f} requests an hour" in told
-    assert "first word and tokens a second" in told
+    target = cell.ttft_target_seconds or 0
+    assert f"all {cell.answer.requests_per_replica} places" in told  # what its certainty is of
+    assert f"first word {target:.1f} s, " in told
     without, _ = measured(ttft_ms="off")
     assert "first word" not in without and "tokens a second" in without
 
