@@ -215,11 +215,11 @@ late = template(
 )
 # What a chance is of. full: the first word and the pace with every place taken, of one answer to a rate.
 at_full = template(
-    "with every place taken ({full} s[worded?, {full_pace} tokens a second])",
+    "every place taken ({full} s[worded?, {full_pace} tokens a second])",
     worded=q.output_tokens > 1,
 )
 sure_of = template(
-    "How sure: [short?size and ]speed[filled? {at_full}], not load or failures.",
+    "How sure: [short?size and ]speed[filled?, {at_full}], not load or failures.",
     short=q.is_short == 1,
     filled=is_text(q.full),
     at_full=at_full,
@@ -269,8 +269,8 @@ measure_stakes = template(
 # A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes. places:
 # of one replica, where that is the answer's. short: of memory, which a start shows.
 measure_run = template(
-    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?all "
-    "{places} places|every place] taken|at once][passes?: passes [short?if the start-up log shows that the load fits|"
+    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?"
+    "{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that the load fits|"
     "[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a second]]]]",
     placed=is_text(q.places),
     shared=is_text(q.part),
