@@ -250,7 +250,7 @@ def _reply(option: Option, figure: Text, full: Text) -> Text:
     a year's price. full: the case that its certainty is of, said of the figure above."""
     remark = joined(" ", option.facts[1:])
     if option.price == figure and full:
-        return words("{}, {}.", str(remark).rstrip("."), full)
+        return words("{}, with {}.", str(remark).rstrip("."), full)
     return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
 
 

@@ -433,7 +433,7 @@ measure_drive = template(
     shared=is_text(q.part),
     rate=q.is_rate == 1,
 )
-memory_counted = template("The sizing counts memory for {holds}, with default buffers.")
+memory_counted = template("Sized for memory of {holds} requests at once, with the engine's default buffers.")
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
     "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
@@ -447,7 +447,7 @@ speed_finding = template(
     none=q.n_safe == 0,
 )
 breaks_finding = template(
-    "[several?Fewest places to spare: {model}, |Places to spare: ][none?none|{n_more}] a replica",
+    "[several?Fewest spare places: {model}, |Spare places: ][none?none|{n_more}] on the fullest replica",
     none=q.n_more == 0,
     several=q.n_models > 1,
 )
