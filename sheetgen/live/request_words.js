@@ -93,7 +93,7 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
-  const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of the same` : placeWords(run);
+  const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of these` : placeWords(run);
   yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 

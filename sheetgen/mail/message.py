@@ -205,12 +205,12 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         labelled: tuple[tuple[str, Text], ...] = (
             (_SURE, "" if asked.full or _SURE not in kept else str(asked.sure_of).removeprefix("How sure: ")),
             (
-                "To pay less",
+                "Pay less",
                 joined(" ", own_ways + _told(asked.less_only) + _told(asked.owning if _OWNING in kept else NONE)),
             ),
             (_ENOUGH, words("{}.", asked.enough) if asked.enough and _ENOUGH in kept else NONE),
             (_PERSON, asked.per_person if _PERSON in kept else NONE),
-            ("Uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
+            ("Largest uncertainty", words("{}.", asked.uncertainty) if asked.uncertainty else NONE),
             ("Failure", then),
             (_MODELS, asked.reasons[-1] if asked.reasons and _MODELS in kept else NONE),
             ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
@@ -250,7 +250,7 @@ def _reply(option: Option, figure: Text, full: Text) -> Text:
     a year's price. full: the case that its certainty is of, said of the figure above."""
     remark = joined(" ", option.facts[1:])
     if option.price == figure and full:
-        return words("{}, {}.", str(remark).rstrip("."), full)
+        return words("{}, with {}.", str(remark).rstrip("."), full)
     return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
 
 

@@ -185,7 +185,7 @@ _FAILS = template(
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at the same moment: [waits?the last is answered after {last}; without waits ]{usd}.",
+    "All {users} at once: [waits?the last is answered after {last}; without waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
@@ -611,9 +611,7 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
         is_same = run.instance == answer.instance
-        rented = (
-            words("{} of the same", run.n_instances) if is_same else _place(run, cheaper is None or cheaper.measured)
-        )
+        rented = words("{} of these", run.n_instances) if is_same else _place(run, cheaper is None or cheaper.measured)
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
@@ -945,7 +943,7 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
 def _per_person(question: Question, cell: CellRecord) -> Cell:
     """The cost of a person, where there are people."""
     users = question.loads[cell.row].users or cell.users
-    if users < 1:
+    if not users >= 1:  # not a number where nobody asks
         return NONE
     return _PER_PERSON.fill(usd=wording.dollars(cell.answer.monthly_usd / users, question.settings.fx_rate))
 

@@ -215,11 +215,11 @@ late = template(
 )
 # What a chance is of. full: the first word and the pace with every place taken, of one answer to a rate.
 at_full = template(
-    "with every place taken ({full} s[worded?, {full_pace} tokens a second])",
+    "every place taken ({full} s[worded?, {full_pace} tokens a second])",
     worded=q.output_tokens > 1,
 )
 sure_of = template(
-    "How sure: [short?size and ]speed[filled? {at_full}], not load or failures.",
+    "How sure: [short?size and ]speed[filled?, {at_full}], not load or failures.",
     short=q.is_short == 1,
     filled=is_text(q.full),
     at_full=at_full,
@@ -269,8 +269,8 @@ measure_stakes = template(
 # A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes. places:
 # of one replica, where that is the answer's. short: of memory, which a start shows.
 measure_run = template(
-    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?all "
-    "{places} places|every place] taken|at once][passes?: passes [short?if the start-up log shows that the load fits|"
+    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?"
+    "{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that the load fits|"
     "[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a second]]]]",
     placed=is_text(q.places),
     shared=is_text(q.part),
@@ -436,7 +436,7 @@ measure_drive = template(
     shared=is_text(q.part),
     rate=q.is_rate == 1,
 )
-memory_counted = template("The sizing counts memory for {holds}, with default buffers.")
+memory_counted = template("Sized for memory of {holds} requests at once, with the engine's default buffers.")
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
     "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
@@ -450,7 +450,7 @@ speed_finding = template(
     none=q.n_safe == 0,
 )
 breaks_finding = template(
-    "[several?Fewest places to spare: {model}, |Places to spare: ][none?none|{n_more}] a replica",
+    "[several?Fewest spare places: {model}, |Spare places: ][none?none|{n_more}] on the fullest replica",
     none=q.n_more == 0,
     several=q.n_models > 1,
 )

@@ -347,7 +347,7 @@ def test_the_last_of_all_waits_behind_those_who_are_served() -> None:
     """A turn after another: everyone beyond the places waits for as many turns as there are others before."""
     asked, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
     assert cell.waits is not None and cell.waits.same_moment is not None
-    [risk] = [str(risk) for risk in asked.risks if "same moment" in str(risk)]
+    [risk] = [str(risk) for risk in asked.risks if str(risk).startswith("All ")]
     turn = cell.waits.ttft_full_seconds + (cell.output_tokens - 1) * cell.waits.tpot_full_seconds
     turns = math.ceil(400 / cell.waits.places) - 1
     last = cell.waits.same_moment.last_ttft_seconds
@@ -481,7 +481,7 @@ def test_a_measurement_says_its_load_and_what_passes() -> None:
     assert cell.answer.n_instances == 2 and cell.measure is not None and cell.measure.n_instances == 1
     assert f" {cell.requests_per_hour / 2:,.0f} requests an hour" in told
     target = cell.ttft_target_seconds or 0
-    assert f"all {cell.answer.requests_per_replica} places" in told  # what its certainty is of
+    assert f"then {cell.answer.requests_per_replica} at once" in told  # what its certainty is of
     assert f"first word {target:.1f} s, " in told
     without, _ = measured(ttft_ms="off")
     assert "first word" not in without and "tokens a second" in without
