@@ -612,6 +612,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
         saves = None if math.isnan(place.saves_usd) else place.saves_usd
         twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
-        about = f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}"
+        left = before.instance if before else listed(plan.stands_on(s, q))
+        about = f"service {plan.services[s].id} from {left}{twice}"
         moving, subject = moving_usd(plan, place, plan.months[q]), ("move", place.instance, n, None)
         yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving)

@@ -24,7 +24,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months
 from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.schema import MIX, QUANTILES
-from sheetgen.plan.stated_plan import Key, Plan, served_in
+from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
 from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import FEWER, TRIES, Found, moving_usd, together
 from sheetgen.program.sheet_program import SHEET
@@ -276,11 +276,17 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str,
     """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
     all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
     picked = {load.offers.instance(load.pick) for load in loads.values() if load.pick is not None}
-    best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
-    months = plan.months
+    able = {name for load in loads.values() for name in load.everywhere}
+    ordered = plan.stands_on(*min(loads)) if loads else ()
+    stood = {name for name in able if machine_in(name) in ordered}
+    best = dict[
+        str, tuple[float, tuple[int, ...]]
+    ]()  # by the machine of the quarter before, or that was ordered for it
+    best |= dict.fromkeys(sorted(stood) or [""], (0.0, ()))
+    near_by, months = picked | stood, plan.months
     for slot in sorted(loads):
         load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
-        names = load.everywhere.keys() if by != PEAK else picked & load.everywhere.keys()
+        names = load.everywhere.keys() if by != PEAK else near_by & load.everywhere.keys()
         for name in sorted(names):
             is_pick = load.pick is not None and load.offers.instance(load.pick) == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
@@ -288,7 +294,7 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str,
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
             month = _by_hour_usd(plan, slot, load.placed(offer)) if by == HOURS else load.usd(offer)
             month *= of_term.get(name, 1) if by == TERM else 1
-            near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
+            near = 1 if name in near_by else 1 + plan.policy.near_tie_fraction
             ways[name] = usd + month * near * months[slot[1]], (*way, offer)
         best = ways
     return dict(zip(sorted(loads), min(best.values())[1], strict=True))

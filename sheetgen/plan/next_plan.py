@@ -33,7 +33,21 @@ def next_plan(last: Mapping[str, Any], file: str, today: datetime.date) -> Data:
     now = [decision for decision in last.get("decisions", ()) if decision["kind"] == NOW]
     supply = data.get("supply") or {}
     data["supply"] = supply | _signed(supply, now, last["as_of"], ON_DEMAND if buy == MIX else buy)
+    for order in data["supply"].get("ordered", ()):
+        if services := _on(order, last, start, {service["id"] for service in data["services"]}):
+            order["services"] = services
     return data
+
+
+def _on(order: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> list[str]:
+    """The services that the last plan has on machines of an order, in the new plan's first quarter or in the one from
+    which they are there."""
+    day = str(order.get("from", ""))
+    until = [quarter["quarter"] for quarter in last.get("quarters", ()) if quarter["until"] >= day]
+    first = next((quarter for quarter in until if Quarter.parse(quarter) >= start), until[-1] if until else None)
+    rows = (row for row in last.get("services", ()) if row["quarter"] == first and row["instance"] is not None)
+    there = (row["id"] for row in rows if f"/{machine_in(row['instance'])}".endswith(f"/{order['type']}"))
+    return [*dict.fromkeys(name for name in there if name in ids)]
 
 
 def _is_over(service: Mapping[str, Any], start: Quarter) -> bool:

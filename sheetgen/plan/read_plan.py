@@ -113,7 +113,7 @@ class _Reading:
             supply = _of_currency(head, services.values(), supply)
         as_of = (head and head.as_of) or as_of_date(None)
         past = [*_past(head, as_of)]
-        self.problems += (*_classes(services, policy, supply), *_ordered(policy, supply))
+        self.problems += (*_classes(services, policy, supply), *_ordered(policy, supply, self.data.get("services")))
         self.problems += past or _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
@@ -427,9 +427,16 @@ def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Sup
             yield place, f"{service.buy} is excluded in supply.allowed. Take it out there, or buy another class."
 
 
-def _ordered(policy: Policy | None, supply: Supply | None) -> Iterator[Problem]:
-    """Orders of an earlier plan in a class with a term, which are commitments."""
+def _ordered(policy: Policy | None, supply: Supply | None, written: object) -> Iterator[Problem]:
+    """Orders of an earlier plan in a class with a term, which are commitments, or for services that there are not."""
+    raw = written if isinstance(written, list) else []
+    ids = [str(name) for entry in raw if isinstance(entry, dict) and (name := _word(entry, "id")) is not None]
     for i, order in enumerate(supply.ordered if supply else ()):
+        for k, service in enumerate(order.services):
+            if service not in ids:
+                near = did_you_mean(service, ids)
+                text = f"services has {shown(service)!r}, which is no service of the plan.{near}"
+                yield ("supply", "ordered", i, "services", k), text
         purchase = order.purchase or (policy.purchase if policy else ON_DEMAND)
         if PURCHASES[purchase].committed:
             yield ("supply", "ordered", i), f"{purchase} has a term. Write it in supply.committed, with its end."

@@ -529,6 +529,7 @@ class Ordered(Entry):
 
     type: Line
     count: AboveZero
+    services: Many[Line] = ()  # that stay on them unless the plan saves more than their move costs
     purchase: PurchaseId | None = None  # else the plan's class
     starts: Day | None = Field(default=None, alias="from")  # the day on which they are there
 

@@ -20,6 +20,7 @@ from sheetgen.plan.schema import (
     Allowed,
     EngineOf,
     Head,
+    Ordered,
     Places,
     Policy,
     Prices,
@@ -111,13 +112,24 @@ class Plan:
 
     def ordered(self, instance: str) -> tuple[int, datetime.date] | None:
         """The machines of a type that were ordered before, and the day on which the last of them is there."""
-        mine = [
-            order
-            for order in self.supply.ordered
-            if order.purchase and in_class(self.machine(order.type), order.purchase, self.policy.purchase) == instance
-        ]
+        mine = [order for order in self.supply.ordered if self.instance_of(order) == instance]
         days = [order.starts or datetime.date.min for order in mine]
         return (sum(order.count for order in mine), max(days)) if mine else None
+
+    def was_ordered(self, instance: str) -> bool:
+        """True where machines of a type were ordered before, and not for services that are named."""
+        return any(not order.services and self.instance_of(order) == instance for order in self.supply.ordered)
+
+    def stands_on(self, s: int, q: int) -> list[str]:
+        """The machines, of whichever class, that were ordered before for a service and that are there in a quarter."""
+        name, last = self.services[s].id, self.last_day(self.quarters[q])
+        mine = (order for order in self.supply.ordered if name in order.services)
+        return sorted({self.machine(order.type) for order in mine if (order.starts or last) <= last})
+
+    def instance_of(self, order: Ordered) -> str:
+        """The instance behind an earlier order, in its class."""
+        buy = self.policy.purchase
+        return in_class(self.machine(order.type), order.purchase or buy, buy)
 
     @property
     def region(self) -> str:

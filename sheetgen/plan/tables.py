@@ -22,7 +22,7 @@ from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.orders import Bought, Buying, added, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
-from sheetgen.plan.stated_plan import Plan, in_class
+from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
@@ -285,8 +285,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
         )
     parts = [(part.type, plan.machine(part.type)) for part in plan.supply.committed]
     for order in plan.supply.ordered:
-        name = in_class(plan.machine(order.type), order.purchase or plan.policy.purchase, plan.policy.purchase)
-        parts.append((order.type, name))
+        parts.append((order.type, plan.instance_of(order)))
     for listed, name in parts:
         row = plan.types[listed]
         add(name, row.gpu, int(row.gpu_count))

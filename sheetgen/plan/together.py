@@ -24,7 +24,7 @@ from sheetgen.plan.arrays import Array
 from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
 from sheetgen.plan.placement import At, Placed, filled_by_hour
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.supplied import Supplied, supplied
 from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 
@@ -152,9 +152,10 @@ class _Filled:
 
     @property
     def moves(self) -> list[tuple[int, int]]:
-        """The quarters in which one way comes to other machines, each with the one before."""
+        """The quarters in which one way comes to other machines, each with the type of before."""
         (types,) = self.types
-        return [(before, q) for before, q in itertools.pairwise(self.quarters) if types[before] != types[q]]
+        pairs = itertools.pairwise(self.quarters)
+        return [(int(types[before]), q) for before, q in pairs if types[before] != types[q]]
 
     @cached_property
     def moves_usd(self) -> Array:
@@ -224,12 +225,21 @@ class _Search:
         for i, unit in enumerate(unit for units in self.units for unit in units):
             self.unit[unit] = i
         self.n_units = sum(map(len, self.units))
-        self.is_there = (self.committed > 0).any(axis=1) | self.is_owned
+        was_ordered = numpy.array([plan.was_ordered(name) for name in types])
+        self.is_there = (self.committed > 0).any(axis=1) | self.is_owned | was_ordered
         self.home = {s: self._filled([mine]) for s, mine in home.items()}
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
         for s, way in self.home.items():
             self.is_near[s][way.types] = True
+        # By service the types that were ordered for it, in any class, where it is in its first quarter unless it moves;
+        # -1 where nothing is put on those here.
+        self.stands_on = dict[int, list[int]]()
+        for s, way in self.home.items():
+            names = plan.stands_on(s, way.quarters[0])
+            self.stands_on[s] = [t for name, t in self.place.items() if machine_in(name) in names] or [-1] * bool(names)
+        for s, stood in self.stands_on.items():
+            self.is_near[s][stood] = True
         self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(way) for s, way in self.home.items()}
         self.elsewhere = {s: self._filled([*_ways(supply, layouts[s])]) for s in home}
         self.seen: dict[bytes, float] = {}  # what `_usd` gave, by a unit's types and what is filled and spared of them
@@ -291,19 +301,30 @@ class _Search:
         total = self._sum(ways).usd.sum()
         for s, way in ways.items():
             stays = dict(self._stays(s, way))
-            for _, q in way.moves:
+            for _, q in self._moves(s, way):
                 other = ways | {s: stays[q]} if q in stays else None
                 saves[s, q] = numpy.nan if other is None else float(self._sum(other).usd.sum() - total)
         return saves
 
+    def _moves(self, s: int, way: _Filled) -> list[tuple[int, int]]:
+        """The quarters in which a service comes to other machines, each with the type of before; the first of all where
+        it leaves those that were ordered for it."""
+        (leaves,) = self._leaves(s, way)
+        return [*((max(self.stands_on[s]), way.quarters[0]) for _ in range(int(leaves))), *way.moves]
+
+    def _leaves(self, s: int, ways: _Filled) -> Array:
+        """By way whether a service is not on what was ordered for it from the first on."""
+        stood = self.stands_on[s]
+        return ~numpy.isin(ways.types[:, ways.quarters[0]], stood) & bool(stood)
+
     def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
         """By move the service without it: on the machines of before until the next one, where those can serve it."""
         quarters, others = numpy.arange(len(self.months)), self.elsewhere[s]
-        moves, (types,) = now.moves, now.types
+        moves, (types,) = self._moves(s, now), now.types
         ends = (*(q for _, q in moves[1:]), len(quarters))
         for (before, q), end in zip(moves, ends, strict=False):
             mine = (quarters >= q) & (quarters < end) & (types >= 0)
-            able = (others.types.max(axis=1) == types[before]) & (others.types[:, mine] >= 0).all(axis=1)
+            able = (others.types.max(axis=1) == before) & (others.types[:, mine] >= 0).all(axis=1)
             for i in numpy.flatnonzero(able)[:1]:
                 yield q, now.but(others[[i]], mine)
 
@@ -431,7 +452,8 @@ class _Search:
         """The cost of a service's moves; and a near tie of what it fills at home, where it is on machines that it has
         not there, and that are not there anyway."""
         is_near = self.is_near[s][ways.types].all(axis=1)
-        return numpy.asarray(ways.moves_usd + numpy.where(is_near, 0, self.near_usd[s]))
+        leaves_usd = self._leaves(s, ways) * ways.enters_usd[:, ways.quarters[0]]
+        return numpy.asarray(ways.moves_usd + leaves_usd + numpy.where(is_near, 0, self.near_usd[s]))
 
     def _part_usd(self, ways: _Filled) -> Array:
         """By way the cost of the machines that a service fills."""

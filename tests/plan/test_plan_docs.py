@@ -3,6 +3,7 @@ places is what the functions give."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
@@ -50,6 +51,10 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(path.name for path in Path("plans").glob("q1.*")) == [
         f"q1.{ending}" for ending in ("docx", "json", "pdf", "xlsx", "yaml") if IN_LONG or ending not in DRAWN
     ]
+    # The next plan starts with the machines that this one ordered, on which its services stay.
+    following = json.loads(Path("plans/q2.json").read_text())
+    assert [order["services"] for order in following["inputs"]["supply"]["ordered"]][-2:] == [["search"], ["contracts"]]
+    assert not [decision for decision in following["decisions"] if decision["what"] in ("release", "move")]
     assert any("10 replicas served 62 requests" in text for text in printed)
     assert sum("PLEASE REPLY" in text for text in printed) == amount(1, 2)
 

@@ -155,7 +155,7 @@ def test_the_next_plan_has_what_the_last_one_ordered(tmp_path: Path, monkeypatch
     assert [row["needed"] for row in last["supply"]] == [6, 9, 12, 20]
     assert (now["as_of"], now["inputs"]["plan"]["start"]) == ("2027-02-26", "2027-Q2")
     assert now["inputs"]["supply"]["ordered"] == [
-        {"type": NC40, "count": 6, "purchase": "on-demand", "from": "2027-01-01"}
+        {"type": NC40, "count": 6, "purchase": "on-demand", "from": "2027-01-01", "services": ["one", "two", "three"]}
     ]
     assert [row["needed"] for row in now["supply"]][:3] == [9, 12, 20]  # as the last plan said of those quarters
     first = now["decisions"][0]

@@ -686,6 +686,39 @@ def test_machines_that_nothing_uses_any_more_are_given_back() -> None:
     assert of_all(record, "p50_usd") == pytest.approx([3 * ON_DEMAND])
 
 
+def after_order(machine: str, count: int, at_once: int, quarters: int, usd: float) -> dict[tuple[str, str], Any]:
+    """What a plan decides, but for commitments, of a service for which machines were ordered, by kind and type. One of
+    NC80, with two GPUs, costs two of NC40 and holds what two hold."""
+    ordered = {"type": machine, "count": count, "services": ["one"]}
+    supply, service = {"allowed": {"instances": [NC40, NC80]}, "ordered": [ordered]}, {"demand": {"at_once": at_once}}
+    record = solved([SERVICE | service], quarters, supply=supply, policy={"moving_cost_usd": usd})
+    decided = {(decision["what"], decision["instance"]): decision for decision in record["decisions"]}
+    return {key: decision for key, decision in decided.items() if key[0] != "commit"}
+
+
+def test_a_service_stays_on_what_was_ordered_for_it_unless_a_move_saves_more_than_it_costs() -> None:
+    """Three machines of one GPU would do in place of two of two GPUs: a quarter of one is saved."""
+    assert 2 * ON_DEMAND > 20_000 > ON_DEMAND
+    assert after_order(NC80, 2, 400, 1, 20_000) == {}
+    decided = after_order(NC80, 2, 400, 2, 20_000)
+    counts = {("move", NC40): 3, ("order", NC40): 3, ("release", NC80): 2}
+    assert {key: decision["n_instances"] for key, decision in decided.items()} == counts
+    move = decided["move", NC40]
+    assert [move["expected_saving_usd"], move["moving_usd"]] == pytest.approx([2 * ON_DEMAND, 20_000])
+
+
+@pytest.mark.parametrize(("machine", "count"), [(NC40, 2), (NC80, 1)])
+@pytest.mark.parametrize("usd", [0, 20_000])
+def test_of_an_exact_tie_what_was_ordered_stays(machine: str, count: int, usd: float) -> None:
+    assert after_order(machine, count, 290, 2, usd) == {}
+
+
+def test_the_services_of_an_earlier_order_are_those_of_the_plan() -> None:
+    supply = {"ordered": [{"type": NC40, "count": 3, "services": ["won"]}]}
+    with pytest.raises(ScenarioError, match="'won', which is no service of the plan"):
+        solved([SERVICE], 1, supply=supply)
+
+
 def test_of_what_is_expected_it_is_said_that_terms_are_bought_for_more() -> None:
     """Five machines hold 700 requests, and three 400: the terms of five are in the money of p50, too."""
     data = {
