@@ -453,7 +453,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         types=supply.types,
         prices=prices.prices,
         listed=prices.listed,
-        priced_for=prices.quarters[0],
+        priced_for=prices.today,
         as_of=calendar.as_of,
         budget={},
         questions=every,

@@ -377,8 +377,10 @@ class _Sheets:
         sheet.n_printed = max(11, 3 + n)
         sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
         self.factors = []
-        for q in range(n):
-            ahead = sheet.put(self.top_of_parts + 2 + q, sheet.n_printed, Cell(q, "off_page", PLAIN), lock="column")
+        for q, n_ahead in enumerate(plan.quarters_ahead):
+            ahead = sheet.put(
+                self.top_of_parts + 2 + q, sheet.n_printed, Cell(n_ahead, "off_page", PLAIN), lock="column"
+            )
             env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
             place = self.top_of_parts + 2 + q, 1
             self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))

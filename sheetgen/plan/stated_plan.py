@@ -14,7 +14,7 @@ from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter, quarter_of
 from sheetgen.plan.schema import (
     OF_ENGINE,
     Allowed,
@@ -74,7 +74,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
-    priced_for: Quarter | None = None  # in which machines cost what they do today; none: the first one
+    priced_for: Quarter | None = None  # in which machines cost what they do today; none: that of the plan's day
     priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
@@ -158,7 +158,12 @@ class Plan:
     @property
     def quarters_ahead(self) -> list[int]:
         """By quarter how many it is after the one with today's prices."""
-        return [quarter.since(self.priced_for or self.quarters[0]) for quarter in self.quarters]
+        return [quarter.since(self.today) for quarter in self.quarters]
+
+    @property
+    def today(self) -> Quarter:
+        """The quarter with today's prices."""
+        return self.priced_for or quarter_of(self.as_of, self.head.fiscal_year_starts)
 
     def first_day(self, quarter: Quarter) -> datetime.date:
         return quarter.first_day(self.head.fiscal_year_starts)

@@ -186,9 +186,9 @@ def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
     """Two quarters of one machine at prices that fall by 19 % a year, and the same file a quarter later: what falls
     begins anew at the prices of that day, and both plans cost the same. The calendar alone has the second and the third
     quarter of the first plan's prices, the price alone the quarter before and the first one. All of it was the
-    calendar's, and nothing changed."""
+    calendar's, and nothing changed. Of the next two quarters on the same day no price is another."""
     service = {"id": "one", "demand": {"at_once": 100}, **on("NC40ads")}
-    old, new = (
+    old, new, same_day = (
         plan(
             {
                 "plan": {"start": start, "quarters": 2, "as_of": as_of},
@@ -196,17 +196,19 @@ def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
                 "prices": {"expected_change_per_year": -0.19},
             }
         )
-        for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"))
+        for start, as_of in (("2027-Q1", "2026-11-26"), ("2027-Q2", "2027-02-26"), ("2027-Q2", "2026-11-26"))
     )
     difference, last_usd, now = since(old, new)
     fall = 0.81 ** (1 / 4)
-    assert now == last_usd == pytest.approx(NC40 * (1 + fall))
-    calendar = ((fall + fall**2) - (1 + fall) + (1 + fall) - (1 / fall + 1)) / 2 * NC40
+    assert now == last_usd == pytest.approx(NC40 * (fall + fall**2))
+    calendar = ((fall**2 + fall**3) - (fall + fall**2) + (fall + fall**2) - (1 + fall)) / 2 * NC40
     assert difference.of_services == {
         ("price", "one"): pytest.approx(-calendar, abs=0.01),
         ("calendar", "one"): pytest.approx(calendar, abs=0.01),
     }
     assert calendar < 0
+    difference, *_ = since(old, same_day)
+    assert difference.of_services == {("calendar", "one"): pytest.approx(NC40 * (fall**3 - fall), abs=0.01)}
 
 
 def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:

@@ -70,7 +70,8 @@ def bought(supplied: list[int], many: list[int]) -> list[int]:
 
 
 def test_supply_and_money(record: dict[str, Any]) -> None:
-    """The pool of 16 GPUs serves to 2028-Q1, the commitment of 7 machines to 2027-Q2; prices fall by 10 % a year."""
+    """The pool of 16 GPUs serves to 2028-Q1, the commitment of 7 machines to 2027-Q2; prices fall by 10 % a year
+    from the quarter of the plan's day on, which is the one before the first."""
     discount = 0.9
     price = {name: CATALOG.instance(name).price("on-demand").usd_per_hour for name in needed(record, "p90")}  # type: ignore[union-attr]
     reserved = CATALOG.instance(COMMITTED).price("reserved-1yr").usd_per_hour  # type: ignore[union-attr]
@@ -83,7 +84,7 @@ def test_supply_and_money(record: dict[str, Any]) -> None:
             for name, many in buys.items():
                 # Of those beyond the quota 15 of the first quarter's 90 days are not there: it is raised on 16 January.
                 late = max(0, many[q] - QUOTA) * 15 / 90 if q == 0 and name == LIMITED else 0
-                usd += (many[q] - late) * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
+                usd += (many[q] - late) * price[name] * discount * 0.9 ** ((1 + q) / 4) * 730 * 3
             assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
     machines = needed(record, "p90")
     quarters = [quarter["quarter"] for quarter in record["quarters"]]
@@ -127,7 +128,8 @@ def test_services_and_what_is_shared_sum_to_the_plan(record: dict[str, Any]) -> 
     assert (kind["spare"], kind["owned"], kind["idle"]) == (1, 8, 0)
     price = CATALOG.instance(LIMITED).price("on-demand").usd_per_hour  # type: ignore[union-attr]
     late = (kind["gap"] - QUOTA) * 15 / 90  # of those beyond the quota
-    assert shared == pytest.approx((90000 + 0.9 * 730 * 3 * price * (kind["gap"] - late)) / kind["needed"])
+    quarter = 0.9 * 730 * 3 * price * 0.9 ** (1 / 4)
+    assert shared == pytest.approx((90000 + quarter * (kind["gap"] - late)) / kind["needed"])
 
 
 def test_utilization_is_the_load_over_the_places(record: dict[str, Any]) -> None:

@@ -327,7 +327,7 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
     """By quantile and quarter what the plan costs."""
     policy, n = data["policy"], data["plan"]["quarters"]
     (name,) = data["supply"]["allowed"]["instances"]
-    factors = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(n + 12)]
+    factors = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(1, 1 + n + 12)]
     month = {}
     for purchase in ("on-demand", "reserved-1yr", "reserved-3yr"):
         price = CATALOG.instance(name).price(purchase)

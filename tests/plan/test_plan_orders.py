@@ -65,7 +65,8 @@ def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
 
 
 def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
-    """A year of three machines, one more from the second quarter, prices that fall by a fifth a year."""
+    """A year of three machines, one more from the second quarter, prices that fall by a fifth a year
+    from the quarter of the plan's day on, which is the one before the first."""
     record = solved(
         [SERVICE | {"growth": {"steps": {"2027-Q2": 1.2, "2028-Q1": 0.5}}}],
         6,
@@ -75,7 +76,7 @@ def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     assert of_all(record, "needed", "supply") == [3, 4, 4, 4, 2, 2]
     # Of the fourth machine's year a quarter is left in 2028-Q1, when the three end: one is ordered then, and one after.
     assert of_all(record, "gap", "supply") == [3, 4, 4, 4, 2, 2]
-    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 1, 4, 5))
+    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (1, 2, 5, 6))
     paid = [3 * first, *[3 * first + second] * 3, second + fifth, fifth + sixth]
     assert of_all(record, "p50_usd") == pytest.approx(paid)
     orders = [(decision["n_instances"], decision["needed_from"], decision["about"]) for decision in record["decisions"]]

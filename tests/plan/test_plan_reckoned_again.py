@@ -135,7 +135,8 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     quarters = [f"{2027 + q // 4}-Q{q % 4 + 1}" for q in range(head["quarters"])]
     n, today = len(quarters), datetime.date.fromisoformat(head["as_of"])
     off = 1 - prices["discount_fraction"]
-    factors = [(1 + prices["expected_change_per_year"]) ** (q / 4) for q in range(n)]
+    until = 4 * (2027 - today.year) - (today.month - 1) // 3  # quarters from the one of today to the first
+    factors = [(1 + prices["expected_change_per_year"]) ** ((until + q) / 4) for q in range(n)]
 
     # What is needed.
     filled: dict[str, list[float]] = {}

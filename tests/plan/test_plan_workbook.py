@@ -194,7 +194,7 @@ def test_no_old_figure_is_shown(path: Path, name: str) -> None:
         assert after[place] == PULL, place
     assert {after[name] for name in ("rec_asked_usd", "rec_p50_usd", "rec_p90_usd")} == {PULL}
     assert after["Plan", "C8"] == after["Plan", "B3"] == after["Inputs", "E3"] == PULL
-    assert after["Money", "B6"] == 1_400_000
+    assert after["Money", "B6"] == 1_350_000
     assert after["chk_money"] == after["chk_quantiles"] == "OK"
 
 
