@@ -574,7 +574,8 @@ def _lever_binds(lever: Lever) -> Text:
     """The amount that another class binds; "" of other levers, whose orders are of the plan's class."""
     if not lever.bound_usd or lever.change.kind != CLASS:
         return ""
-    return words("binds {} ({} after the plan)", usd(lever.bound_usd), usd(lever.bound_after_usd))
+    after = words(" ({} after the plan)", usd(lever.bound_after_usd)) if round(lever.bound_after_usd) else ""
+    return words("binds {}{}", usd(lever.bound_usd), after)
 
 
 def _named_quarters(plan: Plan, names: Sequence[str]) -> str:
