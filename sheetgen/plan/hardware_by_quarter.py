@@ -26,7 +26,7 @@ from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.together import FEWER, TRIES, Found, moving_usd, together
+from sheetgen.plan.together import FEWER, TRIES, Assignment, moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
@@ -175,11 +175,11 @@ class Sized:
                 yield Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads), lambda: iter(())
                 return
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
-            for found in together(plan, here, layouts, by_hour, of_term, tries):
-                if (where := _places(found, loads)) not in every:
+            for assignment in together(plan, here, layouts, by_hour, of_term, tries):
+                if (where := _places(assignment, loads)) not in every:
                     every.append(where)
                     hardware = Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
-                    yield hardware, functools.partial(_nearby, hardware, found, loads)
+                    yield hardware, functools.partial(_nearby, hardware, assignment, loads)
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
@@ -198,14 +198,14 @@ class Sized:
 Nearby = Callable[[], Iterator[tuple[Hardware, "Nearby"]]]
 
 
-def _places(found: Found, loads: Mapping[At, _Load]) -> dict[At, Placed]:
-    where = {slot: loads[slot].placed(offer) for slot, offer in found.offers.items()}
-    return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in found.moves.items()}
+def _places(assignment: Assignment, loads: Mapping[At, _Load]) -> dict[At, Placed]:
+    where = {slot: loads[slot].placed(offer) for slot, offer in assignment.offers.items()}
+    return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in assignment.moves.items()}
 
 
-def _nearby(hardware: Hardware, found: Found, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
-    """See `Found.nearby`; each with what is near it."""
-    for other in found.nearby():
+def _nearby(hardware: Hardware, assignment: Assignment, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
+    """See `Assignment.nearby`; each with what is near it."""
+    for other in assignment.nearby():
         there = replace(hardware, placed=_places(other, loads))
         yield there, functools.partial(_nearby, there, other, loads)
 
@@ -279,9 +279,8 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str,
     able = {name for load in loads.values() for name in load.everywhere}
     ordered = plan.stands_on(*min(loads)) if loads else ()
     stood = {name for name in able if machine_in(name) in ordered}
-    best = dict[
-        str, tuple[float, tuple[int, ...]]
-    ]()  # by the machine of the quarter before, or that was ordered for it
+    # By the machine of the quarter before, or that was ordered for it.
+    best = dict[str, tuple[float, tuple[int, ...]]]()
     best |= dict.fromkeys(sorted(stood) or [""], (0.0, ()))
     near_by, months = picked | stood, plan.months
     for slot in sorted(loads):

@@ -54,7 +54,7 @@ def together(
     by_hour: bool,
     of_term: Mapping[str, float],
     tries: int,
-) -> Iterator[Found]:
+) -> Iterator[Assignment]:
     """The services, moved from `here` where the plan is cheaper for it, in the cheapest ways first. layouts: of each
     service, one on each type of machine that can serve it, or several; by_hour: where what is bought is rented for the
     hours that need it; of_term: by type what a month of the cheapest term of a mix costs over one on demand; tries: see
@@ -65,17 +65,17 @@ def together(
         by_service[slot[0]][slot] = here[slot]
     search = _Search(plan, supply, by_service, layouts, by_hour, of_term)
     if len(by_service) == 1 and not supply.is_any:  # where `recommend` has it
-        yield Found(search, search.home)
+        yield Assignment(search, search.home)
         return
     n = max(1, tries // len(by_service))
     every = [search.improved(start) for start in (search.home, *search.starts(n))]
     unlike = {_key(ways): ways for ways in every}
     for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
-        yield Found(search, search.exchanged(ways, n))
+        yield Assignment(search, search.exchanged(ways, n))
 
 
 @dataclass(frozen=True)
-class Found:
+class Assignment:
     """Places of all services."""
 
     search: _Search
@@ -90,11 +90,11 @@ class Found:
         """What the plan would cost more without each move, NaN where it cannot do without."""
         return self.search.moves(self.ways)
 
-    def nearby(self) -> Iterator[Found]:
+    def nearby(self) -> Iterator[Assignment]:
         """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
         most, and none that seems dearer by more than DEARER."""
         for ways in self.search.nearby(self.ways):
-            yield Found(self.search, ways)
+            yield Assignment(self.search, ways)
 
 
 def _ways(supply: Supplied, layouts: Iterable[Mapping[At, Placed]]) -> Iterator[Mapping[At, Placed]]:
@@ -329,7 +329,7 @@ class _Search:
                 yield q, now.but(others[[i]], mine)
 
     def nearby(self, ways: Ways) -> Iterator[Ways]:
-        """See `Found.nearby`."""
+        """See `Assignment.nearby`."""
         tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
         least = -DEARER * self.total_usd(ways)
         every = [(float(saves[i]), s, some[[i]]) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
