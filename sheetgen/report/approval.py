@@ -638,11 +638,11 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     tried = cell.at_level(EVEN) if measure.decider else None
     share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
     part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
-    each = max(1, cell.answer.replicas_held // cell.answer.n_instances)  # replicas of the machine that is measured
+    replicas = max(1, cell.answer.replicas_held // cell.answer.n_instances)  # replicas of the machine that is measured
     is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
     return {
         **aimed,
-        "places": str(wording.whole(cell.answer.requests_per_replica * each)) if measure.decider is None else "",
+        "places": str(wording.whole(cell.answer.requests_per_replica * replicas)) if measure.decider is None else "",
         "part": wording.whole(part),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
