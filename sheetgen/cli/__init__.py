@@ -25,7 +25,7 @@ from sheetgen.cli.plan_commands import plan
 from sheetgen.cli.schema_command import schema
 from sheetgen.errors import SheetgenError, escaped, shown
 from sheetgen.writers.formats import gc_paused
-from sheetgen.writers.safe_files import FINISHED, Stopped, stops_cleanly
+from sheetgen.writers.safe_files import FINISHED, Stopped, stopped_by, stops_cleanly
 
 _QUIET = f"{__name__}.quiet"
 
@@ -44,12 +44,20 @@ class Commands(Group):
         try:
             with stops_cleanly(), gc_paused():
                 return super().main(*args, **extra)
-        except Stopped as stopped:  # before the command or after it: nothing is to be cleared away
-            raise SystemExit(128 + stopped.number) from None
+        except (Stopped, SystemExit):  # click ends with 1 where a signal comes before the command or after it
+            if (number := stopped_by()) is None:
+                raise
+            raise SystemExit(128 + number) from None
         except OSError as error:
             if error.filename is not None:
                 raise
             _give_up(f"the result cannot be written ({error.strerror or error}).")
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **extra)
+        except Stopped as stopped:  # click would say that it was aborted
+            raise SystemExit(128 + stopped.number) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:

@@ -61,6 +61,11 @@ def stops_cleanly() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+def stopped_by() -> int | None:
+    """The signal that stopped the command; None where none did."""
+    return _STOP[0] if _STOP else None
+
+
 @contextlib.contextmanager
 def _signals_held_back() -> Iterator[None]:
     """Signals wait until the files are in place: only a kill can leave a set half written. The thread's mask is not

@@ -121,7 +121,20 @@ def test_an_early_interrupt_is_no_traceback(after: float, tmp_path: Path) -> Non
         child.send_signal(signal.SIGINT)
         err = child.communicate(timeout=20)[1]
     assert child.returncode in (-signal.SIGINT, 128 + signal.SIGINT, 0)
-    assert err in ("", "stopped by SIGINT. Nothing was written.\n")
+    # The second is click's own word, in the few lines between parsing and the command.
+    assert err in ("", "\nAborted!\n", "stopped by SIGINT. Nothing was written.\n")
+
+
+@pytest.mark.parametrize(("step", "said_by_click"), [("parse_args", ""), ("invoke", "\nAborted!\n")])
+def test_an_interrupt_beside_a_command_has_its_exit_code(step: str, said_by_click: str) -> None:
+    """Before the command click ended with 1, as for a wrong option."""
+    code = (
+        "import os, signal, sys; from sheetgen import cli; "
+        f"cli.Commands.{step} = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT); "
+        "sys.argv[1:] = ['list', 'gpus']; cli.main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (128 + signal.SIGINT, said_by_click)
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
