@@ -700,7 +700,7 @@ def _supply(answer: Answer) -> Section:
 
 
 def _ending_within(answer: Answer) -> Iterator[Text]:
-    """What is owned or committed and paid for a part of a quarter, in which it serves nothing."""
+    """Owned and committed machines that are paid for a part of a quarter, in which they serve nothing."""
     plan = answer.plan
     for part, quarters in idle_at_ends(plan):
         names, shares = [str(plan.quarters[q]) for q in quarters], [share for _, share in live(plan, part)]

@@ -81,7 +81,7 @@ def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
 
 
 def idle_at_ends(plan: Plan) -> Iterator[tuple[Committed | Owned, list[int]]]:
-    """What is paid for a part of quarters, in which it serves nothing, and those quarters by position."""
+    """Pools and commitments paid for a part of quarters in which they serve nothing, and those quarters by position."""
     parts: tuple[Committed | Owned, ...] = (*plan.supply.owned, *plan.supply.committed)
     for part in parts:
         if quarters := [q for q, (serves, share) in enumerate(live(plan, part)) if share and not serves]:

@@ -87,7 +87,7 @@ class Assignment:
 
     @property
     def moves(self) -> dict[At, float]:
-        """What the plan would cost more without each move, NaN where it cannot do without."""
+        """The amount by which the plan would cost more without each move; NaN where it cannot do without."""
         return self.search.moves(self.ways)
 
     def nearby(self) -> Iterator[Assignment]:

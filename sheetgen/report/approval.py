@@ -998,7 +998,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _too_slow(question: Question, cell: CellRecord) -> Cell:
-    """What the margin costs more, if the answer proves too slow; NONE where none may follow it."""
+    """The price of the margin above the answer, if that proves too slow; NONE where no margin may follow it."""
     surer = _next_step(question, cell)
     if surer is None:
         return NONE

@@ -176,7 +176,7 @@ def test_a_confidence_that_no_hardware_reaches_is_said_everywhere() -> None:
     for confidence, holds in ((0.85, False), (0.5, True)):
         whole = solved(confidence)
         record, page = record_of(whole), plan_page(whole)
-        (check,) = [one for one in record["checks"] if one["check"] == "every service is as sure as requested"]
+        (check,) = [check for check in record["checks"] if check["check"] == "every service is as sure as requested"]
         chances = {row["chance"] for row in record["services"] if row["quantile"] == record["plan_at"]}
         assert check["ok"] == holds == (min(chances) >= confidence) == (record["warnings"] == [])
         assert page.warnings == tuple(record["warnings"])

@@ -118,8 +118,8 @@ def test_what_was_ordered_before_is_kept_for_who_waits() -> None:
     has no other use for and releases, two hold the load, from 20 January on, which leaves 26 days."""
     ordered = {"type": NC80, "count": 3, "purchase": "on-demand", "from": "2027-01-20"}
     supply = LATE | {"allowed": {"instances": [NC40, NC80]}, "ordered": [ordered]}
-    found = solved([SERVICE], 2, supply=supply, policy={"approval_days": 21})
-    (lost,) = found["unserved"]
+    record = solved([SERVICE], 2, supply=supply, policy={"approval_days": 21})
+    (lost,) = record["unserved"]
     other = lost["or"]
     assert (lost["instance"], lost["from"], lost["until"]) == (NC40, "2027-01-01", "2027-02-14")
     assert (other["instance"], other["there_on"], other["was_ordered"]) == (NC80, "2027-01-20", True)
@@ -135,10 +135,10 @@ def test_what_is_paid_and_serves_nothing_speaks_against_signing() -> None:
     pool = {"id": "dc", "gpu": "l40s", "count": 8, "cost_per_quarter": 9000, "until": "2027-02-14"}
     supply = {"allowed": {"instances": [NC40, "aws/g6e.xlarge"]}, "owned": [pool]}
     data = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [SERVICE], "supply": supply}
-    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
-    (check,) = [one for one in record_of(found)["checks"] if one["check"] == "what is paid serves"]
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    (check,) = [check for check in record_of(whole)["checks"] if check["check"] == "what is paid serves"]
     assert not check["ok"] and check["found"] == ["dc in 2027-Q1, as it is there until 2027-02-14"]
-    lines = [str(line) for section in plan_page(found).sections for line in section.lines]
+    lines = [str(line) for section in plan_page(whole).sections for line in section.lines]
     (line,) = [line for line in lines if line.startswith("Paid and idle")]
     assert line.endswith("dc, 8 x NVIDIA L40S: $4,500.")
 
@@ -786,8 +786,8 @@ def test_an_order_says_what_recommend_says_of_its_machines() -> None:
     spot, at_once = "gcp/g2-standard-4", 200
     batch = SERVICE | {"id": "batch", "demand": {"at_once": at_once}, "buy": "spot", "allowed": {"instances": [spot]}}
     allowed = {"instances": [NC40, spot], "purchase": ["on-demand", "spot"]}
-    found = solved([batch, SERVICE | {"allowed": {"instances": [NC40]}}], 1, supply={"allowed": allowed})
-    orders = {one["purchase"]: one for one in found["decisions"] if one["what"] == "order"}
+    record = solved([batch, SERVICE | {"allowed": {"instances": [NC40]}}], 1, supply={"allowed": allowed})
+    orders = {decision["purchase"]: decision for decision in record["decisions"] if decision["what"] == "order"}
     alone = sheetgen.recommend(model="8b", instances=spot, purchase="spot", concurrent_requests=at_once)
     n = orders["spot"]["n_instances"]
     assert alone["needs_reservation"] and alone["n_instances"] == n > 8
@@ -801,7 +801,7 @@ def test_what_is_given_back_before_it_is_there_is_cancelled() -> None:
     for day, is_cancelled in (("2027-01-15", True), ("2026-12-15", False)):
         supply = {"ordered": [{"type": "aws/p5.48xlarge", "count": 2, "from": day}]}
         whole = whole_plan([SERVICE], 1, supply=supply)
-        (release,) = [one for one in whole.decisions if one.what == "release"]
+        (release,) = [decision for decision in whole.decisions if decision.what == "release"]
         assert release.n_instances == 2
         assert (day in str(decision_words(whole.answer, release, is_other=False))) == is_cancelled
 
@@ -810,10 +810,10 @@ def test_later_decisions_have_their_other_ways_on_the_page() -> None:
     """The forecast had the order of three machines as a commitment ends, and not its renewal, which is due before."""
     committed = [{"id": "c", "type": NC40, "count": 3, "purchase": "reserved-1yr", "until": "2027-06-30"}]
     whole = whole_plan([SERVICE], 4, supply={"committed": committed})
-    (order,) = [one for one in whole.decisions if one.what == "order"]
+    (order,) = [decision for decision in whole.decisions if decision.what == "order"]
     renewal = order.ways[1]
     assert renewal.what == "renew"
-    (forecast,) = [one for one in plan_page(whole).reasons if one.title.startswith("Forecast")]
+    (forecast,) = [section for section in plan_page(whole).reasons if section.title.startswith("Forecast")]
     assert forecast.table is not None
     (text,) = [str(row[1]) for row in forecast.table.rows if "order" in str(row[1])]
     assert f"by {renewal.order_by} renew 3" in text
@@ -823,8 +823,8 @@ def test_quarters_of_a_fiscal_year_have_their_months() -> None:
     data = {"plan": {"start": "2028-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [SERVICE]}
     for starts, months in ((2, ["February 2027", "July 2027"]), (1, [])):
         head = data["plan"] | {"fiscal_year_starts": starts}
-        found = findings(solved_plan(plan_of(Document("p", data | {"plan": head}, {}), CATALOG)))
-        (lines,) = [one.lines for one in plan_page(found).first if one.title.startswith("Money by quarter")]
+        whole = findings(solved_plan(plan_of(Document("p", data | {"plan": head}, {}), CATALOG)))
+        (lines,) = [section.lines for section in plan_page(whole).first if section.title.startswith("Money by quarter")]
         assert [month for line in lines for month in re.findall(r"[A-Z][a-z]+ 20\d\d", str(line))] == months
 
 
