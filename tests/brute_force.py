@@ -135,7 +135,7 @@ def is_plausible(usd: Decimal, row: Any, purchase: str) -> bool:
     own = [Fraction(p["usd_per_hour"]) for p in row["prices"] if p["purchase"] == purchase]
     least, most = taken(row["gpu"], purchase)
     of_gpu = Fraction(usd) / Fraction(row["gpu_count"])
-    is_near = all(one / FAR <= Fraction(usd) <= one * FAR for one in own)
+    is_near = all(month / FAR <= Fraction(usd) <= month * FAR for month in own)
     return is_near and least / FAR <= of_gpu <= most * FAR
 
 

@@ -94,20 +94,20 @@ def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     `headless_` quantities are those of a pipeline stage without the output head. Raises ValueError with all rows
     that cannot be sized.
     """
-    found = _evaluated(rows, catalog, deployment)
+    evaluated = _evaluated(rows, catalog, deployment)
     headless = _evaluated(rows, catalog, _stage_without_head)
     for name in ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu"):
-        found[f"headless_{name}"] = headless[name]
+        evaluated[f"headless_{name}"] = headless[name]
     # From 0.26 on the printed peak of activations holds the estimate of the CUDA graphs.
     inside = numpy.array([_numbers(text) >= (0, 26) for text in rows["engine_version"]], bool)
     inside &= (rows["engine"] == "vllm").to_numpy()
-    found["activation_bytes_per_gpu"] += numpy.where(
-        inside, found["graphs_reserved"] * found["cuda_graph_bytes_per_gpu"], 0
+    evaluated["activation_bytes_per_gpu"] += numpy.where(
+        inside, evaluated["graphs_reserved"] * evaluated["cuda_graph_bytes_per_gpu"], 0
     )
     # The second runner's tables are held before the profile run, and logged as consumed beside the weights.
-    found["activation_bytes_per_gpu"] -= found["sampler_table_bytes"]
-    found["non_torch_bytes_per_gpu"] += found["sampler_table_bytes"]
-    return found
+    evaluated["activation_bytes_per_gpu"] -= evaluated["sampler_table_bytes"]
+    evaluated["non_torch_bytes_per_gpu"] += evaluated["sampler_table_bytes"]
+    return evaluated
 
 
 def predict_tokens(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:

@@ -48,10 +48,10 @@ def example_workbook() -> bytes:
     return workbook_of(example())
 
 
-def workbook_of(found: Findings) -> bytes:
-    return write_xlsx(build_plan_book(found, plan_page(found), record_of(found)))
+def workbook_of(findings: Findings) -> bytes:
+    return write_xlsx(build_plan_book(findings, plan_page(findings), record_of(findings)))
 
 
-def decided(one: dict[str, Any]) -> str:
+def decided(decision: dict[str, Any]) -> str:
     """A decision of the JSON as the documents word it."""
-    return f"{one['what']}{' to' * (one['what'] == 'raise quota')} {one['n_instances']} x"
+    return f"{decision['what']}{' to' * (decision['what'] == 'raise quota')} {decision['n_instances']} x"

@@ -115,7 +115,7 @@ def work_out(runs: Runs, structures: Sequence[Structure] = ()) -> Results:
     """Every fit that the report and the catalog rest on: nested folds, each cell left out, each publisher, all runs.
 
     known: what the folds chose before; the first alone chooses anew."""
-    first, second = (runs.part(numpy.flatnonzero(runs.rows["file"] == one.name)) for one in (CSV, LATER))
+    first, second = (runs.part(numpy.flatnonzero(runs.rows["file"] == path.name)) for path in (CSV, LATER))
     before = predict(second.by(0), fit(first.by(0))[0])
     structure = structures[-1] if structures else choose(runs)
     own = runs.by(structure.chunks_power)
@@ -542,9 +542,9 @@ def _ranks(runs: Runs, columns: Columns) -> list[str]:
         "| runs with data-parallel attention | runs | " + " | ".join(label for _, label in FIGURES.values()) + " |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for of, part in (*ratios.groupby("of"), ("all", ratios)):
+    for figure, part in (*ratios.groupby("of"), ("all", ratios)):
         cells = (f"{part[n].median():.2f} ({100 * abs(part[n] - 1).median():.0f})" for n, _ in FIGURES.values())
-        lines.append(f"| {of} | {len(part)} | {' | '.join(cells)} |")
+        lines.append(f"| {figure} | {len(part)} | {' | '.join(cells)} |")
     return [*lines, ""]
 
 

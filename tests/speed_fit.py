@@ -218,8 +218,8 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
     refused = [e for e in points.errors if e]
     if refused:
         raise ValueError(f"{len(refused)} rows are refused: {refused[0]}")
-    known = deployment(points.values)
-    values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in known.items()}
+    points_deployed = deployment(points.values)
+    values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in points_deployed.items()}
     rows = rows.assign(
         generation=[_generation(name.gpu.architecture) for name in points.names],
         architecture=rows["model"].replace(ARCHITECTURES),
@@ -297,18 +297,18 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
 
     def slopes(own: Any, values: dict[str, Any], error: Any) -> Any:
         """Of the errors by every constant of their cell [constants, times, runs]."""
-        moved, found = of_run(own - DIFFERENCE), numpy.empty((n_names, *error.shape))
+        moved, columns = of_run(own - DIFFERENCE), numpy.empty((n_names, *error.shape))
         for k, name in enumerate(NAMES):
             then = evaluate(FOLLOWS[name], values | {name: moved[k]})
-            found[k] = (error - (numpy.log([then[time] for time in TIMES]) - seen) / scale) / DIFFERENCE
-        return found
+            columns[k] = (error - (numpy.log([then[time] for time in TIMES]) - seen) / scale) / DIFFERENCE
+        return columns
 
     own, common, damping = numpy.tile(starts, (n_cells, 1)), starts, DAMPING
     if near is not None:
         own, common = (numpy.log(numpy.where(log > 0, log, numpy.exp(starts))) for log in near)
-    cost, known, error = work_out(own, common)
+    cost, fit_known, error = work_out(own, common)
     for _ in range(STEPS):
-        before, slope, trust = cost, slopes(own, known, error), weight**2 * _trust(error)
+        before, slope, trust = cost, slopes(own, fit_known, error), weight**2 * _trust(error)
         steep = slope * numpy.sqrt(trust)  # by errors that count as they do now, as Gauss takes it
         square = numpy.array([_square(steep[:, :, c].reshape(n_names, -1)) for c in of_cell])
         pulls = slope * trust * error
@@ -320,7 +320,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
             tried = numpy.minimum(own + ways[0], limits), common + ways[1]
             now = work_out(*tried)
             if now[0] < cost:
-                (own, common), (cost, known, error), damping = tried, now, damping / FURTHER
+                (own, common), (cost, fit_known, error), damping = tried, now, damping / FURTHER
                 break
             damping *= FURTHER
         if before - cost <= ENOUGH * cost:
@@ -457,7 +457,7 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
         pairs = numpy.ones((len(runs.rows), len(TIMES)))
         if residuals:
             pairs_ = zip(runs.cell.tolist(), runs.rows[column].tolist(), strict=True)
-            pairs = numpy.array([residuals.get((cell, f, one), (1.0, 1.0)) for cell, one in pairs_])
+            pairs = numpy.array([residuals.get((cell, f, run), (1.0, 1.0)) for cell, run in pairs_])
         columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), pairs.T, strict=True))
     return columns
 

@@ -468,10 +468,10 @@ def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
         logs = [log for dtype in sorted(dtypes) for log in random_starts(draw, model, dtype)]
         if not logs:
             continue
-        said, starts = zip(*logs, strict=True)
+        printed, starts = zip(*logs, strict=True)
         plain, cell = (
             document(recommended({**load, **_options(limits), **more}, catalog))["cells"][0]
-            for more in ({}, {"measured": list(said)})
+            for more in ({}, {"measured": list(printed)})
         )
         check(cell, kinds, limits={**limits, "starts": starts}, dtypes=load)
         where = (model, cell["weight_dtype"], cell["gpu"], cell["tensor_parallel_size"])
@@ -582,8 +582,8 @@ def test_less_sure_is_the_surest_step_at_which_the_month_falls(catalog: Catalog)
         cell = sheetgen.recommend(**load, **_options(limits), catalogs=catalog)["cells"][0]
         if cell["instance"] is None or "impossible" in cell["measure_first"]:
             continue
-        what = cell["model"], cell["context_tokens"], cell["concurrent_requests"]
-        asked = Load(*what, cell["weight_dtype"], cell["kv_cache_dtype"], True, **limits)
+        key = cell["model"], cell["context_tokens"], cell["concurrent_requests"]
+        asked = Load(*key, cell["weight_dtype"], cell["kv_cache_dtype"], True, **limits)
         less_sure = cheapest_less_sure(asked, Decimal(repr(cell["monthly_usd"])))
         ways = {way["kind"]: way for way in cell["pay_less"]}
         if not (
@@ -684,12 +684,12 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
     for row, load in enumerate(solved.question.loads):
         for number, (gpu, layout) in enumerate(solved.profiles):
             gpu_id = solved.question.gpus[gpu].id
-            what = (model, load.context_tokens, weight_dtype, "bf16", False, "", gpu_id, layout.tensor_parallel_size, 1)
+            key = (model, load.context_tokens, weight_dtype, "bf16", False, "", gpu_id, layout.tensor_parallel_size, 1)
             if not runs(gpu_id, weight_dtype, "bf16"):
                 continue
-            replica_ = replica(*what, False) or replica(*what, True)
+            replica_ = replica(*key, False) or replica(*key, True)
             stages, held = (int(sequences[name][row, number]) for name in ("pipeline_stages", "sequences"))
-            assert (stages, held) == ((replica_.pp, replica_.sequences) if replica_ else (0, 0)), what
+            assert (stages, held) == ((replica_.pp, replica_.sequences) if replica_ else (0, 0)), key
             counts[stages] += 1
     print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
     assert counts[2] and counts[3] + counts[4]

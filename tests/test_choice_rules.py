@@ -131,15 +131,15 @@ def test_what_is_served_is_served(sheets: list[Any], catalog: Catalog) -> None:
 def test_served_at_target_is_the_most_whose_load_has_places(spare: float) -> None:
     """By the load itself, for every number of places: 33 hold the load of 30 and a tenth."""
     places = numpy.arange(1.0, 20_001)
-    one = numpy.ones_like(places)
+    ones_per_place = numpy.ones_like(places)
     served = parallelism.served_at_target.of(
         {
             "n_instances": places,
-            "replicas_per_instance": one,
-            "paced_requests": one,
-            "survive": 0 * one,
-            "zones": 3 * one,
-            "extra_headroom_fraction": spare * one,
+            "replicas_per_instance": ones_per_place,
+            "paced_requests": ones_per_place,
+            "survive": 0 * ones_per_place,
+            "zones": 3 * ones_per_place,
+            "extra_headroom_fraction": spare * ones_per_place,
         }
     )
     assert (parallelism.load_requests(served, spare) <= places).all()

@@ -79,9 +79,9 @@ def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_
             levels = [level for level in answer["by_confidence"] if level]
             assert [level["confidence"] for level in levels] == sorted(level["confidence"] for level in levels)
             assert all(a["monthly_usd"] <= b["monthly_usd"] / ALMOST for a, b in itertools.pairwise(levels)), load
-            for one in levels:
-                if one["confidence"] in months and months[one["confidence"]] < math.inf:
-                    assert one["monthly_usd"] == pytest.approx(months[one["confidence"]], rel=1e-12), (load, level)
+            for step in levels:
+                if step["confidence"] in months and months[step["confidence"]] < math.inf:
+                    assert step["monthly_usd"] == pytest.approx(months[step["confidence"]], rel=1e-12), (load, level)
     assert n_dearer > amount(0, 1), "confidence moved hardly an answer"
 
 
@@ -162,11 +162,15 @@ def test_the_chance_of_memory_at_a_rate_is_that_of_the_requests_that_are_there(
 def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -> None:
     """Of embeddings thousands fit and few are there: it is the rate that machines keep up with, which a run proves."""
     load = {"model": "qwen3-embedding-4b", "context": "8k", "output_tokens": 1, "tpot_ms": "off"}
-    found = recommended({**load, "requests_per_second": 300, "as_of": "2026-11-20", "providers": "all"}, Catalog())
-    answer, told = recommend_json(found), " ".join(recommend_text(found).split())
+    recommended_cell = recommended(
+        {**load, "requests_per_second": 300, "as_of": "2026-11-20", "providers": "all"}, Catalog()
+    )
+    answer, told = recommend_json(recommended_cell), " ".join(recommend_text(recommended_cell).split())
     assert answer["n_places"] > 50 * answer["concurrent_requests"] and answer["chance_of"]["memory"] > 0.99
     assert answer["chance"] < 0.9 and min(answer["chance_of"].values()) > answer["chance"] + 0.01
-    assert "Least sure: how many requests a second they serve." in " ".join(recommend_text(found, True).split())
+    assert "Least sure: how many requests a second they serve." in " ".join(
+        recommend_text(recommended_cell, True).split()
+    )
     assert "start-up log" not in told and "large and fast" not in told
 
 
@@ -176,8 +180,8 @@ def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -
 def test_what_is_least_sure_is_said_at_every_confidence(load: dict[str, Any], confidence: float) -> None:
     """The part whose chance is the answer's; of a rate a time at full load, as the times beside it are means."""
     asked = {"model": "70b", "context": "16k", "confidence": confidence, "as_of": "2026-11-20", **load}
-    found = recommended(asked, Catalog())
-    answer, told = recommend_json(found), " ".join(recommend_text(found, details=True).split())
+    recommended_cell = recommended(asked, Catalog())
+    answer, told = recommend_json(recommended_cell), " ".join(recommend_text(recommended_cell, details=True).split())
     [match] = re.findall(r"Least sure: ([^.]*)\.", told)
     least = min(answer["chance_of"], key=answer["chance_of"].get)
     full = " at full load" if "users" in load else ""

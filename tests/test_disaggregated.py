@@ -55,10 +55,10 @@ def test_two_pools_that_cost_more(load: tuple[str, str, float]) -> None:
 @pytest.mark.parametrize("load", (*PAYS, *DOES_NOT), ids=str)
 def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
     """Dense models at bf16, so that a step is a line: seconds, places, machines, money, targets."""
-    solved, found = asked(*load)
+    solved, record = asked(*load)
     (workload,), rate, model = solved.question.workloads, load[2], solved.question.models[0].model.id
     prompt, answer = workload.input_tokens, workload.output_tokens
-    for pool, seconds in ((found.prefill, found.prefill.seconds), (found.decode, found.decode.seconds)):
+    for pool, seconds in ((record.prefill, record.prefill.seconds), (record.decode, record.decode.seconds)):
         assert pool.layout.data_parallel_size == 1
         weights = float(solved.models["weights_bytes"][0])
         part = parts(
@@ -72,7 +72,7 @@ def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
             weights,
             BYTES,
         )
-        if pool is found.prefill:
+        if pool is record.prefill:
             assert seconds == pytest.approx(part["ttft_left"] * (part["base"] + part["first"]), rel=1e-6)
             per_replica, busy = 1, rate * seconds
         else:
@@ -85,14 +85,14 @@ def test_both_pools_by_hand(load: tuple[str, str, float]) -> None:
             (busy + Z * math.sqrt(busy)) / per_replica, abs=1 + 0.01 * busy / per_replica
         )
         assert pool.n_replicas * per_replica >= busy
-    assert found.ttft_seconds <= workload.ttft_target_ms / 1000
+    assert record.ttft_seconds <= workload.ttft_target_ms / 1000
     months = {c.instance: 730 * c.usd_per_hour for c in solved.question.candidates}
-    assert found.monthly_usd == pytest.approx(sum(n * months[name] for name, n in found.n_instances.items()))
+    assert record.monthly_usd == pytest.approx(sum(n * months[name] for name, n in record.n_instances.items()))
     gpus = {c.instance: c.gpu_count for c in solved.question.candidates}
-    for pool in (found.prefill, found.decode):
-        assert pool.n_gpus <= found.n_instances[pool.candidate.instance] * gpus[pool.candidate.instance]
-    assert found.prefill.candidate.provider == found.decode.candidate.provider
-    assert found.prefill.candidate.region == found.decode.candidate.region
+    for pool in (record.prefill, record.decode):
+        assert pool.n_gpus <= record.n_instances[pool.candidate.instance] * gpus[pool.candidate.instance]
+    assert record.prefill.candidate.provider == record.decode.candidate.provider
+    assert record.prefill.candidate.region == record.decode.candidate.region
 
 
 def left(n_replicas: int, per_machine: int, survive: str, zones: int = 3) -> tuple[int, int]:
@@ -115,15 +115,15 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
     """After the worst loss of each pool both still take the rate; at most what is said, and no pool has a replica too
     many."""
     options = {"survive": survive, "near_tie_fraction": 0.05 * (load[2] < 50), "extra_headroom_fraction": 0.1}
-    solved, found = asked(*load, **options)
+    solved, record = asked(*load, **options)
     (workload,), answer = solved.question.workloads, solved.question.workloads[0].output_tokens
     model, weights = solved.question.models[0].model.id, float(solved.models["weights_bytes"][0])
-    share = found.prefill.candidate, found.decode.candidate
+    share = record.prefill.candidate, record.decode.candidate
     shared = share[0] == share[1] and survive != "zone" and math.log2(share[0].gpu_count) % 1 == 0
     pools: list[
         tuple[int, float, int, int, int, int]
     ] = []  # places of a replica, seconds, replicas of a machine, sized, held; machines
-    for pool in (found.prefill, found.decode):
+    for pool in (record.prefill, record.decode):
         part = parts(
             model,
             pool.candidate.gpu.id,
@@ -135,7 +135,7 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
             weights,
             BYTES,
         )
-        is_first, places = pool is found.prefill, pool.requests_per_replica
+        is_first, places = pool is record.prefill, pool.requests_per_replica
         seconds = (
             part["ttft_left"] * (part["base"] + part["first"])
             if is_first
@@ -146,11 +146,11 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         pools.append((places, seconds, per_machine, pool.n_replicas, room, left(room, per_machine, survive)[1]))
     machines = [pool[5] for pool in pools]
     if shared:
-        rented = found.n_instances[share[0].instance]
+        rented = record.n_instances[share[0].instance]
         machines = [rented - (survive == "machine")] * 2
-        assert rented == math.ceil((found.prefill.n_gpus + found.decode.n_gpus) / share[0].gpu_count)
+        assert rented == math.ceil((record.prefill.n_gpus + record.decode.n_gpus) / share[0].gpu_count)
     else:
-        assert sum(found.n_instances.values()) == sum(math.ceil(n / per_machine) for _, _, per_machine, n, *_ in pools)
+        assert sum(record.n_instances.values()) == sum(math.ceil(n / per_machine) for _, _, per_machine, n, *_ in pools)
 
     def serves(rate: float, *replicas: int) -> bool:
         """True where so many replicas that are left of each pool take the rate, 10 % more of it, and the fabric,
@@ -160,8 +160,8 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
             busy = rate * seconds
             if n * places < math.ceil(busy + z_of(0.05) * math.sqrt(busy)):
                 return False
-        moved = rate * found.kv_transfer_bytes
-        if sum(found.n_instances.values()) == 1:
+        moved = rate * record.kv_transfer_bytes
+        if sum(record.n_instances.values()) == 1:
             return True  # one machine's links, far from full here
         shares, use = zip(
             *(
@@ -169,26 +169,26 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
                     share.network_gbps * 1e9 / 8 * pool.layout.n_gpus / share.gpu_count,
                     moved / (n * share.network_gbps * 1e9 / 8),
                 )
-                for share, pool, n in zip(share, (found.prefill, found.decode), machines, strict=True)
+                for share, pool, n in zip(share, (record.prefill, record.decode), machines, strict=True)
             ),
             strict=True,
         )
-        wait = found.kv_transfer_bytes / min(shares) / (1 - max(use)) if max(use) < 1 else math.inf
+        wait = record.kv_transfer_bytes / min(shares) / (1 - max(use)) if max(use) < 1 else math.inf
         return pools[0][1] + wait <= workload.ttft_target_ms / 1000
 
     sized = [left(n, per_machine, survive)[0] for _, _, per_machine, n, *_ in pools]
     splits = [[n for *_, n, _ in pools]]
     if shared:  # what is left on the machines of both goes to either
-        free = rented * share[0].gpu_count - found.prefill.n_gpus - found.decode.n_gpus
-        prefill_gpus, other = found.prefill.layout.n_gpus, found.decode.layout.n_gpus
+        free = rented * share[0].gpu_count - record.prefill.n_gpus - record.decode.n_gpus
+        prefill_gpus, other = record.prefill.layout.n_gpus, record.decode.layout.n_gpus
         splits = [
             [pools[0][3] + k, pools[1][3] + (free - k * prefill_gpus) // other] for k in range(free // prefill_gpus + 1)
         ]
     held = [[left(n, pool[2], survive)[0] for n, pool in zip(split, pools, strict=True)] for split in splits]
     assert serves(load[2], *sized)
-    assert found.served_at_target >= load[2]
-    assert any(serves(found.served_at_target * 0.999, *machines) for machines in held)
-    assert not any(serves(found.served_at_target * 1.001, *machines) for machines in held)
+    assert record.served_at_target >= load[2]
+    assert any(serves(record.served_at_target * 0.999, *machines) for machines in held)
+    assert not any(serves(record.served_at_target * 1.001, *machines) for machines in held)
     for i, (_, _, per_machine, n, *_) in enumerate(pools):
         fewer = [*sized]
         fewer[i] = left(n - 1, per_machine, survive)[0] if n > 1 else 0

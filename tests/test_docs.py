@@ -127,9 +127,9 @@ def test_links(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" not in target:
             file, _, heading = target.partition("#")
-            found = page.parent / file if file else page
-            assert found.exists(), f"{name(page)}: {target}"
-            headings = re.findall(r"^#+ (.*)", found.read_text("utf-8"), re.MULTILINE) if heading else []
+            linked = page.parent / file if file else page
+            assert linked.exists(), f"{name(page)}: {target}"
+            headings = re.findall(r"^#+ (.*)", linked.read_text("utf-8"), re.MULTILINE) if heading else []
             slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
             assert not heading or heading in slugs, f"{name(page)}: {target}"
 

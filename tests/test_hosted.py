@@ -85,9 +85,9 @@ def test_the_three_cheapest_hosts_of_five_models_by_hand(model: str) -> None:
 
 def test_hosts_that_take_the_same_rank_by_name_whatever_rounding_leaves() -> None:
     """3 x $0.10 is 0.30000000000000004 and 1 x $0.30 is 0.3: the first of the two by name comes first."""
-    one = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
+    hosted = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
     first, second = (
-        one.model_copy(update={"host": host, "input_usd_per_million": prompt, "output_usd_per_million": answer})
+        hosted.model_copy(update={"host": host, "input_usd_per_million": prompt, "output_usd_per_million": answer})
         for host, prompt, answer in (("a", 0.1, 0.0), ("b", 0.0, 0.3))
     )
     for prices in ((first, second), (second, first)):
@@ -96,9 +96,9 @@ def test_hosts_that_take_the_same_rank_by_name_whatever_rounding_leaves() -> Non
 
 def test_of_several_prices_of_a_host_the_lowest_for_the_load_counts() -> None:
     """A million prompt tokens and three of answers: 1 x 2 + 3 x 1 is $5, 1 x 1 + 3 x 3 is $10."""
-    one = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
+    hosted = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
     prices = [
-        one.model_copy(update={"input_usd_per_million": prompt, "output_usd_per_million": answer})
+        hosted.model_copy(update={"input_usd_per_million": prompt, "output_usd_per_million": answer})
         for prompt, answer in ((2.0, 1.0), (1.0, 3.0))
     ]
     for listed in (prices, prices[::-1]):
@@ -282,10 +282,10 @@ def test_where_no_host_is_live_the_answer_says_so_and_the_workbook_has_none(tmp_
     solved = recommended({"model": "70b", **LOAD, "as_of": "2026-11-24"}, own)  # 96 days
     record = answer_of(solved)
     assert cell_of(solved).hosted == () and not any(way.kind == "hosted" for way in cell_of(solved).pay_less)
-    said = (
+    expected = (
         "7 hosts on our list have it, none to be named: each is retired, without a source page, or was read more than"
     )
-    assert str(hosted_facts(solved.question, cell_of(solved)).hosts) == f"{said} 90 days before"
+    assert str(hosted_facts(solved.question, cell_of(solved)).hosts) == f"{expected} 90 days before"
     files, _ = draw(record, ("json", "xlsx"), own)
     assert not any("hosted prices" in source["kind"] for source in json.loads(files["json"])["sources"])
     (tmp_path / "book.xlsx").write_bytes(files["xlsx"])

@@ -436,17 +436,17 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
 def test_a_day_is_priced_on_demand_where_it_is_sold_so(purchase: str) -> None:
     """Nobody sells a day of a commitment: it is 24 hours of the same GPUs on demand, or spot, which is said."""
     load: dict[str, Any] = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
-    found = recommended({**load, "purchase": purchase}, CATALOG)
-    answer, text = recommend_json(found), " ".join(recommend_text(found, True, False).split())
+    record = recommended({**load, "purchase": purchase}, CATALOG)
+    answer, text = recommend_json(record), " ".join(recommend_text(record, True, False).split())
     run = answer["measure"]["decider"] or answer["measure"]
-    rented = found.question.instances[run["instance"]]
+    rented = record.question.instances[run["instance"]]
     by_the_day = rented.class_price("on-demand") or rented.class_price("spot")
     assert by_the_day and run["purchase"] == by_the_day.purchase
     assert run["usd"] == pytest.approx(24 * run["n_instances"] * by_the_day.usd_per_hour, rel=1e-12)
-    chosen = found.question.instances[answer["instance"]]
+    chosen = record.question.instances[answer["instance"]]
     assert run is not answer["measure"] or (rented.gpu, rented.gpu_count) == (chosen.gpu, chosen.gpu_count)
     words = f"for a day, ${run['usd']:,.0f}{'' if run['purchase'] == 'on-demand' else ' (spot)'}:"
-    assert words in text or "\nmeasure" not in recommend_text(found)
+    assert words in text or "\nmeasure" not in recommend_text(record)
     assert answer["purchase"] == purchase
 
 
@@ -471,9 +471,9 @@ LOADS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
 def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
     """The run, its hardware, and the months that hang on it; by the chance that is least, a run or a start-up log."""
-    found = recommended({"as_of": "2026-11-20", **load}, CATALOG)
-    [cell] = sheet_record(found).cells
-    answer, text = recommend_json(found), " ".join(recommend_text(found, details=True).split())
+    record = recommended({"as_of": "2026-11-20", **load}, CATALOG)
+    [cell] = sheet_record(record).cells
+    answer, text = recommend_json(record), " ".join(recommend_text(record, details=True).split())
     even, sure = answer["by_confidence"][0], answer["by_confidence"][-1]
     decider, month = answer["measure"]["decider"], answer["monthly_usd"]
     least = min(answer["chance_of"], key=answer["chance_of"].get)
@@ -490,10 +490,10 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
         hangs = f"unless {holds}, ${sure['monthly_usd']:,.0f} a month"
     else:
         hangs = "no money hangs on it"
-    prices = {candidate.instance: candidate.class_price("on-demand") for candidate in found.question.candidates}
+    prices = {candidate.instance: candidate.class_price("on-demand") for candidate in record.question.candidates}
     on_demand = prices[run["instance"]]
     assert on_demand and run["usd"] == pytest.approx(24 * run["n_instances"] * on_demand.usd_per_hour, rel=1e-12)
-    texts = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
+    texts = [line.text for line in answer_lines(record.question, cell, Shown()) if line.label == "measure"]
     if texts:
         advice = "yes" if answer["measure"]["is_worth_it"] else "no"
         assert texts == [f"{advice}: {run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]

@@ -343,18 +343,18 @@ def pairs() -> Iterator[tuple[str, bool, float, float]]:
         kept = rows[rows["use"].isin(("pool", "both"))] if "use" in rows else rows
         kept = kept[kept["kv_pool_gib_per_gpu"].notna()]
         parts.append(kept.assign(predicted=predict(kept, CATALOG)["kv_pool_bytes_per_gpu"] / GIB))
-    known = pandas.concat(parts, ignore_index=True)
-    shared = known["gpu"].map(lambda name: CATALOG.gpu(name).memory.shared_with_host)
-    known = known[~shared & (known["pipeline_parallel_size"].fillna(1) == 1)]
-    known = known.assign(
-        model=known["model"].map(lambda name: CATALOG.resolve_model(name)[0].id),
-        gpu=known["gpu"].map(lambda name: CATALOG.gpu(name).id),
-        quantized=known["model"].str.contains("quantized"),
-        release=known["engine_version"].str.extract(r"^(\d+\.\d+)", expand=False),
-        **{name: known[name].fillna(1) for name in ("tensor_parallel_size", "data_parallel_size")},
+    stated = pandas.concat(parts, ignore_index=True)
+    shared = stated["gpu"].map(lambda name: CATALOG.gpu(name).memory.shared_with_host)
+    stated = stated[~shared & (stated["pipeline_parallel_size"].fillna(1) == 1)]
+    stated = stated.assign(
+        model=stated["model"].map(lambda name: CATALOG.resolve_model(name)[0].id),
+        gpu=stated["gpu"].map(lambda name: CATALOG.gpu(name).id),
+        quantized=stated["model"].str.contains("quantized"),
+        release=stated["engine_version"].str.extract(r"^(\d+\.\d+)", expand=False),
+        **{name: stated[name].fillna(1) for name in ("tensor_parallel_size", "data_parallel_size")},
     )
     names = ["model", "gpu", "weight_dtype", "quantized", "tensor_parallel_size", "data_parallel_size"]
-    for key, rows in known.groupby(names):
+    for key, rows in stated.groupby(names):
         for first, second in itertools.combinations(rows.itertuples(), 2):
             logged, predicted = (
                 [getattr(frame, name) for frame in (first, second)] for name in ("kv_pool_gib_per_gpu", "predicted")

@@ -175,14 +175,14 @@ def _alone(context: str, have: str, catalog: Catalog) -> dict[int, dict[str, flo
     solved = tables(question)
     solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), ("load", "profile"))
     size, gpu = int(have.rpartition("x")[2]), catalog.gpu(have.partition(":")[0])
-    found: dict[int, dict[str, float]] = {}
+    solutions: dict[int, dict[str, float]] = {}
     names = ("paced_requests", "full_turn_seconds", "pipeline_stages")
     for i, profile in enumerate(solved.profiles):
         figures = {name: float(solved.sequences[name][0][i]) for name in names}
         is_of_it = question.gpus[profile.gpu].id == gpu.id and profile.layout.n_gpus <= size
         if is_of_it and figures["pipeline_stages"] == 1 and figures["paced_requests"] >= 1:
-            found[profile.layout.tensor_parallel_size] = figures
-    return found
+            solutions[profile.layout.tensor_parallel_size] = figures
+    return solutions
 
 
 def test_a_machine_that_is_lost_takes_no_other_with_it() -> None:

@@ -192,8 +192,8 @@ def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any]
     """On every candidate the replicas never fall, nor does the lowest price; the chosen one by at most the tie."""
     scale = 1 if option == "tpot_ms" else 100
     steps = [ms if ms == "off" else str(float(ms) * scale) for ms in STEPS_MS]
-    found = [one(load, **{"tpot_ms": "off", option: ms}) for ms in steps]
-    for looser, tighter in itertools.pairwise(found):
+    solutions = [one(load, **{"tpot_ms": "off", option: ms}) for ms in steps]
+    for looser, tighter in itertools.pairwise(solutions):
         assert monthly(tighter) >= monthly(looser) / 1.05 * (1 - 1e-12)
         assert lowest(tighter) >= lowest(looser) * (1 - 1e-12)
         before, after = (_replicas(solved) for solved in (looser, tighter))

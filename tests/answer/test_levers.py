@@ -175,8 +175,8 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
     ],
 )
 def test_why_a_lever_does_not_apply(options: dict[str, Any], lever: str, why: str) -> None:
-    one = of_load("8b", "16k", 8, **options)[lever]
-    assert one.why_not.startswith(why) and one.after is None and one.saved_usd is None
+    the_lever = of_load("8b", "16k", 8, **options)[lever]
+    assert the_lever.why_not.startswith(why) and the_lever.after is None and the_lever.saved_usd is None
 
 
 def test_what_makes_a_load_fit_is_said_to() -> None:
@@ -236,8 +236,10 @@ def test_the_best_are_one_of_each_family_and_load_and_never_another_model() -> N
         saved = [round(lever.saved_usd or 0, 6) for index, lever in shown if index == row]
         assert saved == sorted(saved, reverse=True) and min(saved) >= 0
         open_ones = [lever for lever in levers if lever.after is not None and not lever.further]
-        for one in (lever for index, lever in shown if index == row):
-            assert one.saved_usd == max(other.saved_usd or 0 for other in open_ones if other.family == one.family)
+        for best_lever in (lever for index, lever in shown if index == row):
+            assert best_lever.saved_usd == max(
+                other.saved_usd or 0 for other in open_ones if other.family == best_lever.family
+            )
 
 
 def test_each_load_has_its_best_before_any_has_its_second() -> None:

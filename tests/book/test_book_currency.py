@@ -218,7 +218,7 @@ def test_a_currency_without_a_sign_goes_by_its_code_and_has_its_width(tmp_path: 
 
 def test_excel_has_nothing_to_repair(euro: tuple[Path, Question]) -> None:
     package = Package.read(euro[0])
-    assert {rule.__name__: found for rule in RULES if (found := list(rule(package)))} == {}
+    assert {rule.__name__: broken for rule in RULES if (broken := list(rule(package)))} == {}
 
 
 @pytest.mark.long

@@ -162,12 +162,12 @@ def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[st
     question = ask(
         books.catalog(), {**books.SMALL, "models": "8b", "workloads": "chat", "tiers": "32", "headline": "chat:32"}
     )
-    said: set[str] = set()
+    hostile_texts: set[str] = set()
     texts = iter(PRINTED * 40)
 
     def evil() -> str:
         text = next(texts)
-        said.add(text)
+        hostile_texts.add(text)
         return text
 
     def gpu(entry: Any) -> Any:
@@ -190,16 +190,16 @@ def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[st
     )
     path = tmp_path_factory.mktemp("hostile") / "hostile.xlsx"
     path.write_bytes(books.book_bytes(solve(question)))
-    return path, said
+    return path, hostile_texts
 
 
 def test_the_writer_makes_text_of_anything(hostile_book: tuple[Path, set[str]], tmp_path: Path) -> None:
-    path, said = hostile_book
-    assert said == set(PRINTED)
+    path, hostile_texts = hostile_book
+    assert hostile_texts == set(PRINTED)
     assert_harmless(path)
     book = books.opened(path)
     texts = {c.value for sheet in book for row in sheet.iter_rows() for c in row if c.data_type == "s"}
-    assert said <= texts, said - texts
+    assert hostile_texts <= texts, hostile_texts - texts
     result = compare(path, recalculate_with_formualizer(path, tmp_path / "out.xlsx"))
     assert result.n_compared == result.n_formulas and not result.mismatches, str(result)
 

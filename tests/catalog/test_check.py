@@ -215,9 +215,9 @@ def test_a_part_that_is_no_mapping_is_named(part: object) -> None:
     ],
 )
 def test_problems(small: Path, file: str, old: str, new: str, problem: str) -> None:
-    found = edit(small, file, old, new)
-    assert any(problem in line for line in found), found
-    assert all(line.isprintable() and len(line) < 400 for line in found)
+    problems = edit(small, file, old, new)
+    assert any(problem in line for line in problems), problems
+    assert all(line.isprintable() and len(line) < 400 for line in problems)
 
 
 def test_a_name_of_tools_that_is_read_as_another(small: Path) -> None:

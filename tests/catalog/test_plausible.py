@@ -37,14 +37,14 @@ def test_check_remarks_on_a_shipped_price_far_from_all_others(catalog: Catalog, 
 def test_the_range_is_that_of_all_providers(catalog: Catalog) -> None:
     plausible = Plausible(catalog)
     rows = [row for row in catalog.instances() if row.gpu == H100]
-    each = {
+    outside = {
         purchase: [p.usd_per_hour / row.gpu_count for row in rows for p in row.prices if p.purchase == purchase]
         for purchase in PURCHASES
     }
-    most = max(max(prices) for prices in each.values() if prices)
-    assert plausible.taken(H100, "on-demand") == (min(each["on-demand"]), most)
-    assert plausible.taken(H100, "spot") == (min(each["spot"]), most)  # its own, which is below every other class
-    assert min(each["spot"]) < min(each["on-demand"])
+    most = max(max(prices) for prices in outside.values() if prices)
+    assert plausible.taken(H100, "on-demand") == (min(outside["on-demand"]), most)
+    assert plausible.taken(H100, "spot") == (min(outside["spot"]), most)  # its own, which is below every other class
+    assert min(outside["spot"]) < min(outside["on-demand"])
     assert plausible.taken("no-gpu", "spot") is None
 
 

@@ -169,5 +169,5 @@ def test_a_row_that_moved_has_its_own_price_where_it_is_now(catalog: Catalog, tm
     row = "  - type: p5.48xlarge\n" + rest[: rest.index("  - type:")]
     moved = row.replace("region: us-east-1", "region: eu-north-1").replace("usd_per_hour: 55.04", "usd_per_hour: 44")
     (tmp_path / "instances" / "aws.yaml").write_text(f"provider: aws\ninstances:\n{moved}")
-    (found,) = (row for row in Catalog(tmp_path).regions.rows_in("eu") if row.id == "aws/p5.48xlarge")
-    assert found.price("on-demand") == Catalog(tmp_path).instance("aws/p5.48xlarge").price("on-demand")
+    (offer,) = (row for row in Catalog(tmp_path).regions.rows_in("eu") if row.id == "aws/p5.48xlarge")
+    assert offer.price("on-demand") == Catalog(tmp_path).instance("aws/p5.48xlarge").price("on-demand")

@@ -228,10 +228,10 @@ def test_size_as_printed_says_what_the_page_says(asked: dict[str, str], run) -> 
         assert bool(ends) == bool(row.pool_band)
         for end, of_page in zip(chain(*ends), row.pool_band.parts, strict=True):
             assert float(end) == pytest.approx(of_page.value / GIB, abs=0.006)
-        said = " ".join(text.split())
+        printed = " ".join(text.split())
         if len(page.replicas) == 1:
-            assert all(line in said for line in page.beyond_measured)
-            assert ("prompts above" in str(page.beyond_measured)) == ("prompts above" in said)
+            assert all(line in printed for line in page.beyond_measured)
+            assert ("prompts above" in str(page.beyond_measured)) == ("prompts above" in printed)
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:

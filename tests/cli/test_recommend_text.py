@@ -256,14 +256,14 @@ def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_way
     """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
     answer = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
     cell, text = recommend_json(answer), recommend_text(answer)
-    said = " ".join(text.split())
-    assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in said
+    words = " ".join(text.split())
+    assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in words
     measured = cell["measure"]["decider"] or cell["measure"]
     if "measure " in text and measured["instance"] != cell["instance"]:
-        assert f"1x {measured['instance']} for a day" in said
+        assert f"1x {measured['instance']} for a day" in words
     mildest = [way for way in cell["pay_less"] if way["kind"] not in ("less_sure", "provider", "hosted")]
     told = (mildest[0], *(way for way in cell["pay_less"] if way["kind"] in ("term", "provider")))
-    assert [f"${way['monthly_usd']:,.0f}: " in said for way in told] == [True] * len(told) and len(told) == 3
+    assert [f"${way['monthly_usd']:,.0f}: " in words for way in told] == [True] * len(told) and len(told) == 3
 
 
 def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:

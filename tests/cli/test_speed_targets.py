@@ -79,9 +79,9 @@ def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Pat
     assert answer["sized_by"] is None and answer["tpot_seconds"] is None and answer["monthly_usd"] is None
     (cell,) = built(run, here, *asked)["cells"]
     assert cell["verdict"] == "no count meets the target" and cell["n_replicas"] is None
-    said = run(*SHEET, *asked, "--format", "md", "--out", "o")
+    output = run(*SHEET, *asked, "--format", "md", "--out", "o")
     people = r"(, enough for at least [\d,]+ people)?"
-    assert re.search(rf"RAG at 32 requests at once{people}: no count meets the target[;\n]", said.stdout)
+    assert re.search(rf"RAG at 32 requests at once{people}: no count meets the target[;\n]", output.stdout)
     assert "no count meets the target" in (here / "o" / "sizing-sheet.md").read_text()
 
 

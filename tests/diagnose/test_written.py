@@ -166,8 +166,8 @@ def test_a_thousand_refusals_do_not_hide_a_death(tmp_path: Path) -> None:
 
 def test_what_was_overcome_is_a_note(tmp_path: Path) -> None:
     text = written()["lcpp_retry_ok"][1]
-    found = told(text, tmp_path)
-    assert found.verdict.cause.label == "healthy" and "failed on the way" in found.notes[0]
+    diagnosis = told(text, tmp_path)
+    assert diagnosis.verdict.cause.label == "healthy" and "failed on the way" in diagnosis.notes[0]
     died = text.partition("llama_context: compute buffer allocation failed")[0]
     assert verdict(died, tmp_path).cause.label == "startup_workspace_or_cuda_graph"
 

@@ -100,8 +100,8 @@ def test_other_programs_say_the_same(
     files = [tiny.edited(part, f"edited-{i}") for i, part in enumerate(parts)]
     assert sum(map(len, parts)) >= 0.9 * N_EDITS
     for part, file in zip(parts, program(files, tmp_path), strict=True):
-        found: Mapping[Any, Any] = formula_values(file)
+        values: Mapping[Any, Any] = formula_values(file)
         places = {tiny.yellow.spots[key].place for key in part}
-        held = {place: value for place, value in found.items() if place not in places}
+        held = {place: value for place, value in values.items() if place not in places}
         fault = tiny.fault(part, lambda _, held=held: held)  # type: ignore[misc]
         assert not fault, f"{part}\n{fault}"

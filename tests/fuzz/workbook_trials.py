@@ -98,14 +98,14 @@ class Workbook:
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
-            one = self._targets_as_built(decision(solved), edits)
+            targets = self._targets_as_built(decision(solved), edits)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
         # A workbook answers at an even chance where nothing served a context at the confidence when it was built.
         if paces_at_even_chance(solved) != paces_at_even_chance(self.solved):
             raise Refused("a context is answered at another level than as built")
         shown_in = self.solved.question.settings.currency  # in which the workbook was built
-        book = book_for(solved, self.levers, one, values_as_built(self.book), shown_in=shown_in)
+        book = book_for(solved, self.levers, targets, values_as_built(self.book), shown_in=shown_in)
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
 

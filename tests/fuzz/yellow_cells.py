@@ -142,10 +142,10 @@ def written(book: Book) -> Written:
             values[place] = as_number_or_text(cell.value)
             if cell.formula is not None:
                 formulas[place] = cell.formula.text
-        for of in sheet.rows:
-            for i, value in enumerate(of.values.tolist()):
-                place = (sheet.name, f"{column_name(of.left + i)}{of.row + 1}")
+        for row_cells in sheet.rows:
+            for i, value in enumerate(row_cells.values.tolist()):
+                place = (sheet.name, f"{column_name(row_cells.left + i)}{row_cells.row + 1}")
                 values[place] = as_number_or_text(value)
-                if of.formula is not None:
-                    formulas[place] = of.formula.text
+                if row_cells.formula is not None:
+                    formulas[place] = row_cells.formula.text
     return Written(values, formulas)

@@ -76,19 +76,19 @@ def flags_of(parts: list[str]) -> dict[str, str]:
     return flags
 
 
-def read_back(engine: str, one: Flags) -> dict[str, Any]:
+def read_back(engine: str, of_flags: Flags) -> dict[str, Any]:
     """Inputs of `sheetgen.size` that a printed command stands for, read from its text alone."""
-    assert one.written is not None
-    parts = words(one)
+    assert of_flags.written is not None
+    parts = words(of_flags)
     flags: dict[str, Any] = flags_of(parts)
     if engine == "nim":
         env = dict(parts[i + 1].split("=", 1) for i, w in enumerate(parts) if w == "-e" and "=" in parts[i + 1])
         flags = env | flags_of(shlex.split(env["NIM_PASSTHROUGH_ARGS"]))
     if engine == "tensorrt-llm":
-        text = one.text(one.written).split("<<'EOF'\n")[1].split("EOF\n")[0]
+        text = of_flags.text(of_flags.written).split("<<'EOF'\n")[1].split("EOF\n")[0]
         flags |= flat(yaml.safe_load(text))
-    names = one.launcher.flags
-    caches = {word: dtype for dtype, word in reversed(one.launcher.kv_cache_dtypes.items())}
+    names = of_flags.launcher.flags
+    caches = {word: dtype for dtype, word in reversed(of_flags.launcher.kv_cache_dtypes.items())}
     settings: dict[str, Any] = {"engine": engine}
     for name in names:
         if name in ("dtype", "draft_model", "enable_prefix_caching", "hybrid_kv_manager", "expert_parallel_size"):

@@ -254,8 +254,8 @@ def test_other_weights_of_an_architecture_are_dealt_out_as_its_own() -> None:
         ]
         for name in entry.same_architecture if stored else ():
             dtype, other = stored[0].weight_dtype, catalog.resolve_model(name)[0]
-            known = other.checkpoint(dtype)
-            assert other.splits_scale_blocks(known.hf_id if known else other.hf_id, dtype, 8), name
+            published = other.checkpoint(dtype)
+            assert other.splits_scale_blocks(published.hf_id if published else other.hf_id, dtype, 8), name
             n_whole += 1
     assert n_whole > 3
     asked = {"weight_dtype": "fp8", "gpu": "b200", "tensor_parallel_size": 8, "context_tokens": 4096}

@@ -195,9 +195,9 @@ def test_a_hostile_name_stays_text(hostile: Letter) -> None:
     assert not {"script", "img", "a", "link", "iframe", "form"} & {tag for tag, _ in seen.tags}
     assert not any(name.startswith("on") or name in ("src", "href") for _, attrs in seen.tags for name, _ in attrs)
     assert "<script>alert(1)</script>" in "".join(seen.words)
-    found = read(mail.draft())
-    assert found["Bcc"] is None and "Bcc: eve@evil.org" in found["Subject"]
-    assert sorted(set(found.keys())) == ["Cc", "Content-Type", "From", "MIME-Version", "Subject", "To", "X-Unsent"]
+    message = read(mail.draft())
+    assert message["Bcc"] is None and "Bcc: eve@evil.org" in message["Subject"]
+    assert sorted(set(message.keys())) == ["Cc", "Content-Type", "From", "MIME-Version", "Subject", "To", "X-Unsent"]
     for text in (mail.subject, mail.text, mail.html):
         assert not {"\x1b", "\u202e", "\r"} & set(text)
     assert not [line for line in mail.text.split("\n") if line.startswith("Bcc")]

@@ -177,10 +177,10 @@ def charts(package: Package) -> Iterator[str]:
                 continue
             for area in split_areas(formula.text or ""):
                 sheet, place = sheet_of(area)
-                at = box(place)
-                if sheet not in sheets or at is None:
+                corner = box(place)
+                if sheet not in sheets or corner is None:
                     yield f"{name}: a series of {formula.text}"
-                elif not _cached(element) <= (at.right - at.left + 1) * (at.bottom - at.top + 1):
+                elif not _cached(element) <= (corner.right - corner.left + 1) * (corner.bottom - corner.top + 1):
                     yield f"{name}: {_cached(element)} cached values of {formula.text}"
 
 
@@ -219,8 +219,8 @@ def folds(package: Package) -> Iterator[str]:
     """Rows that are folded away: the sheet says how deep, and nothing opens a fold of a protected one."""
     for sheet in package.sheets:
         levels = [int(row.get("outlineLevel", "0")) for row in sheet.root.iter(f"{MAIN}row")]
-        said = sheet.root.find(f"{MAIN}sheetFormatPr")
-        deepest = 0 if said is None else int(said.get("outlineLevelRow", "0"))
+        sheet_format = sheet.root.find(f"{MAIN}sheetFormatPr")
+        deepest = 0 if sheet_format is None else int(sheet_format.get("outlineLevelRow", "0"))
         if max(levels, default=0) != deepest:
             yield f"{sheet.name}: rows are folded to level {max(levels, default=0)}, the sheet says {deepest}"
         if deepest and sheet.root.find(f"{MAIN}sheetProtection") is not None:

@@ -248,13 +248,13 @@ def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
     ]
     last = record_of(findings(solved_plan(plan({"plan": head, "services": services}))))
     data = next_plan(last, "last.json", date(2027, 2, 26))
-    assert [one["id"] for one in data["services"]] == ["care", "finder", "chat"]
-    assert [one["growth"] for one in data["services"][1:]] == [{"series": [2, 2, 2]}, 0.5]
+    assert [entry["id"] for entry in data["services"]] == ["care", "finder", "chat"]
+    assert [entry["growth"] for entry in data["services"][1:]] == [{"series": [2, 2, 2]}, 0.5]
     data["services"][0]["demand"] = {"at_once": 300}
     new = plan(data)
-    found = bridge(last_of(last, "last.json", CATALOG), solved_plan(new, timed=False))
-    assert {service for factor, service in found.of_services if factor == "users"} == {"care"}
-    assert sum(found.of_services.values()) == pytest.approx(found.usd - found.last_usd, abs=0.005)
+    steps = bridge(last_of(last, "last.json", CATALOG), solved_plan(new, timed=False))
+    assert {service for factor, service in steps.of_services if factor == "users"} == {"care"}
+    assert sum(steps.of_services.values()) == pytest.approx(steps.usd - steps.last_usd, abs=0.005)
     # Another series is another demand.
     data["services"][1]["growth"] = {"series": [2, 3, 3]}
     assert changes("users", new, plan(data)).services == {"finder"}

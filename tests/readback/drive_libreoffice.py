@@ -52,31 +52,31 @@ def main(soffice, profile, jobs):  # type: ignore[no-untyped-def]
         office.kill()
 
 
-def edit(book, what, name, *rest):  # type: ignore[no-untyped-def]
+def edit(book, action, name, *rest):  # type: ignore[no-untyped-def]
     sheet = book.Sheets.getByName(name)
     sheet.unprotect("")
-    if what == "insert":
+    if action == "insert":
         sheet.Rows.insertByIndex(int(rest[0]) - 1, int(rest[1]))
-    elif what == "columns":
+    elif action == "columns":
         sheet.Columns.insertByIndex(int(rest[0]) - 1, int(rest[1]))
-    elif what == "delete":
+    elif action == "delete":
         sheet.Rows.removeByIndex(int(rest[0]) - 1, int(rest[1]))
-    elif what == "rename":
+    elif action == "rename":
         sheet.Name = rest[0]
-    elif what == "remove":
+    elif action == "remove":
         book.Sheets.removeByName(name)
-    elif what == "copy":
+    elif action == "copy":
         book.Sheets.copyByName(name, rest[0], 0)
-    elif what == "number":
+    elif action == "number":
         sheet.getCellRangeByName(rest[0]).Value = float(rest[1])
-    elif what == "clear":
+    elif action == "clear":
         sheet.getCellRangeByName(rest[0]).clearContents(1 | 2 | 4 | 16)  # numbers, dates, texts, formulas
-    elif what == "text":
+    elif action == "text":
         sheet.getCellRangeByName(rest[0]).String = rest[1]
-    elif what == "formula":
+    elif action == "formula":
         sheet.getCellRangeByName(rest[0]).Formula = rest[1]
     else:
-        raise ValueError(what)
+        raise ValueError(action)
 
 
 if __name__ == "__main__":

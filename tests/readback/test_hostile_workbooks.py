@@ -282,11 +282,11 @@ def test_a_heavy_file_takes_little_time_and_memory(kind: str, book: Path, tmp_pa
     make, text = HEAVY[kind]
     path = make(book, tmp_path / "heavy.xlsx")
     done = subprocess.run([sys.executable, "-c", _MEASURE, str(path)], capture_output=True, text=True, check=True)
-    said, seconds, megabytes, wall = json.loads(done.stdout)
-    print(f"{kind}: {seconds:.1f} s of processor, {wall:.1f} s, {megabytes:.0f} MB: {said}")
+    message, seconds, megabytes, wall = json.loads(done.stdout)
+    print(f"{kind}: {seconds:.1f} s of processor, {wall:.1f} s, {megabytes:.0f} MB: {message}")
     assert seconds < MOST_SECONDS and megabytes < MOST_MB
-    assert len(said) <= 1 and (not text or text in said[0])
-    assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in said)
+    assert len(message) <= 1 and (not text or text in message[0])
+    assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in message)
 
 
 @pytest.mark.long

@@ -76,7 +76,7 @@ def saved(book: Path, places: Places, tmp_path_factory: pytest.TempPathFactory) 
     folder, now = tmp_path_factory.mktemp("saved"), overwritten(book)[1]
     faults: list[Step] = [(kind, sheet, now[sheet], text) for sheet, (kind, text) in TYPED.items()]
     steps = [MOVED + faults, *([typing(places) + MOVED] if IN_LONG else [])]
-    jobs = [Job(book, folder / f"saved-{i}.xlsx", these) for i, these in enumerate(steps)]
+    jobs = [Job(book, folder / f"saved-{i}.xlsx", edits) for i, edits in enumerate(steps)]
     return [pull(path, books.catalog()) for path in edit_in_libreoffice(jobs, folder)]
 
 

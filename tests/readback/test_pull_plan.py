@@ -261,7 +261,7 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
         "services": [{"id": "one", "demand": shorthand, "growth": 0.1, "model": "llama-3.1-8b"}],
     }
     plan = plan_of(Document("plan.yaml", copy.deepcopy(data), {}), CATALOG)
-    found = with_typed(
+    typed = with_typed(
         [*yellow_rows(plan, {})],
         plan.data,
         {
@@ -272,11 +272,11 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
             "budget_2027_q2": 7,
         },
     )
-    assert found["services"][0]["demand"] == written
-    assert found["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
-    assert found["supply"] == {"lead_time_days": {"on-demand": 3}} and found["budget"] == {"2027-Q2": 7}
+    assert typed["services"][0]["demand"] == written
+    assert typed["services"][0]["growth"] == {"per_quarter": {"p10": 0.1, "p50": 0.1, "p90": 0.3}}
+    assert typed["supply"] == {"lead_time_days": {"on-demand": 3}} and typed["budget"] == {"2027-Q2": 7}
     assert plan.data == data, "what was written stays as it is"
-    assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
+    assert plan_of(Document("plan.yaml", typed, {}), CATALOG).prices.discount_fraction == 0.2
 
 
 @pytest.mark.long

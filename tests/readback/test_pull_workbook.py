@@ -292,8 +292,8 @@ def test_discounts_by_provider_and_class_come_back_as_the_option(book: Path, tmp
     option = f"0.02,reserved-1yr=0,aws=0.1,aws:reserved-3yr={1 / 3}"
     assert pulled.options["discount_fraction"] == option
     assert pulled.solved.question.discount("aws", "reserved-3yr") == 1 / 3
-    said = "\n".join(lines(pulled))
-    assert "of aws reserved 3yr ('" in said and "33.33" in said
+    printed = "\n".join(lines(pulled))
+    assert "of aws reserved 3yr ('" in printed and "33.33" in printed
     text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
     listed = "".join(f'- "{word}"\n' for word in option.split(","))
     assert f"discount_fraction:\n{listed}" in text and again(pulled) == document(pulled.solved)

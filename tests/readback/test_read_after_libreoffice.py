@@ -114,7 +114,7 @@ def saved(book: Path, snapshot: Snapshot, tmp_path_factory: pytest.TempPathFacto
         value, _ = BROKEN[fault]
         where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(fault, (sheet, cell))
         steps[fault] = [(fault, *where, value)]
-    jobs = [Job(book, folder / f"{name}.xlsx", these) for name, these in steps.items()]
+    jobs = [Job(book, folder / f"{name}.xlsx", edits) for name, edits in steps.items()]
     return dict(zip(steps, edit_in_libreoffice(jobs, folder), strict=True))
 
 

@@ -474,7 +474,7 @@ def test_a_measurement_says_its_load_and_what_passes() -> None:
 
     def measured(**more: str) -> tuple[str, CellRecord]:
         asked, cell = requested(users="300", tiers="", **more)
-        (option,) = (one for one in asked.options if one.name == "Measure first")
+        (option,) = (box for box in asked.options if box.name == "Measure first")
         return str(option.facts[0]), cell
 
     told, cell = measured()

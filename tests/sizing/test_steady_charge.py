@@ -51,9 +51,9 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
     models = {model.id: model for model in catalog.models() if model.kind == "model"}
     rows = [
         {"model": model, "gpu": "b200", "context": context, "engine_version": version, "block_size": 32}
-        for model, one in models.items()
-        for context in {1, 100, 2000, 4096, one.max_context_tokens or 4096}
-        if context <= (one.max_context_tokens or 4096)
+        for model, charge in models.items()
+        for context in {1, 100, 2000, 4096, charge.max_context_tokens or 4096}
+        if context <= (charge.max_context_tokens or 4096)
     ]
     frame = sheetgen.size_frame(pandas.DataFrame(rows))
     admitted, kept = frame["kv_bytes_per_sequence"], frame["kv_bytes_per_sequence_steady"]

@@ -156,11 +156,11 @@ def test_real_logs(name: str) -> None:
     engine, version, figures, stated = EXPECTED[name]
     log = read_log(str(LOGS / f"{name}.log"), CATALOG)
     assert (log.engine, log.version) == (engine, version)
-    found = {
+    facts = {
         key.removesuffix("_bytes").removesuffix("_bytes_per_gpu"): f.value / (GIB if "bytes" in key else 1)
         for key, f in measure(log).figures.items()
     }
-    assert found == pytest.approx(figures, abs=1e-6)
+    assert facts == pytest.approx(figures, abs=1e-6)
     assert stated.items() <= {key: a.value for key, a in log.arguments.items()}.items()
 
 
