@@ -6,12 +6,15 @@ that are no more are swept by the next run.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import platform
 import re
 import signal
+import sys
 import threading
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -37,7 +40,7 @@ class Stopped(KeyboardInterrupt):
 @contextlib.contextmanager
 def stops_cleanly() -> Iterator[None]:
     """Inside it SIGINT, SIGTERM and SIGHUP raise Stopped once; a signal that is ignored, as under nohup, stays
-    ignored."""
+    ignored. Where Python drops the exception, as it drops all that a destructor raises, it is raised again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -50,15 +53,33 @@ def stops_cleanly() -> Iterator[None]:
         if not _HELD:
             raise Stopped(number)
 
+    def dropped(lost: sys.UnraisableHookArgs) -> None:
+        if isinstance(lost.exc_value, Stopped):
+            signal.signal(lost.exc_value.number, stop)
+            _thread.start_new_thread(_signal_again, (lost.exc_value.number,))
+        else:
+            report_dropped(lost)
+
+    report_dropped = sys.unraisablehook
     _STOP.clear()
     try:
         for number, handler in before.items():
             if handler != signal.SIG_IGN:
                 signal.signal(number, stop)
+        sys.unraisablehook = dropped
         yield
     finally:
+        sys.unraisablehook = report_dropped
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _signal_again(number: int) -> None:
+    time.sleep(0.01)  # until the destructor has ended; if it has not, this is done again
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)  # wakes it where it waits
+    else:
+        _thread.interrupt_main(signal.Signals(number))
 
 
 def stopped_by() -> int | None:

@@ -137,6 +137,18 @@ def test_an_interrupt_beside_a_command_has_its_exit_code(step: str, said_by_clic
     assert (run.returncode, run.stderr) == (128 + signal.SIGINT, said_by_click)
 
 
+def test_an_interrupt_within_a_destructor_ends_the_command() -> None:
+    """Python drops what a destructor raises, and the command went on to its end, with further signals ignored."""
+    code = (
+        "import os, signal, sys, time\nfrom sheetgen.cli import main\n"
+        "class Dying:\n    def __del__(self): os.kill(os.getpid(), signal.SIGTERM)\n"
+        "@main.command()\ndef again():\n    dying = Dying()\n    del dying\n    time.sleep(30)\n"
+        "main(['again'])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
+    assert (run.returncode, run.stderr) == (128 + signal.SIGTERM, "stopped by SIGTERM. Nothing was written.\n")
+
+
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
