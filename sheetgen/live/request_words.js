@@ -125,7 +125,7 @@ function testWords(record, margin, isSure, measure) {
     tried = measure.decider ? even : null,
     { first_target, pace_target } = waitValues(record);
   return say("request_test", {
-    places: measure.decider ? "" : count(record.requests_per_replica * Math.max(1, Math.floor(record.replicas_held / record.n_instances))),
+    places: measure.decider ? "" : placesOfMachine(record),
     ...sharedLoad(record, run, tried),
     first_target,
     pace_target,
@@ -177,7 +177,7 @@ function* servedOf(record) {
   };
   const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...lateValues(record, true), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...worstValues(record), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -203,17 +203,23 @@ function* usdPerPerson({ question, users, monthly_usd }) {
   yield prefix + fixed(each, each < 100 ? 2 : 0);
 }
 
-// What the chance is of; of a rate with its times with every place taken.
+// What the chance is of; of a rate with the load of a machine and its times then.
 function sureOfWords(record) {
-  const { question } = record,
-    waits = question.isRate ? waitsOf(record) : null;
+  const { question, sure_at, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
+    { isRate } = question;
   return say("sure_of", {
     is_short: Number(isShortOf(record)),
-    full: waits ? secondsWords(waits.ttft_full_seconds) : "",
-    full_pace: waits ? paceWords(1 / waits.tpot_full_seconds) : "",
+    places: isRate ? placesOfMachine(record) : "",
+    full: isRate ? secondsWords(sure_at.ttft_seconds) : "",
+    full_pace: isRate ? paceWords(1 / sure_at.tpot_seconds) : "",
+    n_loaded: stages > 1 ? n_replicas : n_instances,
+    spans_machines: Number(stages > 1),
     output_tokens: question.workload.output_tokens,
   });
 }
+
+// The requests at once of a machine that the chance is of.
+const placesOfMachine = ({ sure_at, replicas_held, n_instances }) => count(sure_at.requests * Math.max(1, Math.floor(replicas_held / n_instances)));
 
 // What a failed machine does, and what survives it.
 function failsWords(record) {

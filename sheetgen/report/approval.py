@@ -56,7 +56,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import full_words, late_values, sure_words
+from sheetgen.report.wait_words import load_words, replicas_of_machine, sure_words, worst_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -165,10 +165,10 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}[waited? {{late}}.]",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{worst}}]",
     wait=sentences.wait,
-    late=sentences.late,
-    waited=is_text(q.share),
+    worst=sentences.worst,
+    waited=is_text(q.late),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
@@ -256,7 +256,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
         sure_of=sure_words([cell]),
-        full=full_words([cell]),
+        full=load_words([cell]),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -638,11 +638,11 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     tried = cell.at_level(EVEN) if measure.decider else None
     share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
     part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
-    replicas = max(1, cell.answer.replicas_held // cell.answer.n_instances)  # replicas of the machine that is measured
+    at_once = cell.answer.sure_at.requests * replicas_of_machine(cell)
     is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
     return {
         **aimed,
-        "places": str(wording.whole(cell.answer.requests_per_replica * replicas)) if measure.decider is None else "",
+        "places": str(wording.whole(at_once)) if measure.decider is None else "",
         "part": wording.whole(part),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
@@ -933,7 +933,7 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
-            **late_values(question, cell, is_then=True),
+            **worst_values(question, cell),
             **target_values(question, cell),
         )
     if per_person := _per_person(question, cell):
