@@ -385,6 +385,19 @@ class ClassCost:
 
 
 @dataclass(frozen=True)
+class SmallerModel:
+    """The next smaller model of the same series and publisher in the catalog, and what it rents for the load, by the
+    rule of the answer. Its quality is not compared."""
+
+    model: str
+    name: str
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+
+
+@dataclass(frozen=True)
 class EuropeRecord:
     """The answer's machines at their cheapest price in Europe, in the same class; None where they are not sold there in
     it."""
@@ -655,6 +668,7 @@ class CellRecord:
     purchase_classes: tuple[ClassCost, ...]
     providers: tuple[ProviderCost, ...]
     in_europe: EuropeRecord | None  # of a sheet's headline whose prices are of no region that was asked for
+    smaller_model: SmallerModel | None  # of the model to approve, where the sheet has none that costs less
     owned: OwnedRecord | None
     budget: Budget | None
     measure: MeasureRecord | None

@@ -88,23 +88,25 @@ function* optionsOf(record, margin, isSure, measure) {
   else if (!isSure) {
     const isAlone = margin.n_instances === 1 && record.n_instances > 1;
     const alone = isAlone ? say("request_alone", {}) : isSurvivor(record, margin) ? say("request_survives", {}) : "";
-    yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
+    const option = optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
+    const survivor = CONSTANTS.survive ? null : survivesMachine(record);
+    if (survivor && survivesToo(record, survivor)) option.facts.push(say("request_survives_too", survivorValues(record, survivor)));
+    yield option;
   }
-  if (!measure) return;
+  if (!measure?.is_worth_it) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
   const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of these` : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
-function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
+function worthValues(record, { decider, failed_costs_usd: more }) {
   const { monthly_usd: usd } = record,
     less = decider ? moreThan(usd, decider.monthly_usd) : 0;
   return {
     less: less ? lessOf(less) : "",
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
-    is_worth_it: Number(is_worth_it),
     is_dearer: 0,
   };
 }
@@ -119,7 +121,7 @@ function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instan
 }
 
 // What a day of measuring is, and what hangs on it.
-function testWords(record, margin, isSure, measure) {
+function testWords(record, measure) {
   const run = measure.decider ?? measure,
     even = evenOf(record),
     tried = measure.decider ? even : null,
@@ -133,8 +135,6 @@ function testWords(record, margin, isSure, measure) {
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: measure.decider && even ? sureWords(even.chance) : "",
-    level: sureWords(FACTS.levels.sure),
-    settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
 }
 
@@ -156,13 +156,14 @@ function measureWords(record) {
   const { margin, isSure } = marginOf(record);
   return say("measure", {
     ...worthValues(record, measure),
+    is_worth_it: Number(measure.is_worth_it),
     is_saving: Number(Boolean(measure.decider)),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
     usd: dollars(run.usd),
     rent: placeWords(run),
-    test: testWords(record, margin, isSure, measure),
+    test: testWords(record, measure),
   });
 }
 
@@ -227,21 +228,35 @@ function failsWords(record) {
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
     asked = question.isRate ? requests_per_second : concurrent_requests,
-    survivor = survivesMachine(record),
-    [before, after] = [survivor.chance_before, survivor.chance].map(sureWords);
+    survivor = survivesMachine(record);
   return say("request_fails", {
+    ...survivorValues(record, survivor),
     is_margin: Number(isMargin(record, survivor)),
+    is_told: Number(survivesToo(record, survivor)),
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
+  });
+}
+
+function survivorValues(record, survivor) {
+  const [before, after] = [survivor.chance_before, survivor.chance].map(sureWords);
+  return {
     usd: lessOf(survivor.monthly_usd),
     rent: placeBeside(record, survivor),
     before,
     after: after.replace(/ sure$/, ""),
     is_alike: Number(before === after),
-  });
+  };
+}
+
+// Whether the machines that survive a loss cost less than the option with a margin, which survives it too.
+function survivesToo(record, survivor) {
+  const { margin, isSure } = marginOf(record);
+  if (!margin || isSure || !(survivor.monthly_usd < margin.monthly_usd)) return false;
+  return !isMargin(record, survivor) && isSurvivor(record, margin);
 }
 
 // Whether a rental is what the option with a margin rents.
@@ -277,7 +292,7 @@ function* risksOf(record) {
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
   yield* reserveWords(record);
   const hasSpare = margin && !isSure && isSurvivor(record, margin);
-  yield say("request_excluded", { costs: `${FACTS.not_in_price}${hasSpare ? " as sized" : ""}` });
+  yield say("request_excluded", { costs: `${FACTS.not_in_price}${hasSpare ? " (as sized)" : ""}` });
 }
 
 // The request for approval of an answer: texts by its parts.
