@@ -551,10 +551,11 @@ def answered(question: Question) -> Answer:
 def answer_of(solved: Solution) -> Answer:
     """The answer of a sheet whose question is solved."""
     from sheetgen.answer.levers import levers_of_sheet
+    from sheetgen.answer.smaller_model import with_smaller_model
     from sheetgen.answer.ways_to_pay import with_europe
 
     levers = levers_of_sheet(solved)
-    record = with_europe(sheet_record(solved, levers), solved)
+    record = with_smaller_model(with_europe(sheet_record(solved, levers), solved), solved)
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book

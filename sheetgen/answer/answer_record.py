@@ -140,13 +140,15 @@ class SameMoment:
 class WaitsRecord:
     """Predicted times on the answer's machines beside the usual ones: the first token of a request alone, first and
     further tokens with every place taken, the requests at once that have a place, of a rate the mean wait of those that
-    come when none is free, and of people all at the same moment."""
+    come when none is free and their mean time to first token, both at the answer's confidence, and of people all at the
+    same moment."""
 
     ttft_alone_seconds: float
     ttft_full_seconds: float
     tpot_full_seconds: float
     places: int
     mean_wait_seconds: float | None
+    late_ttft_seconds: float | None
     same_moment: SameMoment | None
 
 
@@ -203,6 +205,16 @@ class MemoryRecord:
     limit_bytes: float
 
 
+@dataclass(frozen=True)
+class SureAt:
+    """The load of a replica that a chance is of: the requests at once of the fullest one, of a rate all places that it
+    needs where the load is only just served; and its predicted times."""
+
+    requests: int
+    ttft_seconds: float
+    tpot_seconds: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChosenRecord:
     """The recommendation of a cell and what users get from it, with 80 % bands."""
@@ -225,6 +237,7 @@ class ChosenRecord:
     monthly_usd: float
     chance: float
     chance_of: Mapping[str, float]
+    sure_at: SureAt
     served_at_target: float
     memory_holds: int
     headroom_fraction: float
@@ -369,6 +382,19 @@ class ClassCost:
     price_as_of: str | None
     terms: str | None
     source: str | None
+
+
+@dataclass(frozen=True)
+class SmallerModel:
+    """The next smaller model of the same series and publisher in the catalog, and what it rents for the load, by the
+    rule of the answer. Its quality is not compared."""
+
+    model: str
+    name: str
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -642,6 +668,7 @@ class CellRecord:
     purchase_classes: tuple[ClassCost, ...]
     providers: tuple[ProviderCost, ...]
     in_europe: EuropeRecord | None  # of a sheet's headline whose prices are of no region that was asked for
+    smaller_model: SmallerModel | None  # of the model to approve, where the sheet has none that costs less
     owned: OwnedRecord | None
     budget: Budget | None
     measure: MeasureRecord | None

@@ -1,5 +1,5 @@
 """Effects of other inputs on a headline's month: half and twice its people, half and twice its context, speed, and list
-prices; people and context together, and all of them together.
+prices, unless the price is the user's own; people and context together, and all of them together.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ def _moves(solved: Solution, moved: _Moved, answers: Iterator[Rented | None]) ->
             "confidence", levels[0].confidence, levels[-1].confidence, levels[0].monthly_usd, levels[-1].monthly_usd
         )
     cheap, dear = (assumption(name) for name in PRICE_FACTORS)
-    yield MoveRecord("price_factor", cheap, dear, cheap * cell.answer.monthly_usd, dear * cell.answer.monthly_usd)
+    if solved.question.instances[cell.answer.instance].brought:  # a contract's price moves with nothing
+        cheap = dear = 1.0
+    else:
+        yield MoveRecord("price_factor", cheap, dear, cheap * cell.answer.monthly_usd, dear * cell.answer.monthly_usd)
     low, high = (assumption(name) for name in LOAD_FACTORS)
     both = [answer.monthly_usd if answer else None for answer in islice(answers, len(moved.together))]
     yield MoveRecord(LOAD_AND_CONTEXT, low, high, *both)

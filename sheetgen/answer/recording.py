@@ -283,6 +283,7 @@ def _cell(
         purchase_classes=ways_to_pay.purchase_classes(solved, row),
         providers=providers,
         in_europe=None,
+        smaller_model=None,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
         measure=measure,

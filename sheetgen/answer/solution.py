@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.answer_record import RentalRecord, SureAt
 from sheetgen.answer.picks import Pick
 from sheetgen.catalog.hardware import Workload
 from sheetgen.program.grid import Grid, View
@@ -48,6 +48,7 @@ class Choice:
     headroom_fraction: float = 0.0
     chance: float = 0.0  # the largest level at which all that is rented still serves the load
     chance_of: Mapping[str, float] = field(default_factory=dict)  # by the part that has a chance of its own
+    sure_at: SureAt | None = None  # the load of a replica that the chance is of
     sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import Json, RentalRecord, SureRental
+from sheetgen.answer.answer_record import Json, RentalRecord, SureAt, SureRental
 from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance, were_measured
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
@@ -304,8 +304,9 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     chosen = _timed(solved.grid, list(offers), list(offers.values()))
     columns = chosen.table(*OF_CHOSEN)
     in_flight = columns["concurrent_requests"]
+    in_rate = columns[RATE] > 0 if RATE in chosen.columns else numpy.zeros(len(in_flight), dtype=bool)
     if RATE in chosen.columns:
-        in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
+        in_flight = numpy.where(in_rate, columns["in_flight_at_peak"], in_flight)
     out = list(choices)
     for n, i in enumerate(offers):
         times: Json = {name: float(columns[quantity][n]) for name, quantity in TIMES.items()}
@@ -321,9 +322,24 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
             prefill_fraction=float(columns["prefill_fraction"][n]),
             chance=float(columns["chance"][n]),
             chance_of={name: float(columns[f"{name}_chance"][n]) for name in OF_CHANCE},
+            sure_at=_sure_at({name: float(columns[name][n]) for name in _OF_SURE}, bool(in_rate[n])),
             bands=tuple((float(columns[f"{name}_low"][n]), float(columns[f"{name}_high"][n])) for name in times),
         )
     return tuple(out)
+
+
+# The load that a chance is of, and its predicted times.
+_OF_SURE = (
+    "rank_requests", "data_parallel_size", "requests_per_replica", "fullest_ttft_seconds", "fullest_tpot_seconds",
+)  # fmt: skip
+
+
+def _sure_at(numbers: Mapping[str, float], is_rate: bool) -> SureAt:
+    """The load of the fullest replica that a chance is of: for a rate all places that it needs where the load is only
+    just served, which may be fewer than it has."""
+    requests = numbers["rank_requests"] * numbers["data_parallel_size"]
+    requests = requests if is_rate else min(requests, numbers["requests_per_replica"])
+    return SureAt(int(requests), numbers["fullest_ttft_seconds"], numbers["fullest_tpot_seconds"])
 
 
 def _timed(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:

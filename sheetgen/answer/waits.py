@@ -38,6 +38,7 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
         grid.spread("served_at_target", OF_CHOSEN),
         numpy.asarray(turns),
         together.spread("last_ttft_seconds", OF_CHOSEN),
+        grid.spread("ttft_level_factor", OF_CHOSEN) * full_ttft_seconds,
     )
     return {
         row: WaitsRecord(
@@ -45,10 +46,11 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
             full,
             pace,
             int(places),
-            solved.choices[row].mean_wait_seconds,
+            (wait := solved.choices[row].mean_wait_seconds),
+            None if wait is None else wait + late,
             _same_moment(solved, row, int(places), turn, last, last - full + turn),
         )
-        for row, first, full, pace, places, turn, last in zip(
+        for row, first, full, pace, places, turn, last, late in zip(
             offers, *(column.tolist() for column in columns), strict=True
         )
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -55,6 +56,7 @@ PARTS = ("models", "gpus", "instances", "regions", "engines")  # folders of a ca
 LONGEST = 200  # characters of an unknown name that are compared with those of the catalogs
 MOST_LOOKED_AT = 200  # subfolders of a folder without a catalog that are searched for the one that was meant
 INDEX = "index.yaml"
+_SIZE = re.compile(r"-\d+(?:\.\d+)?[bm](?![a-z0-9])")  # parameters in an id; what stands before them is a series
 INDEX_NOTE = (
     "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
     "# Two ids with a space between: the name could mean either, and is refused with both.\n"
@@ -308,12 +310,24 @@ class Catalog:
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
 
-    def models_of_size(self, n_params: int, share: float) -> Iterator[Model]:
-        """The models whose number of parameters differs from `n_params` by at most this share of it."""
+    @property
+    def _n_params(self) -> dict[str, int]:
+        """All parameters of each model, by id."""
         n_params_by_id: dict[str, int] = {}
         for folder in self.folders:
             n_params_by_id |= folder.index.n_params
-        for entry_id, own in n_params_by_id.items():
+        return n_params_by_id
+
+    def next_smaller(self, model: Model) -> Model | None:
+        """The largest model with fewer parameters of the same series and publisher: gpt-oss-20b for gpt-oss-120b."""
+        n_params, series = self._n_params, _SIZE.split(model.entry_id)[0]
+        smaller = [i for i, n in n_params.items() if n < model.params.total and _SIZE.split(i)[0] == series]
+        entries = (self.entry("models", i, Model) for i in sorted(smaller, key=n_params.__getitem__, reverse=True))
+        return next((m for m in entries if m.kind == "model" and m.publisher == model.publisher), None)
+
+    def models_of_size(self, n_params: int, share: float) -> Iterator[Model]:
+        """The models whose number of parameters differs from `n_params` by at most this share of it."""
+        for entry_id, own in self._n_params.items():
             if abs(own / n_params - 1) <= share:
                 yield self.entry("models", entry_id, Model)
 

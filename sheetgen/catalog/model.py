@@ -385,6 +385,11 @@ class Model(Entry):
     hosted_as: Id | Literal[""] | None = None
 
     @property
+    def publisher(self) -> str | None:
+        """The organisation that published the weights; None where no id is known."""
+        return self.hf_id.split("/")[0] if self.hf_id else None
+
+    @property
     def is_reference_shape(self) -> bool:
         """True for a round shape between real models, without any checkpoint."""
         return self.kind == "reference_shape"

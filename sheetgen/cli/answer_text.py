@@ -22,7 +22,7 @@ from sheetgen.report.precision_words import (
     weights_reason,
 )
 from sheetgen.report.sentences import not_deployed, rounded_chance, worked_out
-from sheetgen.report.wait_words import wait_words
+from sheetgen.report.wait_words import share_words, wait_words
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
     month_as_budgeted,
@@ -74,7 +74,6 @@ SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 CONTEXT = "context"  # a family of levers
-LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 MORE = "--details: every lever, class and host, owning, why not the others"
 Row = tuple[str, str]  # a label, or "" where the line above has it; and a line
@@ -138,11 +137,10 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
     mean_wait = cell.waits.mean_wait_seconds if cell.waits else None
     mean = "" if mean_wait is None else f", {seconds(mean_wait)} s on average"
-    rare = f"below {100 * LEAST_WAIT:g}%"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
-        f"{f'{100 * wait:.2g}%' if wait >= LEAST_WAIT else rare} of the requests would wait for one to "
+        f"{share_words(wait)} of the requests would wait for one to "
         f"end{mean}{above}. "
         "The times above are those of the replicas as busy as they are on average, from the place that a request has."
     )

@@ -82,6 +82,7 @@ def launches(
             advice,
             flags.get(own),
             pairs[place],
+            answer.cells[row].answer.sure_at.requests,
             {name: column[place] for name, column in numbers.items()},
             catalog,
         )
@@ -96,18 +97,21 @@ def _launch(
     advice: Advice | None,
     own: Flags | None,
     pair: tuple[RawMapping, RawMapping],
+    n_measured: int,
     numbers: Mapping[str, float],
     catalog: Catalog,
 ) -> Launch:
     """The launch of an answer.
 
     own: the flags of its own engine, with which it is measured. pair: the inputs of its replica, and their record.
+    n_measured: the requests at once that a measurement sends to a replica.
     """
     point, sized = pair
     printed = own.checked.printed if own else None
     if own is None or printed is None or own.written is None:
         return Launch(flags, advice, {**numbers, **sized}, own=own)
-    serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, point)
+    measured = {**point, "concurrent_requests": n_measured}
+    serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, measured)
     size = size_command(point, printed, own.launcher, catalog)
     return Launch(flags, advice, {**printed.quantities, **printed.answer}, serve, bench, size, own)
 

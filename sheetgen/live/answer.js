@@ -635,6 +635,13 @@ function answer(asked) {
     units,
     chance: read("chance"),
     chance_of: Object.fromEntries(CHANCES.map((name) => [name, read(`${name}_chance`)])),
+    sure_at: {
+      requests: isRate
+        ? read("rank_requests") * sizes.data_parallel_size
+        : Math.min(read("rank_requests") * sizes.data_parallel_size, read("requests_per_replica")),
+      ttft_seconds: read("fullest_ttft_seconds"),
+      tpot_seconds: read("fullest_tpot_seconds"),
+    },
     tpot_seconds: read("tpot_seconds"),
     ttft_seconds: read("ttft_seconds"),
     ttft_seconds_low: read("ttft_seconds_low"),
@@ -1367,7 +1374,7 @@ function waitsOf({ solved: { question, grid }, chosen }) {
     tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
     places,
     same_moment: people ? { people, turn_seconds, last_ttft_seconds: last, last_answer_seconds: last === null ? null : last - ttft_full_seconds + turn_seconds } : null,
-    ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null }),
+    ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null, late_ttft_seconds: null }),
   };
 }
 
@@ -1381,7 +1388,9 @@ function chanceWaits(grid) {
   const [load, ofReplica, offered_requests, full_turn_seconds] = ["load_requests", "paced_requests", "offered_requests", "full_turn_seconds"].map((name) => readChosen(grid, name)),
     n_places = Math.ceil(load / ofReplica) * ofReplica;
   const mean_wait_seconds = n_places > offered_requests ? workOutCase(PROGRAMS.meanWait, { full_turn_seconds, n_places, offered_requests })("mean_wait_seconds") : null;
-  return { wait_fraction: waitFraction(n_places, offered_requests), mean_wait_seconds };
+  const late_ttft_seconds =
+    mean_wait_seconds === null ? null : mean_wait_seconds + readChosen(grid, "full_ttft_seconds") * readChosen(grid, "ttft_level_factor");
+  return { wait_fraction: waitFraction(n_places, offered_requests), mean_wait_seconds, late_ttft_seconds };
 }
 
 // By Erlang-C: see `exact_wait_fraction`.
@@ -1401,13 +1410,12 @@ function waitFraction(places, offered) {
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
 const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
-// The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
-function lateValues(record, isThen = false) {
-  const { wait_fraction: share, mean_wait_seconds: mean, ttft_full_seconds } = waitsOf(record);
-  const isTold = mean !== null && share >= FACTS.wait_told,
-    limit = shareWords(FACTS.max_wait_fraction),
-    isOver = isTold && share > FACTS.max_wait_fraction && shareWords(share) !== limit;
-  return { share: isTold ? shareWords(share) : "", mean_wait: isTold ? secondsWords(mean) : "", limit: isOver ? limit : "", after: isTold && isThen ? secondsWords(ttft_full_seconds) : "" };
+// The latest first word that is planned for; without a time where the load is no rate.
+function worstValues(record) {
+  const { wait_fraction: share, mean_wait_seconds: mean, late_ttft_seconds: late } = waitsOf(record);
+  if (late === null) return { late: "" };
+  const confidence = record.is_even ? FACTS.levels.even : record.question.confidence;
+  return { confidence, share: shareWords(share), mean_wait: secondsWords(mean), late: secondsWords(late) };
 }
 
 // A length of time in the largest unit of which it has two.

@@ -70,7 +70,6 @@ from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import OF_SUPPLIERS, TERMS
 from sheetgen.report.sentences import ENTERPRISE_ASKS
-from sheetgen.report.wait_words import WAIT_TOLD
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
@@ -229,8 +228,6 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "of_suppliers": list(OF_SUPPLIERS),
         "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
-        "wait_told": WAIT_TOLD,
-        "max_wait_fraction": settings.max_wait_fraction,
         "enterprise_asks": ENTERPRISE_ASKS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},

@@ -88,23 +88,25 @@ function* optionsOf(record, margin, isSure, measure) {
   else if (!isSure) {
     const isAlone = margin.n_instances === 1 && record.n_instances > 1;
     const alone = isAlone ? say("request_alone", {}) : isSurvivor(record, margin) ? say("request_survives", {}) : "";
-    yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
+    const option = optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone });
+    const survivor = CONSTANTS.survive ? null : survivesMachine(record);
+    if (survivor && survivesToo(record, survivor)) option.facts.push(say("request_survives_too", survivorValues(record, survivor)));
+    yield option;
   }
-  if (!measure) return;
+  if (!measure?.is_worth_it) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
   const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of these` : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, margin, isSure, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
-function worthValues(record, { decider, failed_costs_usd: more, is_worth_it }) {
+function worthValues(record, { decider, failed_costs_usd: more }) {
   const { monthly_usd: usd } = record,
     less = decider ? moreThan(usd, decider.monthly_usd) : 0;
   return {
     less: less ? lessOf(less) : "",
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
-    is_worth_it: Number(is_worth_it),
     is_dearer: 0,
   };
 }
@@ -119,13 +121,13 @@ function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instan
 }
 
 // What a day of measuring is, and what hangs on it.
-function testWords(record, margin, isSure, measure) {
+function testWords(record, measure) {
   const run = measure.decider ?? measure,
     even = evenOf(record),
     tried = measure.decider ? even : null,
     { first_target, pace_target } = waitValues(record);
   return say("request_test", {
-    places: measure.decider ? "" : count(record.requests_per_replica * Math.max(1, Math.floor(record.replicas_held / record.n_instances))),
+    places: measure.decider ? "" : placesOfMachine(record),
     ...sharedLoad(record, run, tried),
     first_target,
     pace_target,
@@ -133,8 +135,6 @@ function testWords(record, margin, isSure, measure) {
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: measure.decider && even ? sureWords(even.chance) : "",
-    level: sureWords(FACTS.levels.sure),
-    settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
 }
 
@@ -156,13 +156,14 @@ function measureWords(record) {
   const { margin, isSure } = marginOf(record);
   return say("measure", {
     ...worthValues(record, measure),
+    is_worth_it: Number(measure.is_worth_it),
     is_saving: Number(Boolean(measure.decider)),
     is_impossible: Number(reason === "impossible"),
     is_one_each: Number(reason === "one_each"),
     confidence,
     usd: dollars(run.usd),
     rent: placeWords(run),
-    test: testWords(record, margin, isSure, measure),
+    test: testWords(record, measure),
   });
 }
 
@@ -177,7 +178,7 @@ function* servedOf(record) {
   };
   const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...lateValues(record, true), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...worstValues(record), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -203,17 +204,23 @@ function* usdPerPerson({ question, users, monthly_usd }) {
   yield prefix + fixed(each, each < 100 ? 2 : 0);
 }
 
-// What the chance is of; of a rate with its times with every place taken.
+// What the chance is of; of a rate with the load of a machine and its times then.
 function sureOfWords(record) {
-  const { question } = record,
-    waits = question.isRate ? waitsOf(record) : null;
+  const { question, sure_at, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
+    { isRate } = question;
   return say("sure_of", {
     is_short: Number(isShortOf(record)),
-    full: waits ? secondsWords(waits.ttft_full_seconds) : "",
-    full_pace: waits ? paceWords(1 / waits.tpot_full_seconds) : "",
+    places: isRate ? placesOfMachine(record) : "",
+    full: isRate ? secondsWords(sure_at.ttft_seconds) : "",
+    full_pace: isRate ? paceWords(1 / sure_at.tpot_seconds) : "",
+    n_loaded: stages > 1 ? n_replicas : n_instances,
+    spans_machines: Number(stages > 1),
     output_tokens: question.workload.output_tokens,
   });
 }
+
+// The requests at once of a machine that the chance is of.
+const placesOfMachine = ({ sure_at, replicas_held, n_instances }) => count(sure_at.requests * Math.max(1, Math.floor(replicas_held / n_instances)));
 
 // What a failed machine does, and what survives it.
 function failsWords(record) {
@@ -221,21 +228,35 @@ function failsWords(record) {
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
     asked = question.isRate ? requests_per_second : concurrent_requests,
-    survivor = survivesMachine(record),
-    [before, after] = [survivor.chance_before, survivor.chance].map(sureWords);
+    survivor = survivesMachine(record);
   return say("request_fails", {
+    ...survivorValues(record, survivor),
     is_margin: Number(isMargin(record, survivor)),
+    is_told: Number(survivesToo(record, survivor)),
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
+  });
+}
+
+function survivorValues(record, survivor) {
+  const [before, after] = [survivor.chance_before, survivor.chance].map(sureWords);
+  return {
     usd: lessOf(survivor.monthly_usd),
     rent: placeBeside(record, survivor),
     before,
     after: after.replace(/ sure$/, ""),
     is_alike: Number(before === after),
-  });
+  };
+}
+
+// Whether the machines that survive a loss cost less than the option with a margin, which survives it too.
+function survivesToo(record, survivor) {
+  const { margin, isSure } = marginOf(record);
+  if (!margin || isSure || !(survivor.monthly_usd < margin.monthly_usd)) return false;
+  return !isMargin(record, survivor) && isSurvivor(record, margin);
 }
 
 // Whether a rental is what the option with a margin rents.
@@ -271,7 +292,7 @@ function* risksOf(record) {
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
   yield* reserveWords(record);
   const hasSpare = margin && !isSure && isSurvivor(record, margin);
-  yield say("request_excluded", { costs: `${FACTS.not_in_price}${hasSpare ? " as sized" : ""}` });
+  yield say("request_excluded", { costs: `${FACTS.not_in_price}${hasSpare ? " (as sized)" : ""}` });
 }
 
 // The request for approval of an answer: texts by its parts.

@@ -24,7 +24,8 @@ from sheetgen.answer.answer_record import (
 from sheetgen.answer.confidences import ABOUT, Rental, is_same_rental, said_steps
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
-from sheetgen.formula import either, is_text, round_nearest, same_money
+from sheetgen.answer.solution import short_tokens
+from sheetgen.formula import is_text, round_nearest, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import (
@@ -56,7 +57,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import full_words, late_values, sure_words
+from sheetgen.report.wait_words import load_words, replicas_of_machine, sure_words, worst_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -111,7 +112,7 @@ _SURE = template(
     tested=q.is_tested == 1,
 )
 _WHY = template(
-    "[near?Within {near:percent} of the cheapest|Cheapest] offer of {providers} that [even?has an even chance|is "
+    "[near?Within {near:percent} of the cheapest|Cheapest] of {providers}, [even?an even chance|at least "
     "{confidence:percent} sure]",
     near=q.is_near == 1,
     even=q.is_even == 1,
@@ -119,73 +120,71 @@ _WHY = template(
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
 _FATE = template("[alone?nothing served if it fails|slower if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
-    "[measured?|[lower?Clearly cheaper, {usd}, is {sure}|Less certainty saves [none?nothing|little]]]"
-    "[other?[measured?Next|; next] {place}, {costs}[failing?; {fate}]][told?.]",
+    "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next cheapest:][other? {place}, {costs}"
+    "[failing?; {fate}]].",
     failing=is_text(q.fate),
-    measured=q.is_measured == 1,
-    none=q.is_none == 1,
-    told=either(q.is_measured == 0, is_text(q.costs)),
     lower=is_text(q.usd),
     other=is_text(q.costs),
 )
 _SMALLER = template(
-    "[named?{models}[cheaper?; quality not compared]|Quality of smaller models is not compared].",
-    named=is_text(q.models),
-    cheaper=q.is_cheaper == 1,
+    "[named?{models}; quality not compared|Quality of smaller models is not compared].", named=is_text(q.models)
 )
-_COSTS = template("{model} costs {usd}[cheaper?, {less} less]", cheaper=is_text(q.less))
+_COSTS = template("{model} costs {usd}, {less} less")
 _LESS_ONLY = template("If allowed: {conditions}.")
 _ALONE, _SURVIVES = template("Nothing served if it fails."), template("Survives a failed machine.")
 _UNMEASURED = template("{place}, unmeasured")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
-    "{run}.[settled? Little depends on it: what is {level} costs the same.|"
-    "[falls? {chance} that {cheaper} is enough.]]",
+    "{run}.[falls? {chance} that {cheaper} is enough.]",
     run=sentences.measure_run,
     falls=is_text(q.cheaper),
-    settled=q.settled == 1,
 )
 _SPAN = template(
-    "{low} to {high}[compared?, now {now}][loosened?; looser targets]",
+    "{low} to {high}[paged? pages][compared?, now {now}[worded? ({tokens} tokens)]][loosened?; targets follow]",
     compared=is_text(q.now),
     loosened=q.loosened == 1,
+    paged=q.is_paged == 1,
+    worded=is_text(q.tokens),
 )
 _PRICES = template("−{less} to +{more}")
 _TOGETHER = template(
-    "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
+    "High ends together: first two [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
     carried=q.carried == 1,
 )
 _ASKING = template(
-    "Each asks {times} times a day: {per_hour} an hour at peak; enough for {enough}.",
+    "Each asks {times} times a day: {per_hour} an hour at peak; serves {enough}.",
     enough=sentences.enough_for_people,
 )
 _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}[waited? {{late}}.]",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{worst}}]",
     wait=sentences.wait,
-    late=sentences.late,
-    waited=is_text(q.share),
+    worst=sentences.worst,
+    waited=is_text(q.late),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
+_SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]; [margin?the margin survives, then {after} sure|surviving: {usd}, "
-    "{rent}, {before}[alike?|, then {after}]].",
+    "all]]|The machine fails: nothing is served]"
+    f"[margin?; the margin survives, still {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
     margin=q.is_margin == 1,
+    told=q.is_told == 1,
     alike=q.is_alike == 1,
     several=q.n_instances > 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
+_SURVIVES_TOO = template(f"Survives too: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at once: [waits?the last is answered after {last}; without waits ]{usd}.",
+    "All {users} at once: [waits?the last answer after {last}; without waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
@@ -193,8 +192,8 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "[same?This layout|This GPU]'s speed is unmeasured: [other?measured ones from {usd}[named?, {rent}]|a day of "
-    "measuring costs {usd}].",
+    "[same?This layout|This GPU]'s speed is unmeasured: [other?measured ones[named?| of these suppliers] from {usd}"
+    "[named?, {rent}]|a day of measuring costs {usd}].",
     same=q.is_same_gpu == 1,
     other=q.is_other == 1,
     named=is_text(q.rent),
@@ -221,7 +220,8 @@ SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
     "test": _TEST, "survives": _SURVIVES, "unmeasured": _UNMEASURED,
     "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
-    "too_slow": _TOO_SLOW, "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY,
+    "too_slow": _TOO_SLOW, "fails": _FAILS, "survives_too": _SURVIVES_TOO, "same_moment": _AT_THE_SAME_MOMENT,
+    "quality": _QUALITY,
     "reserve": _RESERVE, "bound": _BOUND, "never_measured": _NEVER_MEASURED,
     "excluded": template("Not in the price: {costs}."),
 }  # fmt: skip
@@ -256,7 +256,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
         sure_of=sure_words([cell]),
-        full=full_words([cell]),
+        full=load_words([cell]),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -289,8 +289,9 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 def _shortened(request: Request, question: Question, cell: CellRecord, month: Text, signed: Sequence[str]) -> Request:
     """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
-    beside the first, what the margin costs more, what can be owned, the bar of list prices, the targets of a
-    measurement, the next cheapest, several inputs together, that prompts so long are unmeasured (as the sheet says)."""
+    beside the first, what the margin costs more, the targets of a measurement, what can be owned, that prompts so long
+    are unmeasured (as the sheet says), the bar of list prices where the price is not old, the next cheapest, hours
+    and tokens that the sheet has, several inputs together, the bar of an old price."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -299,22 +300,31 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     of_named = [question.instances[instance].price_as_of or "" for instance in named]
     compared = tuple(reason for reason in request.reasons if reason != _smaller_models())
     risks = tuple(risk for risk in request.risks if risk != _too_slow(question, cell))
-    beside_next = _failure(question, cell, is_beside_next=True)
+    beside_next = _failure(question, cell, is_beside_next=True, is_on_page=True)
+    alone = _failure(question, cell, is_on_page=True)
+    short = tuple(_movers(question, cell, is_brief=True))
+    price = question.instances[cell.answer.instance]
+    is_old = notes.is_old(price, question, question.reference.assumption("stale_after_days"))
     for changes in (
         {"basis": _basis(question, [here], named, month, dates)},
         {"ways": own},
         {"reasons": compared},
         {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
         {"risks": risks},
-        {"owning": owning_unpriced(question, [cell], is_short=True)},
-        {"movers": tuple(mover for mover in request.movers if mover.name != _LIST_PRICES or len(request.movers) < 3)},
         {"options": tuple(_options(question, cell, is_brief=True))},
+        {"owning": owning_unpriced(question, [cell], is_short=True)},
+        {"serves": tuple(_serves(question, cell, is_short=True))},
+        {} if is_old else {"movers": _without_list_prices(request.movers)},
         {
             "reasons": compared[1:],
-            "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
+            "risks": tuple(alone if risk == beside_next else risk for risk in risks),
+        },
+        {
+            "movers": short if is_old else _without_list_prices(short),
+            "ways": tuple(_without_hours(way) for way in own),
         },
         {"together": NONE},
-        {"serves": tuple(_serves(question, cell, is_short=True))},
+        {"movers": _without_list_prices(short)},
     ):
         if not _is_long(request, signed):
             break
@@ -322,6 +332,15 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     return request
 
 
+def _without_list_prices(movers: Sequence[Mover]) -> tuple[Mover, ...]:
+    return tuple(mover for mover in movers if mover.name != _LIST_PRICES or len(movers) < _FEW_MOVERS)
+
+
+def _without_hours(way: WayRow) -> WayRow:
+    return replace(way, loses=way.loses.partition(":")[0]) if way.kind == "hours" else way
+
+
+_FEW_MOVERS = 3
 MOST_WORDS, MOST_NUMBERS = 400, 100  # of a request
 _OF_HEADINGS = 44, 3  # words and numbers of them in its headings and its date
 
@@ -501,47 +520,39 @@ def _why(record: Record, question: Question, cell: CellRecord) -> Cell:
 
 
 def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequence[Card]) -> Iterator[Cell]:
-    """The price of what was not taken: less certainty, another GPU or supplier, and the cheaper models of the sheet,
-    the cheapest and the next below."""
-    lower = next((way for way in cell.pay_less if way.kind == "less_sure"), None)
-    even = cell.at_level(EVEN)
-    other, is_measured = cell.runner_up, lower is not None and _is_measured(cell, lower)
-    yield _BESIDE.fill(
-        usd=_shown(question, lower.monthly_usd) if lower else NONE,
-        sure=str(sure(lower.chance if lower and lower.chance is not None else EVEN)),
-        lower=lower is not None,
-        is_measured=int(is_measured),
-        measured=is_measured,
-        none=even is None or even.monthly_usd * ABOUT >= cell.answer.monthly_usd,
-        told=not is_measured or other is not None,
-        place=_place(other, other.measured) if other else NONE,
-        costs=_shown(question, other.monthly_usd) if other else NONE,
-        fate=(fate := _fate(question, cell, other) if other else NONE),
-        failing=bool(fate),
-        other=other is not None,
-    )
-    usd = cell.answer.monthly_usd
+    """The price of what was not taken: less certainty, another GPU or supplier, and cheaper models, the cheapest and
+    the next below."""
+    lower = next((way for way in cell.pay_less if way.kind == "less_sure" and not _is_measured(cell, way)), None)
+    other = cell.runner_up
+    if lower or other:
+        fate = _fate(question, cell, other) if other else NONE
+        yield _BESIDE.fill(
+            usd=_shown(question, lower.monthly_usd) if lower else NONE,
+            sure=str(sure(lower.chance if lower and lower.chance is not None else EVEN)),
+            lower=lower is not None,
+            place=_place(other, other.measured) if other else NONE,
+            costs=_shown(question, other.monthly_usd) if other else NONE,
+            fate=fate,
+            failing=bool(fate),
+            other=other is not None,
+        )
     beside = zip(cards, record.headline_cells, strict=True)
     priced = [(other_cell.chosen.monthly_usd, card.model) for card, other_cell in beside if other_cell.chosen]
-    cheaper = sorted(pair for pair in priced if pair[0] < usd)
-    dearer = sorted(pair for pair in priced if pair[0] > usd and pair[1] != cards[question.ask or 0].model)
-    own = _approved(question, usd)
-    shown = [
-        _COSTS.fill(
-            model=model,
-            usd=(shown_usd := _shown(question, month)),
-            less=_more(question, own, shown_usd) if month < usd else NONE,
-            cheaper=month < usd,
-        )
-        for month, model in (*cheaper[:1], *cheaper[1:][-1:]) or dearer[:1]
-    ]
-    yield _smaller_models(shown, bool(cheaper))
+    if smaller := cell.smaller_model:
+        priced.append((smaller.monthly_usd, smaller.name))
+    cheaper = sorted(pair for pair in priced if pair[0] < cell.answer.monthly_usd)
+    own = _approved(question, cell.answer.monthly_usd)
+    yield _smaller_models(
+        [
+            _COSTS.fill(model=model, usd=(usd := _shown(question, month)), less=_more(question, own, usd))
+            for month, model in (*cheaper[:1], *cheaper[1:][-1:])
+        ]
+    )
 
 
-def _smaller_models(shown: Sequence[Cell] = (), is_cheaper: bool = False) -> Cell:
-    """The cheaper models of the sheet with what they cost, and that their quality is not compared; where there is none,
-    the next dearer one."""
-    return _SMALLER.fill(models=joined(", ", [*shown]), named=bool(shown), is_cheaper=int(is_cheaper))
+def _smaller_models(shown: Sequence[Cell] = ()) -> Cell:
+    """Cheaper models with what they cost, and that their quality is not compared."""
+    return _SMALLER.fill(models=joined(", ", [*shown]), named=bool(shown))
 
 
 def _less_only(question: Question, cell: CellRecord) -> Text:
@@ -573,12 +584,12 @@ def _excluded(record: Record, question: Question, cell: CellRecord) -> str:
     """The costs that are not in the price; the spare machine, which is the last, where the margin has it."""
     margin = _margin(cell)
     has_spare = margin is not None and not question.settings.survive and _is_survivor(cell, margin)
-    return f"{listed(record.not_in_price)}{' as sized' if has_spare else ''}"
+    return f"{listed(record.not_in_price)}{' (as sized)' if has_spare else ''}"
 
 
 def _unpriced(question: Question, cell: CellRecord) -> Text:
     """That no price to own the answer's GPUs is known; NONE where one is."""
-    return owning_unpriced(question, [cell])
+    return owning_unpriced(question, [cell], is_named=False)
 
 
 def _is_tested(cell: CellRecord) -> bool:
@@ -596,26 +607,27 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
         yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
+        steps: tuple[Cell, ...] = ()
+        if (survivor := cell.survives_machine) and not question.settings.survive and _survives_too(cell):
+            steps = (_SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor)),)
         is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
         name, reply = "Approve with a margin", "with margin"
-        yield _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
-    if cell.measure is not None:
+        option = _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
+        yield option._replace(facts=(*option.facts, *steps))
+    if cell.measure is not None and cell.measure.is_worth_it:
         run, cheaper = cell.measure.run, cell.measure.decider
         facts = _TEST.fill(
             **measure_values(question, cell),
             is_brief=int(is_brief),
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
-            level=str(sure(MARGIN)),
             falls=cheaper is not None,
-            settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
         is_same = run.instance == answer.instance
         rented = words("{} of these", run.n_instances) if is_same else _place(run, cheaper is None or cheaper.measured)
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
-            is_worth_it=int(cell.measure.is_worth_it),
             less=_more(question, _approved(question, answer.monthly_usd), _shown(question, cheaper.monthly_usd))
             if cheaper
             else NONE,
@@ -638,11 +650,11 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     tried = cell.at_level(EVEN) if measure.decider else None
     share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
     part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
-    replicas = max(1, cell.answer.replicas_held // cell.answer.n_instances)  # replicas of the machine that is measured
+    at_once = cell.answer.sure_at.requests * replicas_of_machine(cell)
     is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
     return {
         **aimed,
-        "places": str(wording.whole(cell.answer.requests_per_replica * replicas)) if measure.decider is None else "",
+        "places": str(wording.whole(at_once)) if measure.decider is None else "",
         "part": wording.whole(part),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
@@ -742,16 +754,16 @@ def _is_survivor(cell: CellRecord, rental: AtConfidence) -> bool:
     return is_more or (rental.instance == survivor.instance and rental.n_instances >= survivor.n_instances)
 
 
-def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
-    """The inputs that move the month, each with its low and high end."""
+def _movers(question: Question, cell: CellRecord, is_brief: bool = False) -> Iterator[Mover]:
+    """The inputs that move the month, each with its low and high end. is_brief: lengths in pages alone."""
     for move in cell.moves:
         if move.input not in _MOVES:
             continue
-        name, span, ends = _MOVES[move.input](question, cell, move)
+        name, span, ends = _MOVES[move.input](question, cell, move, is_brief)
         yield Mover(name, span, full_money(move.low_usd), full_money(move.high_usd), ends)
 
 
-def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     people = question.loads[cell.row].users
     if not people:
         name = f"{_requests(question, cell).capitalize()} a second"
@@ -760,41 +772,56 @@ def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved
     return _moved("People", wording.whole, (people_per_rate * move.low, people_per_rate * move.high), "{} people")
 
 
-def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     name = f"{_requests(question, cell).capitalize()} at once"
     return _moved(name, wording.whole, (move.low, move.high), "{} at once")
 
 
-def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+def _length_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     a_page = question.reference.assumption("tokens_per_page")
-    a_unit, unit = (1.0, "tokens") if move.low < a_page else (a_page, "pages")
-    amounts = tuple(tokens / a_unit for tokens in (move.low, move.high, cell.context_tokens))
+    is_short = move.low < a_page
+    amounts = tuple(tokens / (1 if is_short else a_page) for tokens in (move.low, move.high, cell.context_tokens))
     workload = question.workload_of(cell.row).id
     follows = question.settings.speed_targets and any(workload not in question.stated[name] for name in TARGETS)
-    name = f"{unit.capitalize()} each"
-    return _moved(name, wording.whole, amounts, f"{{}} {unit}", loosened=bool(follows))
+    tokens = "" if is_short or is_brief else short_tokens(cell.context_tokens)
+    unit = "tokens" if is_short else "pages"
+    name = "Tokens each" if is_short else "Length"
+    return _moved(
+        name, wording.whole, amounts, f"{{}} {unit}", tokens=tokens, is_paged=not is_short, loosened=bool(follows)
+    )
 
 
-def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
-    return "Speed", Cell("even chance to margin"), (sure(move.low), sure(move.high))
+def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
+    ends = sure(move.low), sure(move.high)
+    if is_brief:
+        return "Speed", Cell("even chance to margin"), ends
+    return "Speed", words("{} to {}", str(ends[0]).removesuffix(" sure"), ends[1]), ends
 
 
-def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     less, more = (Cell(abs(1 - factor), PERCENT) for factor in (move.low, move.high))
     return _LIST_PRICES, _PRICES.fill(less=less, more=more), (words("{} less", less), words("{} more", more))
 
 
 def _moved(
-    name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str, loosened: bool = False
+    name: str,
+    shown: Callable[[float], Cell],
+    amounts: Sequence[float],
+    pattern: str,
+    tokens: str = "",
+    is_paged: bool = False,
+    loosened: bool = False,
 ) -> Moved:
     """A numeric input that moves the month: its low and high end, and its present value where the title does not give
-    it. loosened: its targets move with it."""
+    it. tokens: the present value in these. is_paged: in pages. loosened: its targets move with it."""
     low, high, *now = map(shown, amounts)
-    span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", loosened=loosened)
+    span = _SPAN.fill(
+        low=low, high=high, now=str(now[0]) if now else "", tokens=tokens, is_paged=int(is_paged), loosened=loosened
+    )
     return name, span, (words(pattern, low), words(pattern, high))
 
 
-_MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
+_MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord, bool], Moved]] = {
     "requests_per_second": _rate_moved,
     "concurrent_requests": _requests_moved,
     "context_tokens": _length_moved,
@@ -933,7 +960,7 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
-            **late_values(question, cell, is_then=True),
+            **worst_values(question, cell),
             **target_values(question, cell),
         )
     if per_person := _per_person(question, cell):
@@ -970,7 +997,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     answer, usd = cell.answer, cell.answer.monthly_usd
     if too_slow := _too_slow(question, cell):
         yield too_slow
-    if failure := _failure(question, cell, is_beside_next=True):
+    if failure := _failure(question, cell, is_beside_next=True, is_on_page=True):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         together = cell.waits.same_moment if cell.waits else None
@@ -1010,9 +1037,10 @@ def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> 
     return _more(question, _approved(question, margin.monthly_usd), _approved(question, cell.answer.monthly_usd))
 
 
-def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False) -> Cell:
+def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False, is_on_page: bool = False) -> Cell:
     """The load that is served when a machine fails, and the machines that survive that; NONE where none do.
-    is_beside_next: beside what is next cheapest, which has named its machines."""
+    is_beside_next: beside what is next cheapest, which has named its machines. is_on_page: beside the option with a
+    margin, which may have named the machines."""
     answer, survivor = cell.answer, cell.survives_machine
     if question.settings.survive:
         return _SURVIVED.fill(lost=wording.lost(question))
@@ -1020,18 +1048,35 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False)
         return NONE
     left, asked = _served_without_one(cell), cell.requests_per_second if cell.is_rate else cell.requests
     return _FAILS.fill(
-        usd=_shown(question, survivor.monthly_usd),
+        **_survivor_values(question, cell, survivor, is_beside_next),
         margin=_is_margin(cell, survivor),
-        rent=_place_beside(cell, survivor, is_beside_next),
-        before=str(sure(survivor.chance_before)),
-        after=str(sure(survivor.chance)).removesuffix(" sure"),
-        alike=str(sure(survivor.chance)) == str(sure(survivor.chance_before)),
+        told=is_on_page and _survives_too(cell),
         left=wording.whole(math.floor(left)),
         asked=wording.whole(cell.requests),
         several=answer.n_instances > 1,
         counted=not cell.is_rate and left < asked,
         short=left < asked,
     )
+
+
+def _survivor_values(
+    question: Question, cell: CellRecord, survivor: SurvivorRental, is_beside_next: bool = False
+) -> dict[str, object]:
+    return {
+        "usd": _shown(question, survivor.monthly_usd),
+        "rent": _place_beside(cell, survivor, is_beside_next),
+        "before": str(sure(survivor.chance_before)),
+        "after": str(sure(survivor.chance)).removesuffix(" sure"),
+        "alike": str(sure(survivor.chance)) == str(sure(survivor.chance_before)),
+    }
+
+
+def _survives_too(cell: CellRecord) -> bool:
+    """True where the machines that survive a loss cost less than the option with a margin, which survives it too."""
+    survivor, margin = cell.survives_machine, _margin(cell)
+    if survivor is None or margin is None or survivor.monthly_usd >= margin.monthly_usd:
+        return False
+    return not _is_margin(cell, survivor) and _is_survivor(cell, margin)
 
 
 def _is_margin(cell: CellRecord, rental: SurvivorRental) -> bool:
@@ -1079,7 +1124,8 @@ def _basis(
     days: dict[str, list[str]] = {}
     for candidate in rented:
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
-        days.setdefault(where, []).append(marked(notes.price_date(candidate)))
+        listed_in = f" ({notes.own_list(candidate)})" if candidate.brought else ""
+        days.setdefault(where, []).append(marked(notes.price_date(candidate)) + listed_in)
     named = [notes.price_date(candidate) for candidate in rented if candidate.instance in own or not is_short]
     day = oldest_of(named)
     oldest = oldest_of([day, *others, *map(notes.price_date, rented)])
@@ -1087,7 +1133,7 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"In US dollars, at {rate}: {month}" if month else f"1 US dollar is {rate}"  # stays in dollars
+        exchange = f"Asked, at {rate}: {month}" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

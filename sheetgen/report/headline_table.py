@@ -156,9 +156,11 @@ def terms_of_us(question: Question) -> tuple[str, ...]:
     return tuple(name for name in TERMS_OF_US if question.options.get(name) is None)
 
 
-def owning_unpriced(question: Question, cells: Sequence[CellRecord], is_short: bool = False) -> Cell:
+def owning_unpriced(
+    question: Question, cells: Sequence[CellRecord], is_short: bool = False, is_named: bool = True
+) -> Cell:
     """That nobody states a price to own the GPUs of the answers, and a GPU of the same family for rent that has one;
-    NONE where all are priced. is_short: without that one."""
+    NONE where all are priced. is_short: without that one. is_named: with the option to ask for it."""
     named = [cell.owned.gpu for cell in cells if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"])]
     unpriced = [gpu for gpu in question.gpus if gpu.id in named]
     if not unpriced:
@@ -177,7 +179,7 @@ def owning_unpriced(question: Question, cells: Sequence[CellRecord], is_short: b
     return sentences.owning_unpriced.fill(
         gpus=listed([gpu.short_name for gpu in unpriced]),
         other=other.short_name if other else "",
-        option=min(other.aliases or (other.id,), key=len) if other else "",
+        option=min(other.aliases or (other.id,), key=len) if other and is_named else "",
     )
 
 

@@ -77,7 +77,7 @@ def drive_words(question: Question, cell: CellRecord) -> Text:
     """The load with which an answer is measured, on the machines and on each replica; NONE of what nobody measures."""
     if cell.measure is None:
         return NONE
-    model, at_once = question.model_of(cell.row).model.name, cell.answer.requests_per_replica
+    model, at_once = question.model_of(cell.row).model.name, cell.answer.sure_at.requests
     return sentences.measure_drive.fill(model=model, at_once=at_once, **measure_values(question, cell))
 
 

@@ -176,9 +176,9 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[mean? on average][ranged?[aimed? (prediction error: {low} to {high}; target {first_target})| "
-    "(prediction error: {low} to {high})]|[aimed? (target {first_target})]], then {pace} tokens a second[paced? "
-    "(target {pace_target})].",
+    "after {first} s[mean? on average][ranged?[aimed? (prediction error: {low} to {high}; target {first_target}[mean? "
+    "without waits])| (prediction error: {low} to {high})]|[aimed? (target {first_target})]], then {pace} tokens a "
+    "second[paced? (target {pace_target})].",
     ranged=is_text(q.low),
     mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
@@ -206,23 +206,24 @@ enough_for_people = template(
     served=is_text(q.usd),
     other=is_text(q.rent),
 )
-# limit: the share that may wait, where more do; of those the plan is by an approximation. after: of their first word
-# once they have a place, as every other is taken.
-late = template(
-    "{share}[over? (about {limit} planned)] wait {mean_wait} s for a place[then?, then {after} s| first]",
-    over=is_text(q.limit),
-    then=is_text(q.after),
-)
-# What a chance is of. full: the first word and the pace with every place taken, of one answer to a rate.
-at_full = template(
-    "every place taken ({full} s[worded?, {full_pace} tokens a second])",
+# limit: the share that may wait, where more do; of those the plan is by an approximation.
+late = template("{share}[over? (about {limit} planned)] wait {mean_wait} s for a place first", over=is_text(q.limit))
+# The latest first word that is planned for, at the confidence: of requests that find every place taken. late: with the
+# wait for a place.
+worst = template("Worst at {confidence:percent} sure: {share} first wait {mean_wait} s on average, so {late} s.")
+# What a chance is of, of one answer to a rate: the requests at once of a machine, or of a replica that is several, and
+# the first word and the pace then.
+at_load = template(
+    "{places} at once[several? a [spans?replica|machine]] ({full} s[worded?, {full_pace} tokens a second])",
+    several=q.n_loaded > 1,
+    spans=q.spans_machines == 1,
     worded=q.output_tokens > 1,
 )
 sure_of = template(
-    "How sure: [short?size and ]speed[filled?, {at_full}], not load or failures.",
+    "How sure: [short?size and ]speed[filled?, {at_load}], not load or failures.",
     short=q.is_short == 1,
     filled=is_text(q.full),
-    at_full=at_full,
+    at_load=at_load,
 )
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "
@@ -282,10 +283,9 @@ measure_run = template(
     paced=is_text(q.pace_target),
     both=both(is_text(q.first_target), is_text(q.pace_target)),
 )
-# Whether a measurement is worth its price.
+# The worth of a measurement that comes before the machines.
 measure_worth = template(
-    "[worth?Worth it[falls?| for certainty]|Not needed]: {stakes}.",
-    worth=q.is_worth_it == 1,
+    "[falls?Worth it|For certainty]: {stakes}.",
     falls=is_text(q.less),
     stakes=measure_stakes,
 )
@@ -675,7 +675,9 @@ hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hou
 )
 # other: a GPU of the same family that has one, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: no price known for {gpus}[other?; {other} has one: build --gpus {option}].", other=is_text(q.other)
+    "Owning: no price known for {gpus}[other?; {other} has one[named?: build --gpus {option}]].",
+    other=is_text(q.other),
+    named=is_text(q.option),
 )
 # Where machines are rented elsewhere; names: of the terms that no reader set.
 owning_abroad = template("Owning: {prices} are US prices; set {options}.")

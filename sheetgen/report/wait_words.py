@@ -8,52 +8,78 @@ from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell
-from sheetgen.report.wording import is_short, pace, seconds, span, sure
+from sheetgen.report.wording import is_short, pace, seconds, span, sure, whole
+from sheetgen.units import EVEN
 
 WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
 
 
-def late_values(
-    question: Question, cell: CellRecord, is_shown: bool = True, is_then: bool = False
-) -> dict[str, Cell | str | bool]:
+LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
+
+
+def share_words(share: float) -> str:
+    """A share of the requests that wait for a place."""
+    return f"{100 * share:.2g}%" if share >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g}%"
+
+
+def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
     """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
-    limit: the share that may, where more do. is_then: the time of their first word then is said, too."""
+    limit: the share that may, where more do."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
-    words, most = _share(share), _share(question.settings.max_wait_fraction)
+    words, most = share_words(share), share_words(question.settings.max_wait_fraction)
     is_over = is_told and share > question.settings.max_wait_fraction and words != most
     return {
         "share": words if is_told else "",
         "mean_wait": seconds(mean or 0) if is_told else "",
         "limit": most if is_over else "",
         "over": is_over,
-        "after": str(seconds(cell.waits.ttft_full_seconds)) if is_told and is_then and cell.waits else "",
+    }
+
+
+def worst_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
+    """The latest first word that is planned for; without a time where the load is no rate."""
+    waits, is_even = cell.waits, "impossible" in cell.measure_first
+    if waits is None or waits.mean_wait_seconds is None or waits.late_ttft_seconds is None:
+        return {"late": ""}
+    return {
+        "confidence": EVEN if is_even else question.settings.confidence,
+        "share": share_words(cell.wait_fraction or 0),
+        "mean_wait": seconds(waits.mean_wait_seconds),
+        "late": str(seconds(waits.late_ttft_seconds)),
     }
 
 
 def sure_words(cells: Sequence[CellRecord]) -> Cell:
-    """What the chances of answers are of; of one answer to a rate with its times with every place taken, as each of
-    the chances is of a replica with all of its places taken."""
+    """What the chances of answers are of; of one answer to a rate with the load of a machine and its times then."""
     is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
-    return sentences.sure_of.fill(is_short=int(is_size), **_at_full(cells))
+    return sentences.sure_of.fill(is_short=int(is_size), **_at_load(cells))
 
 
-def full_words(cells: Sequence[CellRecord]) -> Cell:
-    """The times of an answer to a rate with every place taken; NONE of others."""
-    times = _at_full(cells)
-    return sentences.at_full.fill(**times) if times["full"] else NONE
+def load_words(cells: Sequence[CellRecord]) -> Cell:
+    """The load of a machine that the chance of an answer to a rate is of, and its times then; NONE of others."""
+    times = _at_load(cells)
+    return sentences.at_load.fill(**times) if times["full"] else NONE
 
 
-def _at_full(cells: Sequence[CellRecord]) -> dict[str, str | int]:
+def replicas_of_machine(cell: CellRecord) -> int:
+    """Replicas that a machine holds; one of a replica that is several machines."""
+    return max(1, cell.answer.replicas_held // cell.answer.n_instances)
+
+
+def _at_load(cells: Sequence[CellRecord]) -> dict[str, str | int]:
     cell = cells[0]
-    if len(cells) > 1 or not cell.is_rate or cell.waits is None:
-        return {"full": "", "full_pace": "", "output_tokens": 0}
-    times = seconds(cell.waits.ttft_full_seconds), pace(1 / cell.waits.tpot_full_seconds)
-    return {"full": str(times[0]), "full_pace": str(times[1]), "output_tokens": cell.output_tokens}
-
-
-def _share(share: float) -> str:
-    return f"{100 * share:.2g}%"
+    if len(cells) > 1 or not cell.is_rate or cell.chosen is None:
+        return {"full": "", "full_pace": "", "places": "", "n_loaded": 0, "spans_machines": 0, "output_tokens": 0}
+    answer, at = cell.answer, cell.answer.sure_at
+    return {
+        "full": str(seconds(at.ttft_seconds)),
+        "full_pace": str(pace(1 / at.tpot_seconds)),
+        "places": str(whole(at.requests * replicas_of_machine(cell))),
+        "n_loaded": answer.n_replicas if answer.spans_machines else answer.n_instances,
+        "spans_machines": int(answer.spans_machines),
+        "output_tokens": cell.output_tokens,
+    }
 
 
 def wait_words(question: Question, cell: CellRecord) -> Iterator[Cell]:
