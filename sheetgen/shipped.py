@@ -25,8 +25,3 @@ def shipped_table(file: str) -> Mapping[str, Any]:
     import tomllib  # which most commands do without
 
     return tomllib.loads((shipped_folder("templates") / file).read_text(encoding="utf-8"))
-
-
-def words_in(file: str) -> Mapping[str, Mapping[str, str]]:
-    """The words of such a table, by name and by what they are."""
-    return shipped_table(file)

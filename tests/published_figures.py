@@ -50,9 +50,14 @@ def kv_per_token(entry: dict[str, Any]) -> float:
     """KV bytes of one token: by the catalog's model, or by the formula where the entry brings its own shape."""
     if "layers" not in entry:
         return float(size(model=entry["model"], kv_cache_dtype=entry["kv_dtype"])["kv_bytes_per_token"])
-    width = DTYPES[entry["kv_dtype"]].kv_bytes
-    shape = (entry["layers"], entry["kv_heads"], 2 * entry["head_dim"])
-    return float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, 0, width, 0))
+    return kv_per_token_of(entry["layers"], entry["kv_heads"], 2 * entry["head_dim"], entry["kv_dtype"])
+
+
+def kv_per_token_of(layers: int, kv_heads: int, kv_width: int, kv_dtype: str) -> float:
+    """KV bytes of one token in layers of full attention alone, by the formula."""
+    shape = {"n_full_layers": layers, "full_kv_heads": kv_heads, "full_kv_width": kv_width}
+    element = {"kv_dtype_bytes": DTYPES[kv_dtype].kv_bytes}
+    return float(kv_cache.kv_bytes_per_token.of(dict.fromkeys(kv_cache.kv_bytes_per_token.inputs, 0) | shape | element))
 
 
 def kv_of_load(entry: dict[str, Any]) -> float:
@@ -96,8 +101,8 @@ def _ratios() -> Iterator[Figure]:
     latent = kv_per_token({"model": "deepseek-v3", "kv_dtype": "bf16"})
     for entry in FIGURES["kv_ratios"]:
         if "layers" in entry:
-            shape = (entry["layers"], entry["kv_heads"], entry["key_dim"] + entry["value_dim"])
-            other = float(kv_cache.kv_bytes_per_token(*shape, 0, 0, 0, 0, 0, 0, DTYPES["bf16"].kv_bytes, 0))
+            width = entry["key_dim"] + entry["value_dim"]
+            other = kv_per_token_of(entry["layers"], entry["kv_heads"], width, "bf16")
         else:
             other = kv_per_token({**entry, "kv_dtype": "bf16"})
         yield Figure(

@@ -15,7 +15,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.shipped import words_in
+from sheetgen.shipped import shipped_table
 from sheetgen.units import (
     DTYPES,
     ENDS,
@@ -23,7 +23,6 @@ from sheetgen.units import (
     GIB,
     MIB,
     PLAIN,
-    TENSOR_PARALLEL_SIZES,
     TWO_DECIMALS,
     WHOLE,
     Display,
@@ -43,7 +42,6 @@ _BUILD = re.compile(r"b([0-9]{1,6})")  # llama.cpp counts builds: b7500
 
 FP8_KV = ("fp8", "fp8_e5m2")
 KV_BY_DEFAULT = "bf16"  # the cache's precision where a checkpoint states one that the engine does not follow
-WORDS = "engine.toml"
 LEAST_SHARE = 0.01  # default utilization of a GPU with less memory than the engine's reserve
 
 
@@ -529,12 +527,12 @@ class Engine(Accounting):
 
 @dataclass(frozen=True)
 class Constant:
-    """One constant of an engine's accounting: its name in formulas, its display, and its allowed values.
+    """One constant of an engine's accounting: its name in formulas, its display, its words and its allowed values.
 
-    column: the quantity's name in JSON and formulas, and of its cell; its label, unit and note are in
-    templates/engine.toml. source: the field of the engine with its origin. kind, low, high: the values that a cell
-    takes: any number, a whole one, or a flag (0 or 1). field, part: the field of `Engine` with the value, and the part
-    of a composite field; sizes in GiB or MiB become bytes.
+    column: the quantity's name in JSON and formulas, and of its cell. source: the field of the engine with its origin.
+    kind, low, high: the values that a cell takes: any number, a whole one, or a flag (0 or 1). field, part: the field
+    of `Engine` with the value, and the part of a composite field; sizes in GiB or MiB become bytes. label: empty for a
+    constant that is not shown.
     """
 
     column: str
@@ -545,18 +543,9 @@ class Constant:
     high: float = 1e15
     field: str = ""
     part: str = ""
-    is_shown: bool = True
-
-    @property
-    def label(self) -> str:
-        return self._said("label")
-
-    @property
-    def unit(self) -> str:
-        return self._said("unit")
-
-    def _said(self, field: str) -> str:
-        return words_in(WORDS).get(self.column, {}).get(field, "")
+    label: str = ""
+    unit: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "field", self.field or self.column)
@@ -578,54 +567,14 @@ class Constant:
         return SIZE_UNITS.get(self.field.rpartition("_")[2])
 
     def words(self, engine: Engine) -> str:
-        """The note beside the constant: that of templates/engine.toml, else the engine's source."""
-        return self._said("note") or str(getattr(engine, self.source))
+        """The note beside the constant: its own, else the engine's source."""
+        return self.note or str(getattr(engine, self.source))
 
 
-CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
-    Constant("context_bytes", "budget_source", field="context_gib"),
-    Constant("fraction_of_free", "budget_source", PLAIN, kind="flag"),
-    Constant("set_pool_is_limit", "budget_source", PLAIN, kind="flag"),
-    Constant("activations_in_budget", "budget_source", PLAIN, kind="flag"),
-    Constant("sampler_bytes_per_logit", "activation_source", TWO_DECIMALS),
-    Constant("sampler_bytes_per_vocabulary_entry", "activation_source"),
-    Constant("forward_hidden_copies", "activation_source", TWO_DECIMALS),
-    Constant("encoder_hidden_copies", "activation_source", TWO_DECIMALS),
-    Constant("expert_workspace_share", "activation_source", TWO_DECIMALS),
-    Constant("matmul_workspace_bytes", "activation_source", field="matmul_workspace_gib"),
-    Constant("allocation_step_bytes", "activation_source", low=1),
-    Constant("large_allocation_bytes", "activation_source"),
-    *(
-        Constant(f"{older}non_torch_bytes_tp{t}", "non_torch_source", field=f"{older}non_torch_gib", part=f"tp{t}")
-        for older in ("", "older_")
-        for t in TENSOR_PARALLEL_SIZES
-    ),
-    Constant("staged_non_torch_bytes_tp1", "non_torch_source", field="non_torch_gib", part="staged"),
-    Constant("cuda_graph_base_bytes", "cuda_graph_source", field="cuda_graph_gib"),
-    *(
-        Constant(f"{whose}cuda_graph_layer_bytes", "cuda_graph_source", field=f"{whose}cuda_graph_layer_mib")
-        for whose in ("", "heavier_", "apart_")
-    ),
-    Constant("graphs_in_budget", "accounting_source", PLAIN, kind="flag"),
-    Constant("second_runner", "second_runner_source", PLAIN, kind="whole", high=2),
-    Constant("second_runner_graphs_in_budget", "second_runner_source", PLAIN, kind="flag"),
-    Constant("second_runner_sampler_bytes_per_logit", "second_runner_source", TWO_DECIMALS),
-    Constant("second_runner_table_bytes_per_logit", "second_runner_source", TWO_DECIMALS),
-    Constant("cold_start_embeddings", "second_runner_source", TWO_DECIMALS, high=10),
-    Constant("in_flight_batches", "accounting_source", PLAIN, kind="whole", low=1, high=8),
-    Constant("shares_pages", "accounting_source", PLAIN, kind="flag"),
-    Constant("state_blocks", "accounting_source", PLAIN, kind="whole", low=1, high=8),
-    Constant("checkpoint_blocks", "accounting_source", PLAIN, kind="whole", low=0, high=8),
-    Constant("packed_block_tokens", "packed_source", kind="whole"),
-    Constant("packed_window_tokens", "packed_source", kind="whole"),
-    Constant("packed_alignment_bytes", "packed_source", kind="whole", low=1),
-    Constant("compressor_element_bytes", "packed_source", kind="whole", low=1),
-    Constant("packs_tuples", "packed_source", PLAIN, kind="flag"),
-    Constant("window_pool_ratio", "pool_ratio_source", TWO_DECIMALS, high=100),
-    Constant("state_pool_ratio", "pool_ratio_source", TWO_DECIMALS, high=100),
-    Constant("group_stretch", "accounting_source", FACTOR, high=1000),
-    Constant("calibrated_tensor_parallel_size", "accounting_source", PLAIN, kind="whole", low=0, high=64),
-    Constant("tokens_by_concurrency", "accounting_source", kind="flag", is_shown=False),
+_DISPLAYS = {"plain": PLAIN, "two_decimals": TWO_DECIMALS, "factor": FACTOR}
+CONSTANTS: tuple[Constant, ...] = tuple(
+    Constant(column, **{**stated, "display": _DISPLAYS.get(stated.get("display", ""), WHOLE)})
+    for column, stated in shipped_table("engine.toml").items()
 )
 
 # A build between releases, named as its image is: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.

@@ -47,7 +47,7 @@ from sheetgen.formula.operations import (
     where_number,
     whole_text,
 )
-from sheetgen.formula.quantity import Formula, formula
+from sheetgen.formula.quantity import Formula, called_with, formula
 from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, Value, function, literal
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "Value",
     "at_most",
     "both",
+    "called_with",
     "count_of_places",
     "count_steps",
     "count_where",

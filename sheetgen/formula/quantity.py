@@ -150,6 +150,11 @@ def _of(function: Callable[..., Value], label: str, display: Display) -> Formula
     return Formula(function.__name__, label, display, code.co_varnames[: code.co_argcount], function)
 
 
+def called_with(*names: str) -> Callable[[Callable[..., Value]], CalledFormula]:
+    """Make a function of quantities a part of formulas that call it, by name, with values of their own for `names`."""
+    return lambda function: _of(function, "", WHOLE).as_function_of(*names)
+
+
 def formula(
     label: str,
     display: Display = WHOLE,
@@ -159,13 +164,16 @@ def formula(
 ) -> Callable[[Callable[..., Value]], Formula]:
     """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs.
 
-    within: formulas, or functions of quantities, that it works out within itself, where it reads them.
+    within: formulas, or functions of quantities, that it works out within itself, where it or another of them reads
+    them.
     rows: inputs of which it reads whole rows.
     """
 
     def wrap(function: Callable[..., Value]) -> Formula:
         parts = [part if isinstance(part, Formula | CalledFormula) else _of(part, "", WHOLE) for part in within]
-        whole = _of(function, label, display).with_parts(parts)
+        whole = _of(function, label, display)
+        while (deeper := whole.with_parts(parts)) is not whole:
+            whole = deeper
         return replace(whole, rows=tuple(name for name in whole.inputs if name in (*rows, *whole.rows)))
 
     return wrap

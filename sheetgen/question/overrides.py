@@ -22,7 +22,7 @@ from sheetgen.catalog.engines import (
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Group, Model
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
-from sheetgen.question.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
+from sheetgen.question.inputs import BY_NAME, INPUTS, OF_SETTINGS, OPTION_GROUPS
 from sheetgen.question.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
 from sheetgen.question.parse import (
     ANY,
@@ -75,6 +75,7 @@ def class_columns(purchase: str) -> dict[str, str]:
     return {part: f"{part}_{stem}" for part in ("price", "date", "mark", "terms")}
 
 
+_PER_GPU_USD = BY_NAME["capex_usd_per_gpu"].kind
 _COLUMNS = {purchase: class_columns(purchase) for purchase in PURCHASES}
 TABLES: dict[str, dict[str, Kind]] = {
     "models": {
@@ -105,11 +106,11 @@ TABLES: dict[str, dict[str, Kind]] = {
         **dict.fromkeys((*band_names("fitted"), *band_names("other", MODEL_KINDS)), DIVISOR),
         **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
         **{f"kv_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: any cache, 2: keys and values, and no latents
-        **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
+        **{f"capex_{end}_usd": replace(_PER_GPU_USD, low=0, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
         "sold_together": Kind("whole", 1, 1024),
         "capex_date": DAY,
-        "stated_kw_per_gpu": Kind(high=PER_GPU_KW.high, blank=True),
+        "stated_kw_per_gpu": replace(BY_NAME["kw_per_gpu"].kind, low=0, blank=True),
         "rated_watts": Kind(high=1e5, blank=True),
     },
     "instances": {
@@ -132,7 +133,7 @@ ENGINE: dict[str, Kind] = {
     **{
         constant.column: Kind(constant.kind if constant.kind != "flag" else "whole", constant.low, constant.high)
         for constant in CONSTANTS
-        if constant.is_shown
+        if constant.label
     },
     "max_pipeline_parallel_size": Kind("whole", 1, 64),
 }

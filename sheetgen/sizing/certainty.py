@@ -19,9 +19,9 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.kv_cache import pool_for, windows_of_stages
+from sheetgen.sizing.kv_cache import pool_for
 from sheetgen.sizing.memory import narrowed
-from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviving_replicas
+from sheetgen.sizing.parallelism import POOL_OF_A_STAGE, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, SURE, TWO_DECIMALS, WHOLE
 
@@ -100,22 +100,14 @@ def counted_layer_budget_bytes(layer_budget_bytes: Quantity, pool_level_bytes: Q
 # How sure the chosen hardware is --------------------------------------------------------------------------
 
 
-@formula("Requests of the fullest rank of all that is rented")
-def rank_requests(
-    load_requests: Quantity,
-    n_instances: Quantity,
-    replicas_per_instance: Quantity,
-    survive: Quantity,
-    zones: Quantity,
-    data_parallel_size: Quantity,
-) -> Quantity:
+@formula("Requests of the fullest rank of all that is rented", within=[surviving_replicas])
+def rank_requests(load_requests: Quantity, surviving_replicas: Quantity, data_parallel_size: Quantity) -> Quantity:
     """Requests at once on the fullest data-parallel rank where the load is spread over all rented replicas that are
     left after the loss to be survived.
 
     Source: an even share.
     """
-    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
-    return round_up(ratio(round_up(ratio(load_requests, serving)), data_parallel_size))
+    return round_up(ratio(round_up(ratio(load_requests, surviving_replicas)), data_parallel_size))
 
 
 @formula("Requests of the fullest batch of all that is rented")
@@ -180,37 +172,19 @@ def time_z(
     return band_end_z * ratio(room, end, room * limit_seconds)
 
 
-@formula("Room in the pool of the fullest rank", WHOLE, within=[*SHARES_OF_A_STAGE, windows_of_stages])
+@formula("Room in the pool of the fullest rank", WHOLE, within=POOL_OF_A_STAGE)
 def pool_room_bytes(
-    stage_weights_fraction: Callable[..., Quantity],
-    stage_fraction: Callable[..., Quantity],
+    fullest_stage: tuple[Quantity, Quantity],
     windows_of_stages: Quantity,
     held_requests: Quantity,
-    pipeline_stages: Quantity,
-    kv_budget_bytes_per_gpu: Quantity,
     charge_bytes: Quantity,
     steady_bytes: Quantity,
-    layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity,
-    n_layers: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
 ) -> Quantity:
     """Bytes by which the pool of the fullest rank is larger than what its requests take; below 0 where it is smaller.
 
     Source: sequences.
     """
-    pool, share = fullest_stage(
-        stage_weights_fraction,
-        stage_fraction,
-        pipeline_stages,
-        kv_budget_bytes_per_gpu,
-        layer_budget_bytes,
-        paid_layer_bytes,
-        n_layers,
-        kv_cache_memory_bytes,
-        set_pool_is_limit,
-    )
+    pool, share = fullest_stage
     charged = charge_bytes + windows_of_stages
     return pool - pool_for(held_requests, charged * share, steady_bytes * share)
 
@@ -275,21 +249,13 @@ def tried_z(low_z: Quantity, high_z: Quantity) -> Quantity:
     return (low_z + high_z) / 2
 
 
-@formula("Served at the level that is tried (1 or 0)")
-def is_served(
-    n_instances: Quantity,
-    replicas_per_instance: Quantity,
-    survive: Quantity,
-    zones: Quantity,
-    paced_requests: Quantity,
-    rate_places: Quantity,
-) -> Quantity:
+@formula("Served at the level that is tried (1 or 0)", within=[surviving_replicas])
+def is_served(surviving_replicas: Quantity, paced_requests: Quantity, rate_places: Quantity) -> Quantity:
     """1 where all rented replicas have the places that the rate takes at a level, else 0.
 
     Source: n_replicas.
     """
-    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
-    return where(serving * paced_requests >= rate_places, 1, 0)
+    return where(surviving_replicas * paced_requests >= rate_places, 1, 0)
 
 
 @formula("Level that is served", TWO_DECIMALS)
@@ -331,16 +297,13 @@ def rank_requests_with_rates(
     return where(requests_per_second > 0, ratio(paced_at_level, data_parallel_size), rank_requests)
 
 
-@formula("Requests whose cache the fullest rank keeps, at a rate")
+@formula("Requests whose cache the fullest rank keeps, at a rate", within=[surviving_replicas])
 def held_requests_with_rates(
     requests_per_second: Quantity,
     rank_requests: Quantity,
     served_load_requests: Quantity,
     wait_z: Quantity,
-    n_instances: Quantity,
-    replicas_per_instance: Quantity,
-    survive: Quantity,
-    zones: Quantity,
+    surviving_replicas: Quantity,
     data_parallel_size: Quantity,
 ) -> Quantity:
     """Requests at once for which the fullest rank needs memory; for a rate, the average number with the allowance for
@@ -349,8 +312,7 @@ def held_requests_with_rates(
     Source: places, of the requests at once at the predicted times; an even share.
     """
     at_once = served_load_requests + wait_z * power(served_load_requests, 1 / 2)
-    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
-    share = round_up(ratio(round_up(ratio(at_once, serving)), data_parallel_size))
+    share = round_up(ratio(round_up(ratio(at_once, surviving_replicas)), data_parallel_size))
     return where(requests_per_second > 0, smallest(rank_requests, share), rank_requests)
 
 

@@ -94,26 +94,33 @@ def fewest_instances(
     return _where_held(cheapest_usd, round_nearest(count))
 
 
-def left(
-    cheapest_usd: Quantity,
+def few(
     cheapest_gpus: Quantity,
-    near_tie_fraction: Quantity,
     fewest_instances: Quantity,
     monthly_usd: Quantity,
     gpu_month_usd: Quantity,
     instance_month_usd: Quantity,
+) -> tuple[Quantity, ...]:
+    """Conditions for the candidates with no more GPUs than the cheapest one and no more than the fewest machines."""
+    return (
+        _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
+        _no_more(monthly_usd, fewest_instances, instance_month_usd),
+    )
+
+
+def left(
+    cheapest_usd: Quantity,
+    near_tie_fraction: Quantity,
+    monthly_usd: Quantity,
+    few: tuple[Quantity, ...],
     among: Quantity,
 ) -> tuple[Quantity, ...]:
     """Conditions for the candidates that the steps up to the fewest machines leave."""
     near = at_most(monthly_usd, cheapest_usd * (1 + near_tie_fraction))
-    few = (
-        _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
-        _no_more(monthly_usd, fewest_instances, instance_month_usd),
-    )
     return monthly_usd > 0, near, *few, among
 
 
-@formula("Suits the model and the load", PLAIN, within=[left], rows=OF_CANDIDATES)
+@formula("Suits the model and the load", PLAIN, within=[left, few], rows=OF_CANDIDATES)
 def best_suitability(left: tuple[Quantity, ...], cheapest_usd: Quantity, suitability: Quantity) -> Quantity:
     """The greatest suitability among those left: 2 where one of them computes in the weights' precision and has a
     request on each of its ranks.
@@ -123,7 +130,7 @@ def best_suitability(left: tuple[Quantity, ...], cheapest_usd: Quantity, suitabi
     return _where_held(cheapest_usd, greatest_where(suitability, *left))
 
 
-def _served(
+def served(
     ranked_requests: Quantity,
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
@@ -139,84 +146,55 @@ def _served(
     )
 
 
-@formula("Requests within the targets", within=[left], rows=OF_CANDIDATES)
+@formula("Requests within the targets", within=[left, few, served], rows=OF_CANDIDATES)
 def most_served(
     left: tuple[Quantity, ...],
     cheapest_usd: Quantity,
-    fewest_instances: Quantity,
+    served: Quantity,
     best_suitability: Quantity,
     suitability: Quantity,
-    ranked_requests: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
-    gpu_count: Quantity,
-    survive: Quantity,
 ) -> Quantity:
     """The most requests that this many instances of one of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    within = _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
-    return _where_held(cheapest_usd, greatest_where(within, *left, suitability == best_suitability))
+    return _where_held(cheapest_usd, greatest_where(served, *left, suitability == best_suitability))
 
 
-@formula("$ per month", USD, within=[left], rows=OF_CANDIDATES)
+def best(
+    suitability: Quantity, best_suitability: Quantity, served: Quantity, most_served: Quantity
+) -> tuple[Quantity, ...]:
+    """Conditions for the candidates that suit the model best and serve the most requests."""
+    return suitability == best_suitability, served >= most_served
+
+
+@formula("$ per month", USD, within=[left, few, best, served], rows=OF_CANDIDATES)
 def chosen_usd(
-    left: tuple[Quantity, ...],
-    cheapest_usd: Quantity,
-    fewest_instances: Quantity,
-    monthly_usd: Quantity,
-    best_suitability: Quantity,
-    most_served: Quantity,
-    suitability: Quantity,
-    ranked_requests: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
-    gpu_count: Quantity,
-    survive: Quantity,
+    left: tuple[Quantity, ...], best: tuple[Quantity, ...], cheapest_usd: Quantity, monthly_usd: Quantity
 ) -> Quantity:
     """Cost of the chosen candidate in a month, in US dollars: the lowest price among those left; none where nothing
     holds the load.
 
     Source: INTERFACE (the choice).
     """
-    enough = (
-        _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
-        >= most_served
-    )
-    return _where_held(cheapest_usd, least_where(monthly_usd, *left, suitability == best_suitability, enough))
+    return _where_held(cheapest_usd, least_where(monthly_usd, *left, *best))
 
 
 def alike(
     chosen_usd: Quantity,
-    cheapest_gpus: Quantity,
-    fewest_instances: Quantity,
-    best_suitability: Quantity,
-    most_served: Quantity,
     monthly_usd: Quantity,
-    gpu_month_usd: Quantity,
-    instance_month_usd: Quantity,
+    few: tuple[Quantity, ...],
+    best: tuple[Quantity, ...],
     among: Quantity,
-    suitability: Quantity,
-    ranked_requests: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
-    gpu_count: Quantity,
-    survive: Quantity,
 ) -> tuple[Quantity, ...]:
     """Conditions for the candidates that equal the chosen one in all but layout and place."""
-    few = (
-        _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
-        _no_more(monthly_usd, fewest_instances, instance_month_usd),
-    )
-    enough = (
-        _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
-        >= most_served
-    )
-    return same_money(monthly_usd, chosen_usd), *few, suitability == best_suitability, enough, among
+    return same_money(monthly_usd, chosen_usd), *few, *best, among
 
 
-@formula("TP", PLAIN, within=[alike], rows=OF_CANDIDATES)
+ALIKE = (alike, few, best, served)
+
+
+@formula("TP", PLAIN, within=ALIKE, rows=OF_CANDIDATES)
 def chosen_tp(alike: tuple[Quantity, ...], chosen_usd: Quantity, tensor_parallel_size: Quantity) -> Quantity:
     """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
 
@@ -225,7 +203,7 @@ def chosen_tp(alike: tuple[Quantity, ...], chosen_usd: Quantity, tensor_parallel
     return _where_held(chosen_usd, least_where(tensor_parallel_size, *alike))
 
 
-@formula("DP", PLAIN, within=[alike], rows=OF_CANDIDATES)
+@formula("DP", PLAIN, within=ALIKE, rows=OF_CANDIDATES)
 def chosen_dp(
     alike: tuple[Quantity, ...],
     chosen_usd: Quantity,
@@ -240,7 +218,7 @@ def chosen_dp(
     return _where_held(chosen_usd, least_where(data_parallel_size, *alike, tensor_parallel_size == chosen_tp))
 
 
-@formula("Candidate", PLAIN, within=[alike], rows=OF_CANDIDATES)
+@formula("Candidate", PLAIN, within=ALIKE, rows=OF_CANDIDATES)
 def chosen_position(
     alike: tuple[Quantity, ...],
     chosen_usd: Quantity,

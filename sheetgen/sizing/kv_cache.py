@@ -16,6 +16,7 @@ from sheetgen.formula import (
     Quantity,
     Value,
     both,
+    called_with,
     formula,
     join_text,
     largest,
@@ -115,39 +116,15 @@ def shard_state_bytes_per_layer(
     return where(n_state_layers > 0, round_up(layer / tensor_parallel_size), 0)
 
 
-@formula("KV per token")
-def kv_bytes_per_token(
-    n_full_layers: Quantity,
-    full_kv_heads: Quantity,
-    full_kv_width: Quantity,
-    n_mla_layers: Quantity,
-    mla_width: Quantity,
-    mla_fp8_entry_bytes: Quantity,
-    plain_fp8_latent: Quantity,
-    other_elements_per_token: Quantity,
-    other_bytes_per_token: Quantity,
-    kv_dtype_bytes: Quantity,
-    kv_scale_bytes: Quantity,
-) -> Quantity:
+@formula("KV per token", within=[shard_kv_bytes_per_token.as_function_of("full_kv_heads_per_gpu")])
+def kv_bytes_per_token(shard_kv_bytes_per_token: Callable[..., Quantity], full_kv_heads: Quantity) -> Quantity:
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
     Out:    bytes per token beyond every window, before division by tensor_parallel_size.
     Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA).
     Check:  Llama 3.1 8B, 70B, 405B in bf16: 131,072, 327,680, 516,096.
     """
-    return shard_kv_bytes_per_token(
-        n_full_layers,
-        full_kv_heads,
-        full_kv_width,
-        n_mla_layers,
-        mla_width,
-        mla_fp8_entry_bytes,
-        plain_fp8_latent,
-        other_elements_per_token,
-        other_bytes_per_token,
-        kv_dtype_bytes,
-        kv_scale_bytes,
-    )
+    return shard_kv_bytes_per_token(full_kv_heads_per_gpu=full_kv_heads)
 
 
 @formula("KV per token and GPU")
@@ -452,7 +429,7 @@ def states_in_own_pool(
     return where(both(n_state_layers > 0, shard_kv_bytes_per_token > 0), state_pool_ratio, 0)
 
 
-@formula("KV block", within=[packed_block_bytes])
+@formula("KV block", within=[packed_block_bytes, windows_in_own_pool, states_in_own_pool])
 def kv_block_bytes(
     group_layers: Quantity,
     growing_block_tokens: Quantity,
@@ -466,8 +443,8 @@ def kv_block_bytes(
     shard_kv_bytes_per_token: Quantity,
     shard_windowed_bytes_per_token: Quantity,
     n_state_layers: Quantity,
-    window_pool_ratio: Quantity,
-    state_pool_ratio: Quantity,
+    windows_in_own_pool: Quantity,
+    states_in_own_pool: Quantity,
     n_indexed_groups: Quantity,
     packed_block_bytes: Quantity,
 ) -> Quantity:
@@ -479,10 +456,8 @@ def kv_block_bytes(
     Source: vLLM hybrid KV cache manager; SGLang 0.5.23, pool_configurator.py, kv_cache_configurator.py.
     Check:  Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
     """
-    windows = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
-    states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)
-    kept = shard_kv_bytes_per_token + (1 - hybrid_kv_manager + windows) * shard_windowed_bytes_per_token
-    own = where(kept > 0, block_size * kept * (1 + states), block_size * shard_windowed_bytes_per_token)
+    kept = shard_kv_bytes_per_token + (1 - hybrid_kv_manager + windows_in_own_pool) * shard_windowed_bytes_per_token
+    own = where(kept > 0, block_size * kept * (1 + states_in_own_pool), block_size * shard_windowed_bytes_per_token)
     own = where(own > 0, own, n_state_layers * shard_state_bytes_per_layer)
     growing = growing_block_tokens * growing_layer_bytes
     windowed = windowed_block_tokens * windowed_layer_bytes
@@ -537,15 +512,13 @@ def batches_under_way(
     )
 
 
-@formula("Tokens a windowed layer is charged")
+@formula("Tokens a windowed layer is charged", within=[batches_under_way])
 def windowed_tokens(
     admitted_tokens: Quantity,
     window_tokens: Quantity,
     window_is_chunked: Quantity,
     max_num_batched_tokens: Quantity,
-    in_flight_batches: Quantity,
-    on_second_runner: Quantity,
-    pipeline_parallel_size: Quantity,
+    batches_under_way: Quantity,
     hybrid_kv_manager: Quantity,
 ) -> Quantity:
     """Tokens that admission charges for a windowed layer: the window and the tokens of the batches under way.
@@ -555,11 +528,11 @@ def windowed_tokens(
     Source: reference engine_rules.md (admission rule); vLLM config/vllm.py (max_concurrent_batches) from 0.26 on: 2
             without pipeline stages; with them as many as stages, on Model Runner V2 one more.
     """
-    batches = batches_under_way(in_flight_batches, on_second_runner, pipeline_parallel_size)
-    window = window_tokens - 1 + window_is_chunked + batches * max_num_batched_tokens
+    window = window_tokens - 1 + window_is_chunked + batches_under_way * max_num_batched_tokens
     return where(hybrid_kv_manager == 1, smallest(admitted_tokens, window), admitted_tokens)
 
 
+@called_with("context_tokens", "tokens_beside", "within_context")
 def blocks_of_compressors(
     context_tokens: Quantity,
     tokens_beside: Quantity,
@@ -586,19 +559,12 @@ def blocks_of_compressors(
     return blocks
 
 
-@formula("Compressors' blocks at admission")
+@formula("Compressors' blocks at admission", within=[batches_under_way, blocks_of_compressors])
 def compressor_blocks(
+    blocks_of_compressors: Callable[..., Quantity],
     admitted_tokens: Quantity,
     max_num_batched_tokens: Quantity,
-    in_flight_batches: Quantity,
-    on_second_runner: Quantity,
-    pipeline_parallel_size: Quantity,
-    n_indexed_groups: Quantity,
-    n_pooled_groups: Quantity,
-    indexed_entry_tokens: Quantity,
-    pooled_entry_tokens: Quantity,
-    packed_window_tokens: Quantity,
-    compressor_element_bytes: Quantity,
+    batches_under_way: Quantity,
 ) -> Quantity:
     """Blocks that admission charges a sequence for tokens that wait to be compressed, including the tokens of the
     batches under way. They do not grow with the context beyond these.
@@ -606,17 +572,8 @@ def compressor_blocks(
     Source: vLLM models/deepseek_v4/compressor.py (CompressorStateCache.get_kv_cache_spec), SlidingWindowSpec.
     Check:  DeepSeek-V4 with two batches of 8,192: 4,099 + 2,065 blocks, of 256 tokens of context each.
     """
-    return blocks_of_compressors(
-        admitted_tokens,
-        batches_under_way(in_flight_batches, on_second_runner, pipeline_parallel_size) * max_num_batched_tokens,
-        0,
-        n_indexed_groups,
-        n_pooled_groups,
-        indexed_entry_tokens,
-        pooled_entry_tokens,
-        packed_window_tokens,
-        compressor_element_bytes,
-    )
+    tokens = batches_under_way * max_num_batched_tokens
+    return blocks_of_compressors(context_tokens=admitted_tokens, tokens_beside=tokens, within_context=0)
 
 
 # For use before the stages are known: their number follows from what is charged.
@@ -626,33 +583,16 @@ UNSTAGED_WINDOWS, UNSTAGED_COMPRESSORS = (
 )
 
 
-@formula("Compressors' blocks kept")
+@formula("Compressors' blocks kept", within=[blocks_of_compressors])
 def steady_compressor_blocks(
-    charged_tokens: Quantity,
-    in_flight_batches: Quantity,
-    n_indexed_groups: Quantity,
-    n_pooled_groups: Quantity,
-    indexed_entry_tokens: Quantity,
-    pooled_entry_tokens: Quantity,
-    packed_window_tokens: Quantity,
-    compressor_element_bytes: Quantity,
+    blocks_of_compressors: Callable[..., Quantity], charged_tokens: Quantity, in_flight_batches: Quantity
 ) -> Quantity:
     """Blocks of tokens that wait to be compressed which a sequence keeps while it decodes, with one token for each
     further step under way.
 
     Source: steady_windowed_tokens. Check: DeepSeek-V4 keeps 3 and 17.
     """
-    return blocks_of_compressors(
-        charged_tokens,
-        in_flight_batches - 1,
-        1,
-        n_indexed_groups,
-        n_pooled_groups,
-        indexed_entry_tokens,
-        pooled_entry_tokens,
-        packed_window_tokens,
-        compressor_element_bytes,
-    )
+    return blocks_of_compressors(context_tokens=charged_tokens, tokens_beside=in_flight_batches - 1, within_context=1)
 
 
 @formula("Tokens a windowed layer keeps")
@@ -680,7 +620,7 @@ def steady_windowed_tokens(
     return where(hybrid_kv_manager == 1, kept, charged_tokens)
 
 
-@formula("KV blocks per sequence")
+@formula("KV blocks per sequence", within=[windows_in_own_pool, states_in_own_pool])
 def kv_blocks_per_sequence(
     admitted_tokens: Quantity,
     windowed_tokens: Quantity,
@@ -703,8 +643,8 @@ def kv_blocks_per_sequence(
     n_state_layers: Quantity,
     shard_state_bytes_per_layer: Quantity,
     kv_block_bytes: Quantity,
-    window_pool_ratio: Quantity,
-    state_pool_ratio: Quantity,
+    windows_in_own_pool: Quantity,
+    states_in_own_pool: Quantity,
 ) -> Quantity:
     """Blocks that admission charges one sequence, over all KV groups.
 
@@ -726,9 +666,8 @@ def kv_blocks_per_sequence(
         + side_blocks
         + compressor_blocks
     )
-    by_ratio = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
-    of_states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)
     admitted = round_up(admitted_tokens / block_size)
+    by_ratio, of_states = windows_in_own_pool, states_in_own_pool
     windowed = where(by_ratio > 0, by_ratio * admitted, round_up(windowed_tokens / block_size))
     cache = (admitted * shard_kv_bytes_per_token + windowed * shard_windowed_bytes_per_token) * block_size
     state = n_state_layers * shard_state_bytes_per_layer
@@ -801,6 +740,7 @@ def windows_of_stages(
     return window_like_groups * kv_block_bytes * (blocks - round_up(windowed_tokens / windowed_block_tokens))
 
 
+@called_with("batches")
 def most_windows(
     batches: Quantity,
     windowed_block_tokens: Quantity,

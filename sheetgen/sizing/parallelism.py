@@ -40,21 +40,14 @@ def limit_seconds(
     return where(both(speed_targets == 1, target_ms > 0), target_ms / milliseconds_per_second, no_limit_seconds)
 
 
-@formula("Target of a token in force", SECONDS)
-def token_limit_seconds(
-    target_ms: Quantity,
-    output_tokens: Quantity,
-    speed_targets: Quantity,
-    milliseconds_per_second: Quantity,
-    no_limit_seconds: Quantity,
-) -> Quantity:
+@formula("Target of a token in force", SECONDS, within=[limit_seconds])
+def token_limit_seconds(limit_seconds: Quantity, output_tokens: Quantity, no_limit_seconds: Quantity) -> Quantity:
     """The longest time allowed for each further token, in seconds; very long where there are no further tokens: for
     embeddings, and for a prompt that is only judged.
 
     Source: INTERFACE: no time per token where the answer has one token or none.
     """
-    limit = limit_seconds(target_ms, speed_targets, milliseconds_per_second, no_limit_seconds)
-    return where(output_tokens > 1, limit, no_limit_seconds)
+    return where(output_tokens > 1, limit_seconds, no_limit_seconds)
 
 
 @formula("Meets both targets", within=[tpot_seconds, service_ttft_seconds])
@@ -229,15 +222,10 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Quan
     return where(context_tokens <= max_context_tokens, 1, 0)
 
 
-@formula("Layers that fit on a stage")
+@formula("Layers that fit on a stage", within=[most_windows])
 def layers_that_fit(
-    windowed_block_tokens: Quantity,
-    admitted_tokens: Quantity,
-    max_num_batched_tokens: Quantity,
-    window_like_groups: Quantity,
-    kv_block_bytes: Quantity,
+    most_windows: Callable[..., Quantity],
     in_flight_batches: Quantity,
-    hybrid_kv_manager: Quantity,
     layer_budget_bytes: Quantity,
     n_layers: Quantity,
     paid_layer_bytes: Quantity,
@@ -253,23 +241,14 @@ def layers_that_fit(
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
     outright = kv_cache_memory_bytes * (1 - set_pool_is_limit)
-    windows = most_windows(
-        where(in_flight_batches > 1, 1, 0),
-        windowed_block_tokens,
-        admitted_tokens,
-        max_num_batched_tokens,
-        window_like_groups,
-        kv_block_bytes,
-        in_flight_batches,
-        hybrid_kv_manager,
-    )
+    windows = most_windows(batches=where(in_flight_batches > 1, 1, 0))
     left = largest(0, layer_budget_bytes - where(outright > 0, outright, windows)) * n_layers
     fit = ratio(left, paid_layer_bytes + where(outright > 0, 0, charge_bytes))
     held = ratio(largest(0, kv_cache_memory_bytes - windows) * n_layers, charge_bytes)
     return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages")
+@formula("Pipeline stages", within=[most_windows])
 def pipeline_stages(
     two_stages: Quantity,
     three_stages: Quantity,
@@ -283,14 +262,9 @@ def pipeline_stages(
     cache_share_of_3: Quantity,
     cache_share_of_4: Quantity,
     cache_share_of_8: Quantity,
-    windowed_block_tokens: Quantity,
-    admitted_tokens: Quantity,
-    max_num_batched_tokens: Quantity,
-    window_like_groups: Quantity,
-    kv_block_bytes: Quantity,
+    most_windows: Callable[..., Quantity],
     in_flight_batches: Quantity,
     on_second_runner: Quantity,
-    hybrid_kv_manager: Quantity,
     runs: Quantity,
     within_limit: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
@@ -315,16 +289,7 @@ def pipeline_stages(
         """True where the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
         left = layer_budget_bytes - paid_layer_bytes * weights_share
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
-        windows = most_windows(
-            batches_beside(stages, in_flight_batches, on_second_runner),
-            windowed_block_tokens,
-            admitted_tokens,
-            max_num_batched_tokens,
-            window_like_groups,
-            kv_block_bytes,
-            in_flight_batches,
-            hybrid_kv_manager,
-        )
+        windows = most_windows(batches=batches_beside(stages, in_flight_batches, on_second_runner))
         return both(stages <= max_pipeline_parallel_size, pool >= (charge_bytes + windows) * cache_share)
 
     # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
@@ -340,53 +305,6 @@ def pipeline_stages(
         in_order = where(holds(stages, weights_share, cache_share), stages, in_order)
     staged = where(weights_share_of_2 > 0, in_order, even)
     return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
-
-
-SHARES_OF_A_STAGE = (
-    stage_weights_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
-    stage_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
-)
-
-
-@formula("Sequences per replica", within=[*SHARES_OF_A_STAGE, windows_of_stages])
-def sequences(
-    stage_weights_fraction: Callable[..., Quantity],
-    stage_fraction: Callable[..., Quantity],
-    windows_of_stages: Quantity,
-    pipeline_stages: Quantity,
-    kv_budget_bytes_per_gpu: Quantity,
-    charge_bytes: Quantity,
-    steady_bytes: Quantity,
-    layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity,
-    n_layers: Quantity,
-    max_num_seqs: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
-) -> Quantity:
-    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot hold the model.
-
-    One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
-    to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
-    that arrive at once the second may wait until the first one's prompt is read.
-
-    Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge), on the fullest stage; vLLM 0.33's block
-    manager, simulated in tests/test_block_manager.py.
-    """
-    pool, share = fullest_stage(
-        stage_weights_fraction,
-        stage_fraction,
-        pipeline_stages,
-        kv_budget_bytes_per_gpu,
-        layer_budget_bytes,
-        paid_layer_bytes,
-        n_layers,
-        kv_cache_memory_bytes,
-        set_pool_is_limit,
-    )
-    charged = charge_bytes + windows_of_stages
-    held = held_sequences(pool, charged * share, steady_bytes * share)
-    return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 def fullest_stage(
@@ -408,6 +326,38 @@ def fullest_stage(
     left = layer_budget_bytes - paid_layer_bytes * weights
     staged = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), share
+
+
+POOL_OF_A_STAGE = (
+    fullest_stage,
+    stage_weights_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
+    stage_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
+    windows_of_stages,
+)
+
+
+@formula("Sequences per replica", within=POOL_OF_A_STAGE)
+def sequences(
+    fullest_stage: tuple[Quantity, Quantity],
+    windows_of_stages: Quantity,
+    pipeline_stages: Quantity,
+    charge_bytes: Quantity,
+    steady_bytes: Quantity,
+    max_num_seqs: Quantity,
+) -> Quantity:
+    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot hold the model.
+
+    One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
+    to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
+    that arrive at once the second may wait until the first one's prompt is read.
+
+    Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge), on the fullest stage; vLLM 0.33's block
+    manager, simulated in tests/test_block_manager.py.
+    """
+    pool, share = fullest_stage
+    charged = charge_bytes + windows_of_stages
+    held = held_sequences(pool, charged * share, steady_bytes * share)
+    return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
 @formula("Pool's error at an end of its band")
@@ -634,14 +584,9 @@ def instances_less_replica(
     return n_instances - where(survive == REPLICA, share, 0)
 
 
-@formula("Requests served within the targets")
+@formula("Requests served within the targets", within=[surviving_replicas])
 def served_at_target(
-    n_instances: Quantity,
-    replicas_per_instance: Quantity,
-    paced_requests: Quantity,
-    survive: Quantity,
-    zones: Quantity,
-    extra_headroom_fraction: Quantity,
+    surviving_replicas: Quantity, paced_requests: Quantity, extra_headroom_fraction: Quantity
 ) -> Quantity:
     """The most requests at once that all rented replicas serve within all targets, after the loss to be survived, with
     the extra headroom left.
@@ -651,7 +596,7 @@ def served_at_target(
 
     Source: INTERFACE (served_at_target): load_requests, solved for the requests.
     """
-    places = surviving_replicas(n_instances, replicas_per_instance, survive, zones) * paced_requests
+    places = surviving_replicas * paced_requests
     served = round_down(places / (1 + extra_headroom_fraction))
     return served + where(load_requests(served + 1, extra_headroom_fraction) <= places, 1, 0)
 

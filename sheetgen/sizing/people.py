@@ -77,13 +77,10 @@ def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity)
     return where(requests_per_second > 0, requests_per_second, at_once_per_second)
 
 
-@formula("Requests per second whose prompts are read", TWO_DECIMALS)
+@formula("Requests per second whose prompts are read", TWO_DECIMALS, within=[surviving_replicas])
 def read_per_second(
     load_requests_per_second: Quantity,
-    n_instances: Quantity,
-    replicas_per_instance: Quantity,
-    survive: Quantity,
-    zones: Quantity,
+    surviving_replicas: Quantity,
     extra_headroom_fraction: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
@@ -93,8 +90,7 @@ def read_per_second(
 
     Source: INTERFACE: where the hardware cannot read that many prompts, people are what it can; prefill_replicas.
     """
-    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
-    share = serving * max_prefill_utilization / (1 + extra_headroom_fraction)
+    share = surviving_replicas * max_prefill_utilization / (1 + extra_headroom_fraction)
     most = smallest(load_requests_per_second, ratio(share, replica_prefill_seconds, load_requests_per_second))
     return number_where(is_number(load_requests_per_second), most)
 

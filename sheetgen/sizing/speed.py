@@ -8,10 +8,13 @@ The constants (efficiencies, seconds of overhead) are fitted for each engine and
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sheetgen.formula import (
     Quantity,
     Value,
     both,
+    called_with,
     either,
     fading,
     formula,
@@ -200,17 +203,16 @@ def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_exper
     return where(n_experts > 0, largest(1, smallest(running_requests, data_parallel_size)), 1)
 
 
-def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Quantity:
+def all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Quantity:
     """GPUs that exchange activations: data-parallel ranks take part only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
 
-@formula("Step: latency of all-reduces", SECONDS)
+@formula("Step: latency of all-reduces", SECONDS, within=[all_gpus])
 def all_reduce_seconds(
     n_layers: Quantity,
-    n_experts: Quantity,
     tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
+    all_gpus: Quantity,
     seconds_per_all_reduce: Quantity,
     nvlink_gpus: Quantity,
     all_reduce_growth: Quantity,
@@ -220,14 +222,14 @@ def all_reduce_seconds(
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
     """
-    all_gpus = _all_gpus(n_experts, tensor_parallel_size, data_parallel_size)
     parts = [
         where(gpus > 1, power(gpus / nvlink_gpus, all_reduce_growth), 0) for gpus in (tensor_parallel_size, all_gpus)
     ]
     return n_layers * seconds_per_all_reduce * (parts[0] + parts[1])
 
 
-def _ring_seconds(
+@called_with("gpus")
+def ring_seconds(
     gpus: Quantity,
     n_layers: Quantity,
     hidden_size: Quantity,
@@ -244,62 +246,24 @@ def _ring_seconds(
     return moved / (largest(interconnect_bytes_per_second, bridge) * link_efficiency)
 
 
-@formula("One token's all-reduces of attention", SECONDS)
-def token_link_seconds(
-    n_layers: Quantity,
-    hidden_size: Quantity,
-    tensor_parallel_size: Quantity,
-    interconnect_bytes_per_second: Quantity,
-    pair_link_bytes_per_second: Quantity,
-    link_efficiency: Quantity,
-    activation_element_bytes: Quantity,
-    ring_passes: Quantity,
-) -> Quantity:
+@formula("One token's all-reduces of attention", SECONDS, within=[ring_seconds])
+def token_link_seconds(ring_seconds: Callable[..., Quantity], tensor_parallel_size: Quantity) -> Quantity:
     """Seconds for which one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
 
     Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
     """
-    return _ring_seconds(
-        tensor_parallel_size,
-        n_layers,
-        hidden_size,
-        interconnect_bytes_per_second,
-        pair_link_bytes_per_second,
-        link_efficiency,
-        activation_element_bytes,
-        ring_passes,
-    )
+    return ring_seconds(gpus=tensor_parallel_size)
 
 
-@formula("One token's exchange for the feed-forward part", SECONDS)
-def token_exchange_seconds(
-    n_layers: Quantity,
-    n_experts: Quantity,
-    hidden_size: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
-    interconnect_bytes_per_second: Quantity,
-    pair_link_bytes_per_second: Quantity,
-    link_efficiency: Quantity,
-    activation_element_bytes: Quantity,
-    ring_passes: Quantity,
-) -> Quantity:
+@formula("One token's exchange for the feed-forward part", SECONDS, within=[ring_seconds, all_gpus])
+def token_exchange_seconds(ring_seconds: Callable[..., Quantity], all_gpus: Quantity) -> Quantity:
     """Seconds for which one token's all-reduces after the feed-forward part keep the links of all GPUs that share it
     busy.
 
     Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
     after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
     """
-    return _ring_seconds(
-        _all_gpus(n_experts, tensor_parallel_size, data_parallel_size),
-        n_layers,
-        hidden_size,
-        interconnect_bytes_per_second,
-        pair_link_bytes_per_second,
-        link_efficiency,
-        activation_element_bytes,
-        ring_passes,
-    )
+    return ring_seconds(gpus=all_gpus)
 
 
 def _hops(pipeline_parallel_size: Quantity) -> Quantity:

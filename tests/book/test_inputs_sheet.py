@@ -16,12 +16,9 @@ from recalculation import edit, values_after
 from sheetgen import size
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
-from sheetgen.catalog import engines
-from sheetgen.catalog.engines import CONSTANTS
-from sheetgen.question.inputs import CONTEXT, INPUTS, LOAD, MONEY, PRECISION, RARE, TARGETS, WORDS
+from sheetgen.question.inputs import BY_NAME, CONTEXT, INPUTS, LOAD, MONEY, PRECISION, RARE, TARGETS
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull
-from sheetgen.shipped import words_in
 from sheetgen.units import DTYPES, PURCHASES
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
@@ -37,25 +34,14 @@ def sheet(path: Path) -> Any:
     return books.opened(path)["Inputs"]
 
 
-def test_every_input_has_its_words_and_no_word_is_of_another() -> None:
+def test_every_input_has_its_words() -> None:
     """An option its help, a row its label; what may be chosen is named."""
-    words = words_in(WORDS)
-    assert {setting.name for setting in INPUTS if setting.option or setting.row} >= words.keys()
     for setting in INPUTS:
         assert not setting.option or setting.option.help.endswith("."), setting.name
         assert not setting.row or setting.row.label, setting.name
-        parts = {"help", "in_size", "hint"} if setting.option else set()
-        parts |= {"label", "title", "unit", "note", "about"} if setting.row else set()
-        assert parts >= words.get(setting.name, {}).keys(), setting.name
-    assert all(purchase in words["purchase"]["help"] for purchase in PURCHASES)
-    assert all(re.search(rf"\b{dtype}\b", words["weight_dtype"]["help"]) for dtype in DTYPES)
-
-
-def test_every_constant_that_is_shown_has_its_words() -> None:
-    shown = {constant.column: constant for constant in CONSTANTS if constant.is_shown}
-    assert words_in(engines.WORDS).keys() == shown.keys()
-    assert all(setting.label for setting in shown.values())
-    assert all(words.keys() <= {"label", "unit", "note"} for words in words_in(engines.WORDS).values())
+    purchases, dtypes = (BY_NAME[name].option for name in ("purchase", "weight_dtype"))
+    assert purchases and all(purchase in purchases.help for purchase in PURCHASES)
+    assert dtypes and all(re.search(rf"\b{dtype}\b", dtypes.help) for dtype in DTYPES)
 
 
 @pytest.mark.long
