@@ -145,6 +145,12 @@ class _ServiceRow(_Part):
     monthly_owned_usd: float = 0
 
 
+class _SupplyRow(_Part):
+    quarter: str
+    instance: str
+    p50_usd: float
+
+
 class _Decision(_Part):
     what: str
     kind: str
@@ -174,6 +180,7 @@ class PlanRecord(_Part):
     prices: dict[str, dict[str, float]]
     money: list[_QuarterMoney]
     services: list[_ServiceRow]
+    supply: list[_SupplyRow]
     decisions: list[_Decision] = []
 
 

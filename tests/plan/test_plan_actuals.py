@@ -288,12 +288,6 @@ def test_what_was_spent_as_planned_differs_nowhere(tmp_path: Path) -> None:
     assert "€" in printed and "$" not in printed
 
 
-def test_a_plan_without_money_of_machines_is_to_be_written_anew(tmp_path: Path) -> None:
-    older = PLANNED | {"supply": [{"quarter": "2027-Q1", "instance": "aws/p5.48xlarge"}]}
-    with pytest.raises(ScenarioError, match="older"):
-        list(variance(older, read_actuals(write(tmp_path, "quarter,usd\n2027-Q1,3\n"))))
-
-
 def test_the_mail_of_a_plan_says_what_changed_and_what_was_spent_in_its_currency(tmp_path: Path) -> None:
     run, file = CliRunner(), tmp_path / "plan.yaml"
     file.write_text(SMALL)

@@ -92,6 +92,7 @@ def test_a_plan_and_what_is_none(folder: Path) -> None:
         (("money", 0, "p50_usd"), float("nan"), "money.0.p50_usd"),
         (("prices", "azure/Standard_NC40ads_H100_v5"), "6.98", "prices"),
         (("services", 0, "monthly_usd"), {}, "services.0.monthly_usd"),
+        (("supply",), [{"quarter": "2027-Q1", "instance": "aws/p5.48xlarge"}], "supply.0.p50_usd is missing"),
     ],
 )
 def test_a_wrong_value_in_a_plans_json_is_named(folder: Path, tmp_path: Path, place, value, named: str) -> None:  # type: ignore[no-untyped-def]
