@@ -33,8 +33,9 @@ from sheetgen.question.measurements import (
     with_measured,
 )
 from sheetgen.question.parse import Options, Raw
+from sheetgen.shipped import shipped_table
 from sheetgen.sizing.rates import in_flight_at_peak
-from sheetgen.units import ENDS, ON_DEMAND
+from sheetgen.units import ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
@@ -53,78 +54,25 @@ Catalogs = str | Path | Sequence[str | Path] | Catalog
 ROWS_AT_ONCE = 65_536  # rows of a frame at a time: longer columns do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens"}
-PREDICTED = (
-    "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
-    "kv_tokens", "max_concurrency",
-)  # fmt: skip
-
-
-def _both_ends(*names: str) -> list[str]:
-    """Both ends of the 80 % error band of each predicted quantity; `band_scope` and `speed_scope` say which runs it
-    comes from."""
-    return [f"{name}_{end}" for name in names for end in ENDS]
-
-
-RESULTS = (
-    "n_params",
-    "n_params_active",
-    "weights_bytes",
-    "weights_bytes_per_gpu",
-    "activation_bytes_per_gpu",
-    "non_torch_bytes_per_gpu",
-    "cuda_graph_bytes_per_gpu",
-    "gpu_memory_bytes",
-    "kv_pool_bytes_per_gpu",
-    "kv_bytes_per_token",
-    "kv_bytes_per_token_per_gpu",
-    "state_bytes_per_sequence",
-    "kv_bytes_per_sequence",
-    "kv_bytes_per_sequence_steady",
-    "kv_bytes",
-    "kv_admission_bytes",
-    "kv_tokens",
-    "max_concurrency",
-    "max_context_tokens_that_fit",
-    "fits",
-    "verdict",
-    "short_by_bytes",
-    "min_gpus",
-    "ttft_seconds",
-    "tpot_seconds",
-    "output_tokens_per_second",
-    "output_tokens_per_second_per_gpu",
-    "bound_by",
-    "error",
-    *_both_ends(*PREDICTED),
-    "band_scope",
-    *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"),
-    "speed_scope",
-    "running_requests",
-    "max_requests_per_second",
-    "queue",
-    "chance",
-)
-_MOST = 308
-_POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
+KINDS: Mapping[str, str] = shipped_table("results.toml")
 RESOLVED = ("model_id", "sized_as", "gpu_id")  # what the names of a row stand for
-TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
-NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
-WORDS = tuple(item.asked_as or item.name for item in INPUTS if item.words or not item.kind.is_number)
-ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
-_FRACTIONS = ("max_concurrency", "chance", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
-FRACTIONS = (
-    *_FRACTIONS,
-    *_both_ends(*_FRACTIONS),
+RESULTS = tuple(name for name in KINDS if name not in RESOLVED)
+TEXTS = tuple(name for name, kind in KINDS.items() if kind == "text")
+FRACTIONS = (  # results and inputs; all others are whole numbers
+    *(name for name, kind in KINDS.items() if kind == "fraction"),
     "gpu_memory_utilization",
     "requests_per_second",
-    "max_requests_per_second",
     "requests_per_day",
     "burst_factor",
     "peak_hour_share",
     "speed_factor",
     "ttft_factor",
-    "output_tokens_per_second_per_gpu",
-)  # all other quantities are whole numbers
+)
+_MOST = 308
+_POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
+NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
+WORDS = tuple(item.asked_as or item.name for item in INPUTS if item.words or not item.kind.is_number)
+ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from sheetgen.question.deployment import (
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.question.measurements import MeasuredDeployment
 from sheetgen.question.parse import Options, Raw
+from sheetgen.shipped import shipped_table
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, verdicts, weights
 from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
@@ -63,12 +64,8 @@ _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end i
 # Factors that measured points set, and the figure that sets each.
 _FACTORS = {"measured_tpot_factor": "tpot", "measured_ttft_factor": "ttft", "measured_request_factor": "tpot"}
 _OF_LOGS = tuple(UNMEASURED_POOL)  # what start-up logs set
-_OF_ALL_SPEED = {  # constants of every engine and GPU, and the field that names the source of each
-    "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
-    **dict.fromkeys(KERNELS, "kernels_source"), "eager_seconds_per_layer": "eager_source",
-    "least_step_seconds": "least_step_source",
-    "network_hop_seconds": "network_source",
-}  # fmt: skip
+_WORDS = shipped_table("explain.toml")
+_OF_ALL_SPEED = {**_WORDS["of_all_speed"], **dict.fromkeys(KERNELS, "kernels_source")}  # the field with the source
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")
 _PEAKS = ("peak_flops", "peak_flops_16_bit")
 _RESIDUALS = ("tpot_of_kind", "tpot_of_dtype", "ttft_of_kind", "ttft_of_dtype")
@@ -76,73 +73,18 @@ _RESIDUALS = ("tpot_of_kind", "tpot_of_dtype", "ttft_of_kind", "ttft_of_dtype")
 _PEAK_OF = {"fp8": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8"}
 _WIDER_PEAKS = (("bf16", 1), ("fp16", 1), ("fp8", 2), ("fp4", 2), ("fp8", 4), ("fp4", 4))
 _PARTS = {1: "", 2: "half of ", 4: "a quarter of "}
-# Quantities that neither a formula nor a file gives: a sentence on how each follows, and its inputs.
-DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "requests_per_rank": (
-        "the requests at once, shared out over the data-parallel ranks",
-        ("concurrent_requests", "data_parallel_size"),
-    ),
-    "non_torch_bytes_per_tp": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
-    "network_bytes_per_second": ("network_gbps in bytes", ("network_gbps",)),
-    "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
-    "output_tokens_per_second_per_gpu": (
-        "the replica's output_tokens_per_second over its GPUs",
-        ("output_tokens_per_second", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"),
-    ),
-    "speed_scope": (
-        "which runs the bands of speed are from: fitted where the engine was measured on this GPU with models of this"
-        " kind (no draft), ranks for data-parallel attention, stages beyond a node, anchored where a factor was set,"
-        " other elsewhere",
-        ("speed_factor", "ttft_factor", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-         "nvlink_gpus"),
-    ),
-    "queue": (
-        "who waits: requests at once beyond those that run, or arrivals beyond those that are finished",
-        ("concurrent_requests", "running_requests", "requests_per_second", "max_requests_per_second"),
-    ),
-}  # fmt: skip
-# Quantities that are searched for, not given by one formula.
-SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
-    "max_context_tokens_that_fit": (
-        "The longest context at which all requests fit: found by halving, by the rule of sequences_in_pool.",
-        ("kv_budget_bytes_per_gpu", "requests_per_rank", "max_context_tokens"),
-    ),
-    "min_gpus": (
-        "The fewest GPUs of this kind that hold weights and kv_bytes: TP 1, 2, 4, 8 and pipeline stages tried.",
-        ("weights_bytes", "kv_bytes", "memory_budget_bytes"),
-    ),
-}
-_BAND_ENDS = {
-    "weights_bytes_per_gpu": "weights_error_share",
-    "activation_bytes_per_gpu": "activation_error_bytes",
-    "non_torch_bytes_per_gpu": "non_torch_error_bytes",
-    **dict.fromkeys(("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency"), "kv_pool_error_bytes"),
-}
+# Quantities that neither a formula nor a file gives, and those that are searched for: a sentence, and the inputs.
+DERIVED, SEARCHED = (
+    {name: (follows["about"], tuple(follows["inputs"])) for name, follows in _WORDS[part].items()}
+    for part in ("derived", "searched")
+)
 SEARCHED |= {
     f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
-    for name, error in _BAND_ENDS.items()
+    for name, error in _WORDS["band_ends"].items()
     for end in ENDS
 }
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
-_FIELDS = {  # columns that stand under another name in the model's file
-    "n_params": ("params", "total"), "n_params_active": ("params", "active"),
-    "n_params_quantizable": ("params", "body"), "n_params_copied": ("params", "copied"),
-    "n_params_routed": ("params", "routed_experts"), "n_params_embedding": ("params", "embedding"),
-    "n_params_lm_head": ("params", "lm_head"),
-    "n_params_per_layer_embedding": ("params", "per_layer_embedding"), "n_params_mtp": ("params", "mtp_extra"),
-    "ffn_matrices": ("gated_ffn",), "expert_intermediate_size": ("moe_intermediate_size",),
-    "n_experts": ("experts", "n"), "experts_per_token": ("experts", "top_k"),
-    "encoder_item_tokens": ("encoder", "max_item_tokens"), "encoder_item_elements": ("encoder", "max_item_elements"),
-    "encoder_item_patches": ("encoder", "max_item_patches"), "encoder_hidden_size": ("encoder", "hidden_size"),
-    "encoder_ffn_elements": ("encoder", "intermediate_size"),
-}  # fmt: skip
-_PRECISION = {
-    "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
-    "other_bytes": ("weight_dtype", "bytes of a weight that stays unquantized"),
-    "activation_copy_bytes": ("weight_dtype", "bytes of the quantized copy of a layer's input"),
-    "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
-    "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
-}
+_FIELDS = {name: tuple(place.split(".")) for name, place in _WORDS["fields"].items()}  # in the model's file
 # By column, the field of the engine's file that names its source.
 _ENGINE = {constant.column: constant.source for constant in CONSTANTS}
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
@@ -173,8 +115,8 @@ class Origins:
             if name == "non_torch_bytes_per_tp":
                 return self._of_engine(f", {about}", engine.non_torch_source, "assumption", inputs)
             return Origin("computed", about, inputs)
-        if name in _PRECISION:
-            option, precision = _PRECISION[name]
+        if column := _WORDS["precision"].get(name):
+            option, precision = column["option"], column["about"]
             dtype, kind = getattr(names, option), "given"
             why = f"{option} {dtype}"
             if str(self.overrides.get(option) or AUTO) in (AUTO, PUBLISHED):
@@ -354,15 +296,6 @@ _OF_A_POINT = (*POINT, verdicts.chance, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {name: at_end.inputs for name, at_end in by_name(speed_ends())}
-# Quantities that are another formula read once more, under other circumstances: its name, and which reading.
-READ_AGAIN = {
-    "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
-    "unsharded_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "whole"),
-    "unsharded_kv_block_bytes": ("kv_block_bytes", "whole"),
-    "full_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "longest"),
-    "filled_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "filled"),
-    "filled_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "filled"),
-}
 # Quantities of the model before division over GPUs; all that they read is read so, too.
 WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence")
 # Results that no formula gives: the catalogs and the engine do.
@@ -374,14 +307,8 @@ _PACE_NAMES = frozenset(f.name for f in OF_RUNNING)
 # Results that are infinite where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
-CIRCUMSTANCES = {
-    "point": "",
-    "whole": "read for one undivided GPU (tensor_parallel_size 1)",
-    "longest": "read at max_model_len",
-    "filled": "read at charged_tokens = filled_tokens",
-    "full": "read at running_requests = full_house",
-    "undrafted": "read of the model alone",
-}
+READ_AGAIN: Mapping[str, Mapping[str, str]] = _WORDS["read_again"]
+CIRCUMSTANCES: Mapping[str, str] = _WORDS["circumstances"]
 CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
 
@@ -412,20 +339,8 @@ READ_AS = {
 OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
 # Origins of the other inputs of a choice, which are in no file.
 OF_A_CHOICE = {
-    **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
-    "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
-    "batch_limit": Origin("computed", "the largest batch that meets the targets of speed, found by trying"),
-    "stage_overhead_bytes": Origin("computed", "activations and memory outside torch on a pipeline stage"),
+    **{name: Origin(kind, about) for kind, inputs in _WORDS["of_a_choice"].items() for name, about in inputs.items()},
     **dict.fromkeys(cost.CONSTANTS, Origin("default", "what it is counted in")),
-    "is_committed": Origin("computed", "1 where the purchase class is reserved, else 0"),
-    **dict.fromkeys(
-        ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
-        Origin("default", "a rule of sheetgen"),
-    ),
-    "concurrent_requests": Origin("computed", ACTIVE_USERS),
-    "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
-    "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
-    "requests_per_second": Origin("given", "the rate at peak"),
 }
 _PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_INSTANCE = ("gpu_count", "network_gbps", "nvlink_domain_gpus")
@@ -510,7 +425,7 @@ class Derivation:
 
     def _step(self, name: str, reading: str = "point") -> Step:
         if again := READ_AGAIN.get(name):
-            quantity, circumstance = again
+            quantity, circumstance = again["quantity"], again["circumstance"]
             inner = self.step(quantity, circumstance)
             about = f"{quantity}, {CIRCUMSTANCES[circumstance]}"
             return Step(name, inner.label, inner.value, inner.unit, "computed", about, inputs=[inner])

@@ -26,6 +26,7 @@ from sheetgen.diagnose.cause import (
     Verdict,
 )
 from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
+from sheetgen.shipped import shipped_table
 from sheetgen.startup.printed_arguments import RENAMED
 from sheetgen.startup.startup_log import Argument, StartupLog
 from sheetgen.units import GIB, MIB
@@ -40,31 +41,8 @@ _OF_NO_BUILT = ("cuda_graph_config",)
 # vLLM V1 (EngineCore): the server's default step on cards with less memory than this.
 _STEP, _SMALL_CARD_STEP, _LARGE_CARD = "--max-num-batched-tokens", 2048, 70 * GIB
 OLLAMA = "ollama"  # based on llama.cpp, with settings of other names
-_SETTINGS = {
-    name: setting
-    for setting, names in {
-        "max_model_len": (
-            "max_total_tokens",
-            "max_input_tokens",
-            "ctx_size",
-            "session_len",
-            "NIM_MAX_MODEL_LEN",
-            "num_ctx",
-        ),
-        "max_num_seqs": (
-            "parallel",
-            "OLLAMA_NUM_PARALLEL",
-            "NIM_MAX_NUM_SEQS",
-            "max_concurrent_requests",
-            "max_batch_size",
-        ),
-        "max_num_batched_tokens": ("max_batch_prefill_tokens", "ubatch_size", "num_batch", "max_num_tokens"),
-        "tensor_parallel_size": ("num_shard", "NIM_TENSOR_PARALLEL_SIZE"),
-        "gpu_memory_utilization": ("cuda_memory_fraction", "NIM_KVCACHE_PERCENT", "TGI_WIGGLE_ROOM"),
-        "weight_dtype": ("quantization",),
-    }.items()
-    for name in names
-}
+_WORDS = shipped_table("fixes.toml")
+_SETTINGS = {name: setting for setting, names in _WORDS["settings"].items() for name in names}
 # Without chunked prefill a step shorter than the longest prompt is refused, or the prompt is.
 _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")
 
@@ -97,7 +75,6 @@ _BELOW_PREEMPTION = 0.9  # of the running requests when some were preempted, wha
 _OF_ANSWER = ("max_tokens", "max_new_tokens")  # parameters of a request
 _MOST_STEP = 0.1  # of the card: a larger shortage is not cured by a smaller share for the pool
 _FULL_SHARES = ("cuda_memory_fraction",)  # their default is all of the GPU
-_LAYERS = ("num_gpu", "n_gpu_layers", "n_gpu_layers_draft")
 
 
 class Step(str):
@@ -105,37 +82,10 @@ class Step(str):
 
 
 SHARE_STEP = Step("by 0.02 to 0.05")
-_BY_A_FEW = Step("by a few at a time")
 _FIRST_STEPS = {
-    (direction, flag): words
-    for direction, words, flags in (
-        (
-            "raise",
-            "twice as much",
-            ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size"),
-        ),
-        (
-            "lower",
-            "half",
-            (
-                "cudagraph_capture_sizes",
-                "cuda_graph_sizes",
-                "cuda_graph_max_bs",
-                "cuda_graph_max_bs_decode",
-                "cpu_offload_gb",
-                "kv_offloading_size",
-                "cache_ram",
-                "predict",
-                "num_predict",
-                "hicache_ratio",
-                "max_loras",
-                "max_loras_per_batch",
-            ),
-        ),
-        ("raise", _BY_A_FEW, _LAYERS),
-        ("lower", _BY_A_FEW, _LAYERS),
-    )
-    for flag in flags
+    (row["direction"], flag): Step(row["by"]) if "by" in row else row["to"]
+    for row in _WORDS["first_steps"]
+    for flag in row["flags"]
 }
 
 

@@ -8,45 +8,19 @@ pieces between `.*` are searched one after the other, so that no pattern can tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
+from sheetgen.shipped import shipped_table
+
 MAX_PATTERN, MAX_BRANCHES = 1_000, 256
 
-# Other names of a module in the files of some families; for a part of a fused matrix, the fused name.
-_ALIASES = {
-    "self_attn": ("attn", "attention", "self_attention", "mixer"),
-    "attn": ("self_attn",),
-    "linear_attn": ("attn",),
-    "mamba": ("mixer",),
-    "mlp": ("ffn", "feed_forward", "block_sparse_moe", "moe", "mixer", "shared_mlp"),
-    "shared_experts": ("shared_expert", "shared_mlp", "share_expert"),
-    "q_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wq", "qkv", "query"),
-    "k_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wk", "qkv", "key"),
-    "v_proj": ("qkv_proj", "query_key_value", "c_attn", "Wqkv", "wqkv", "wv", "qkv", "value"),
-    "o_proj": ("out_proj", "wo", "dense", "c_proj"),
-    "gate_proj": ("w1", "gate_up_proj", "input_linear"),
-    "up_proj": ("w3", "gate_up_proj", "input_linear", "fc1", "c_fc", "dense_h_to_4h", "fc_in"),
-    "down_proj": ("w2", "output_linear", "fc2", "c_proj", "dense_4h_to_h", "fc_out"),
-    "in_proj_qkv": ("in_proj_qkvz",),
-    "in_proj_z": ("in_proj_qkvz",),
-    "q_a_proj": ("fused_qkv_a_proj_with_mqa", "fused_qkv_a_proj", "wq_a"),
-    "kv_a_proj_with_mqa": ("fused_qkv_a_proj_with_mqa", "fused_qkv_a_proj", "wkv_a"),
-    "q_b_proj": ("wq_b",),
-    "kv_b_proj": ("wkv_b",),
-}
+_NAMES = shipped_table("modules.toml")
+_ALIASES: Mapping[str, list[str]] = _NAMES["aliases"]
 _LAYERS = ("model.layers", "layers")
-_LAYERS_BY_WORD = {
-    "language_model": ("model.language_model.layers", "language_model.model.layers", "language_model.layers"),
-    "backbone": ("backbone.layers",),
-    "transformer": ("transformer.h", "transformer.layers", "transformer.encoder.layers"),
-    "gpt_neox": ("gpt_neox.layers",),
-    "decoder": ("model.decoder.layers",),
-    "llm": ("llm.model.layers",),
-    "text_model": ("text_model.model.layers", "model.text_model.layers"),
-}
+_LAYERS_BY_WORD: Mapping[str, list[str]] = _NAMES["layers"]
 HEADS = ("lm_head", "head", "output", "embed_out", "model.lm_head", "language_model.lm_head")
 # Parts of names of modules that are never quantized, so that it does not matter if a list names them.
 _NEVER_QUANTIZED = re.compile(

@@ -6,10 +6,11 @@ vision_config, `outer` the whole config, and `text` the part of the language mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sheetgen.catalog.base import RawRecord
 from sheetgen.importer.config_reader import Fields
+from sheetgen.shipped import shipped_table
 
 
 def blocks(n: int, width: int, mlp: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> int:
@@ -51,42 +52,19 @@ def pixtral_tower(v: Fields) -> int:
     return patches(v, width, bias=False) + width + blocks(n, width, mlp, gated=True, bias=False, norm=1)
 
 
-_VIT = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224, "patch_size": 16}
-_LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "image_size": 1024}
-_TOWERS = {
-    "siglip_vision_model": (siglip_tower, _VIT),
-    "clip_vision_model": (clip_tower, {**_VIT, "patch_size": 32}),
-    "pixtral": (pixtral_tower, {**_VIT, **_LARGE}),
-}
+_TABLE = shipped_table("towers.toml")
+_DEFAULTS: Mapping[str, dict[str, float]] = _TABLE["towers"]
+_MODELS = {"siglip_vision_model": siglip_tower, "clip_vision_model": clip_tower, "pixtral": pixtral_tower}
 
 
 def _named_tower(v: Fields, default: str) -> tuple[Fields, int]:
-    count, defaults = _TOWERS[v.one_of("model_type", {key: key for key in _TOWERS}, default)]
-    v = v.reading(defaults, {})
-    return v, count(v)
+    name = v.one_of("model_type", {key: key for key in _MODELS}, default)
+    v = v.reading(_TABLE["models"][name], {})
+    return v, _MODELS[name](v)
 
 
 # Defaults of each tower's class for absent keys of its vision_config, beside those that nearly all share.
 _USUAL = {"patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}
-_DEFAULTS: dict[str, dict[str, float]] = {
-    "llama4": {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448,
-        "projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680},
-    "moonvit": {},
-    "gemma4": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16, "num_attention_heads": 12,
-        "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16, "position_embedding_size": 10240},
-    "muse": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50, "patch_temporal": 2,
-        "pos_emb_height": 32, "pos_emb_width": 32},
-    "qwen2_vl": {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "hidden_size": 3584},
-    "qwen2_5_vl": {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "out_hidden_size": 3584},
-    "qwen3_vl": {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16, "out_hidden_size": 3584,
-        "num_position_embeddings": 2304},
-    "glm4v": {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096, "depth": 24,
-        "image_size": 336},
-    "glm5_next": {"hidden_size": 1024, "intermediate_size": 4096, "out_hidden_size": 1536, "depth": 24,
-        "num_heads": 16, "projection_intermediate_size": 10240},
-    "step": {"hidden_size": 1536, "num_hidden_layers": 47, "mlp_ratio": 8960 / 1536,
-        "max_position_embeddings": 2704},
-}  # fmt: skip
 
 
 def gemma3(v: Fields, outer: Fields, text: Fields) -> int:

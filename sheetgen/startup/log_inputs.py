@@ -13,7 +13,7 @@ from sheetgen.catalog.model import MTP, Model, without_precision
 from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
+from sheetgen.startup.printed_arguments import DTYPES, NOT_SIZED, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.startup.startup_log import Measured, StartupLog
 from sheetgen.units import GIB, KV_NOT_SIZED
 
@@ -21,20 +21,7 @@ NEAR = 0.01  # largest relative difference of memory by which a GPU is recognize
 FAR = 0.2  # larger relative differences of weights or memory mean another model or GPU; real logs lie within 0.05
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
-_NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
-_NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 DRAFTS = ("speculative_config", "speculative_algorithm")
-NOT_SIZED = {
-    "disable_cuda_graph": _NO_GRAPHS,
-    "cpu_offload_gb": "the prediction keeps all weights on the GPU",
-    "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
-    "mm_ipc_gpu_memory_gb": "the engine takes it from the pool, for images and video that it decodes; the prediction "
-    "does not",
-    "max_total_tokens": "the engine takes no more tokens than this",
-    "enable_lora": _NO_ADAPTERS,
-    "lora_paths": _NO_ADAPTERS,
-    **dict.fromkeys(DRAFTS, _NO_DRAFT),
-}
 
 
 @dataclass

@@ -8,48 +8,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from sheetgen.shipped import shipped_table
 from sheetgen.units import DTYPE_ALIASES, ENGINE_DTYPES, KV_ALIASES, SAME_SIZE
 
-ENGINE_NAMES = {
-    "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
-    "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
-}  # fmt: skip
-# By engine: input -> the engine's arguments for it; numbers only, of which 0 and negative ones mean the default.
-_ARGUMENTS = {
-    "vllm": {
-        "tensor_parallel_size": "tensor_parallel_size tp", "pipeline_parallel_size": "pipeline_parallel_size pp",
-        "data_parallel_size": "data_parallel_size dp", "gpu_memory_utilization": "gpu_memory_utilization",
-        "max_model_len": "max_seq_len max_model_len", "max_num_seqs": "max_num_seqs",
-        "max_num_batched_tokens": "max_num_batched_tokens", "block_size": "block_size",
-        "kv_cache_memory_bytes": "kv_cache_memory_bytes kv_cache_memory",
-    },
-    "sglang": {
-        "tensor_parallel_size": "tp tensor_parallel_size tp_size", "pipeline_parallel_size": "pp_size",
-        "data_parallel_size": "dp_size", "expert_parallel_size": "ep_size",
-        "gpu_memory_utilization": "mem_fraction_static", "max_model_len": "context_length",
-        "max_num_seqs": "max_running_requests", "max_num_batched_tokens": "chunked_prefill_size",
-        "block_size": "page_size",
-    },
-    "tensorrt-llm": {
-        "tensor_parallel_size": "tp_size tensor_parallel_size",
-        "pipeline_parallel_size": "pp_size pipeline_parallel_size", "expert_parallel_size": "ep_size",
-        "gpu_memory_utilization": "kv_cache_free_gpu_memory_fraction free_gpu_memory_fraction",
-        "kv_cache_memory_bytes": "max_gpu_total_bytes",
-        "max_model_len": "max_seq_len", "max_num_seqs": "max_batch_size", "max_num_batched_tokens": "max_num_tokens",
-        "block_size": "tokens_per_block",
-    },
-}  # fmt: skip
-RENAMED = {
-    engine: {theirs: ours for ours, names in arguments.items() for theirs in names.split()}
-    for engine, arguments in _ARGUMENTS.items()
+_PRINTED = shipped_table("arguments.toml")
+ENGINE_NAMES: Mapping[str, str] = _PRINTED["names"]
+RENAMED: dict[str, dict[str, str]] = {
+    engine: {theirs: ours for ours, names in arguments.items() for theirs in names}
+    for engine, arguments in _PRINTED["arguments"].items()
 }
-QUANTIZATIONS = {
-    "fp8": "fp8", "fbgemm_fp8": "fp8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
-    "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "auto-round": "int4",
-    "moe_wna16": "int4", "bitsandbytes": "int4", "w8a8_int8": "int8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4",
-}  # fmt: skip
+QUANTIZATIONS: Mapping[str, str] = _PRINTED["quantizations"]
+NOT_SIZED: Mapping[str, str] = _PRINTED["not_sized"]
 DTYPES = {
     **{name: name for name in ("auto", "bf16", "fp16", "fp8", "fp8_e5m2", "int8", "nvfp4")},
     **ENGINE_DTYPES, **DTYPE_ALIASES, **KV_ALIASES, **SAME_SIZE,
