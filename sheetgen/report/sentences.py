@@ -488,6 +488,25 @@ breaking_words = template(
 # Checks, prices, money -------------------------------------------------------------------------------------------
 
 check_word = template(OK, when=q.holds == 1, otherwise=CHECK).formula("check_word", "Check")
+# Beside the word for all checks; n_old: the loads whose machines have an old price, which is no fault.
+why_check = first_of(
+    (
+        q.n_wrong > 0,
+        template(
+            "{fault}: {held}[counted? of {expected}][more?; and {n_more} more]",
+            fault=replace_text(q.line, ": none", ""),
+            counted=q.expected > 0,
+            more=q.n_wrong > 1,
+            n_more=q.n_wrong - 1,
+        ),
+    ),
+    (Unless(q.all_checks == OK), "a check cannot be worked out"),
+    (
+        q.n_old > 0,
+        "No fault: the machines of {n_old} {n_old:load|loads} have a price older than {stale_after_days} days",
+    ),
+    otherwise="all checks hold",
+).formula("why_check", "Why", "The first line that does not hold; where all do, the number of loads with old prices.")
 instance_id = template("{provider}/{type}", when=is_text(q.type), otherwise=None).formula(
     "instance_id",
     "Instance",
