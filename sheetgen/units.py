@@ -151,6 +151,7 @@ EVEN, SURE = 0.5, 0.9  # confidences shown beside the one asked for
 COMMITTED = tuple(name for name, purchase in PURCHASES.items() if purchase.committed)
 SPOT, CAPACITY_BLOCK = "spot", "capacity-block"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
+BESIDE_ON_DEMAND = tuple(name for name in PURCHASES if name != ON_DEMAND)
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
     "owned_years": (1, 20),
     "residual_fraction": (0, 1),

@@ -12,7 +12,18 @@ from functools import partial
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
-from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
+from sheetgen.book.lookups import (
+    ONE,
+    ZERO,
+    call,
+    constant,
+    count_filled,
+    count_numbers,
+    count_of,
+    position_in,
+    total,
+    written,
+)
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import DOLLARS, NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
@@ -31,7 +42,16 @@ from sheetgen.formula import (
 )
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import RATE
-from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
+from sheetgen.report.sentences import (
+    CHECK,
+    FIT_WORDS,
+    OK,
+    check_word,
+    model_lacks,
+    own_instance_state,
+    own_model_state,
+    why_check,
+)
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
 
 HEADS = (
@@ -39,7 +59,7 @@ HEADS = (
     ("Held", 9), ("Money", 9), ("Tokens", 9),
 )  # fmt: skip
 LOADS = 5  # the column where the loads begin
-BELOW = HEAD_ROWS + 27  # the row below the checks
+BELOW = HEAD_ROWS + 32  # the row below the checks
 SMALL = Display("0E+0")
 TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
@@ -142,6 +162,7 @@ class ChecksSheet:
         )
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
         self.verdicts: list[Ref] = []
+        self.remarks: dict[str, Source] = {"n_old": ZERO, "stale_after_days": ZERO}
 
     def line(self, name: str, label: str, holds: Lookup, expected: Lookup | int) -> None:
         """One check: it holds where the two counts are the same. A number as `expected` is a fact as built."""
@@ -168,18 +189,42 @@ class ChecksSheet:
         n_found = sum(state.value == word for state in (refs.refs if states is None else states))
         self.line(name, label, replace(count_of(refs, word), value=n_found), 0)
 
+    def old_prices(self, ages: Range, limit: Ref) -> None:
+        """A line that counts the loads with an old price, which is no fault of the workbook. limit: in days."""
+        label = "No fault: loads whose recommended instance has an old price"
+        self.remarks["n_old"] = self.sheet.link(self.row, 1, count_of(ages, "old"), PLAIN, "computed", label=label)
+        self.remarks["stale_after_days"] = limit
+        self.row += 1
+
     def total(self) -> None:
-        """Add the overall verdict. It counts the lines that hold: a line with an error does not."""
+        """Add the overall verdict, and the reason. It counts the lines that hold: a line with an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
-        counted = count_of(Range(tuple(self.verdicts)), OK)
+        area = Range(tuple(self.verdicts))
+        counted = count_of(area, OK)
         n_hold = sheet.link(row, 1, counted, PLAIN, "computed", label="All checks")
         word = derived(lambda hold, lines: where(hold == lines, OK, CHECK), n_hold, n_lines)
         self.wiring.names["chk_all"] = sheet.link(row, 3, word, TEXT, "light")
         sheet.status_cells.append((row, 3))
         self.wiring.verdict = word.value
-        for light in self.wiring.lights:
-            light.value = word.value
+        place = sheet.link(
+            row + 1, 1, position_in(area, constant(CHECK), ONE), PLAIN, "computed", label="The first that does not hold"
+        )
+        label, held, expected = (
+            lookup(Range(tuple(self._cell(verdict, column) for verdict in self.verdicts)), place) for column in range(3)
+        )
+        env = {"n_wrong": count_of(area, CHECK), "all_checks": self.wiring.names["chk_all"], **self.remarks}
+        env |= {"line": label, "held": held, "expected": expected}
+        why = sheet.compute(row + 2, 0, why_check, env, role="light")
+        self.wiring.names["chk_why"] = why
+        for cells, value in ((self.wiring.lights, word.value), (self.wiring.reasons, why.value)):
+            for cell in cells:
+                cell.value = value
+
+    def _cell(self, verdict: Ref, column: int) -> Ref:
+        """Another cell of a verdict's line."""
+        value = self.sheet.cells[verdict.row, column].value
+        return verdict._replace(column=column, value=value)
 
     def own_rows(
         self,
@@ -214,7 +259,7 @@ class ChecksSheet:
             lambda n_rows, n_done, n_blank: n_rows - n_done - n_blank,
             *(count_filled(area), count_of(area, OK), count_of(area, NONE)),
         )
-        self.line(name, f"Unfinished rows of yours on {title}, below: none", unfinished, 0)
+        self.line(name, f"Unfinished rows of yours on {title} here: none", unfinished, 0)
 
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Source, Source]], display: Display, rounded: bool
@@ -250,9 +295,6 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
     counts = [count_numbers(instances.range(column)) for column in ("date_in_use", "price_in_use")]
     page.line("prices_dated", "Every price has a date", *counts)
-    page.none_says(
-        "prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"), "old"
-    )
     _inputs(page)
     # Errors in the capacity of a replica: the choice reads them as hardware that does not hold the load.
     stems = {f"blk_{prefix}{quantity}" for prefix in ("", "wi_") for quantity in OF_REPLICA}
@@ -282,6 +324,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         # Blank cells, too: ROWS is not in the portable vocabulary.
         counted = written(n_rows, lambda area: count_where(area == area), Range((), name=area))
         page.line(f"rows_of_{key}", f"Rows of {title}: as many as the workings read", counted, n_rows)
+    page.old_prices(loads.range("price_age"), wiring.ref("in_stale_after_days"))
     page.total()
     return page.sheet
 

@@ -27,7 +27,7 @@ from sheetgen.book.sheets import (
     number,
     worked_out,
 )
-from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
+from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, put_reason, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import (
@@ -338,6 +338,7 @@ def _watch(page: InputsSheet) -> None:
     sheet, lists = page.sheet, page.wiring.lists
     row = HEAD_ROWS - 1
     put_light(page.wiring, sheet, row, VALUE, "All checks")
+    put_reason(page.wiring, sheet, row, STATE, PRINTED - STATE)
     first, last = page.states[0], page.states[-1]
     for name, column in (("labels", LABEL), ("values", VALUE), ("built", BUILT), ("states", STATE), ("nth", NTH)):
         corners = (first._replace(column=column, value=None), last._replace(column=column, value=None))

@@ -16,7 +16,7 @@ from sheetgen.book.compiler import Compiler, Span
 from sheetgen.book.contexts_sheet import HOPS, PARTS
 from sheetgen.book.decision_choices import ANY, AS_ASKED, KV_FP8
 from sheetgen.book.figures import latent_position, non_torch_position, profile_position, ranked_of_candidate
-from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, written
+from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, count_numbers, position_in, written
 from sheetgen.book.sheets import (
     NONE,
     Cell,
@@ -54,6 +54,7 @@ from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, spe
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances, paid_hours_per_month
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
+    BESIDE_ON_DEMAND,
     COMMITTED,
     ENDS,
     PLAIN,
@@ -540,8 +541,8 @@ def _add_months(
 
 
 def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]) -> None:
-    """Write the instance of each candidate that takes part in each purchase class, and its price under each
-    commitment."""
+    """Write the instance of each candidate that takes part in each purchase class, and what it costs a month
+    there, but on demand."""
     wiring, instances = head.wiring, head.wiring.tables["instances"]
     rows = instances.columns["row"]
     held = [row.value - 1 for row in head.columns["instance_row"]]  # as built, of any class
@@ -549,7 +550,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
         of_class = [rows[together[c][class_place]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
         head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
-    for purchase in COMMITTED:
+    for purchase in BESIDE_ON_DEMAND:
         stem, prices = class_stem(purchase), instances.range(class_columns(purchase)["price"])
         places = head.columns[f"{stem}_instance_row"]
         providers = (lookup(instances.range("provider"), place) for place in places)
@@ -560,7 +561,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
                 [discount_table.of_class(wiring, provider, purchase) for provider in providers]
             ),
             "gpu_known": RowValues.of(head.columns["gpu_known"]),
-            "is_committed": ONE,
+            "is_committed": ONE if purchase in COMMITTED else ZERO,
         }
         row = head.begin_column(f"$ per month, {purchase}", INSTANCE_MONTH_OF_TERM.documentation, 0)
         months = head.sheet.fill_row(row, LEFT, head.n_rows, INSTANCE_MONTH_OF_TERM, env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sheetgen import units
+from sheetgen.book.lookups import constant
 from sheetgen.book.money_block import FOUND, N_PRINTED, Block
 from sheetgen.book.sheets import Cell, Chart, Ref, Source, derived
 from sheetgen.formula import is_number, where
@@ -14,9 +15,10 @@ MONTHS = cost.CONSTANTS["months_in_three_years"]
 SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
 WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.PURCHASES.items()}, OWNED: "owned"}
-CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 380, 280
+LACKS = {units.ON_DEMAND: sentences.NOT_ON_DEMAND, OWNED: sentences.UNPRICED}
+CHART_AT, CHART_GAP, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 12, 376, 280
 WHAT_IS_PAID = (
-    "Renting: the hardware in its row above, renewed at today's price, by the month (a capacity block is paid ahead).",
+    "Renting: the hardware in its row, at today's price; a block is paid ahead, spot can be taken away.",
     "Owning: the purchase at the base price, then support, power and site. Nothing is discounted, without contingency.",
 )
 
@@ -43,14 +45,12 @@ def add_cash(block: Block) -> None:
     env = {"up_front_usd": up_front[-1], "owned_each_month_usd": each_month[-1]}
     for column, ref in enumerate(each_month[:-1], 1):
         sheet.compute(top + 5, column, cost.owning_pays_off_month, {**env, "each_month_usd": ref})
-    bars = [
-        sheet.compute(top + 1, FOUND + k, sentences.way_of_cash, {"way": head, "each_month_usd": usd}, role="off_page")
-        for k, (head, usd) in enumerate(zip(heads[1:], each_month, strict=True))
-    ]
     labels = "Up front", "Each month", f"Months 1 to {MONTHS}, beside it", cost.owning_pays_off_month.label
     for row, label in enumerate(labels, top + 2):
         sheet.text(row, 0, label, "label")
     sheet.text(top + 6, 0, "Paid to date, by month", "light")
+    bars: list[Ref] = []
+    lacks = [LACKS.get(way, sentences.NOT_SOLD) for way in WAYS]
     for row, month in enumerate(SHOWN, top + 7):
         number = sheet.put(row, 0, Cell(month, "fixed", PLAIN), lock="column")
         for column, (ahead_of, month_usd) in enumerate(zip(up_front, each_month, strict=True), 1):
@@ -59,7 +59,10 @@ def add_cash(block: Block) -> None:
                 "up_front_usd": ahead_of._replace(lock="row"),
                 "each_month_usd": month_usd._replace(lock="row"),
             }
-            sheet.compute(row, column, cost.cash_to_month_usd, env)
+            cash = sheet.compute(row, column, cost.cash_to_month_usd, env)
+            if month == MONTHS:
+                env = {"way": heads[column], "cash_usd": cash, "lacking": constant(lacks[column - 1])}
+                bars.append(sheet.compute(top + 1, FOUND + column, sentences.way_of_cash, env, role="off_page"))
     sheet.draw(
         Chart(
             top + 1,
@@ -71,6 +74,8 @@ def add_cash(block: Block) -> None:
             CHART_WIDTH,
             CHART_HEIGHT,
             "$",
+            left=CHART_GAP,
+            labelled=True,
         )
     )
     block.row = top + 7 + len(SHOWN)

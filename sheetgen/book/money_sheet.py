@@ -14,12 +14,12 @@ from sheetgen.book import discount_table
 from sheetgen.book.catalogs import of_class_in_use, price_mark
 from sheetgen.book.decision_choices import n_table_rows
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
-from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
+from sheetgen.book.lookups import NO_VALUE, ONE, constant, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
 from sheetgen.book.money_page import add_cash
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.book.workings import add_providers, add_terms
+from sheetgen.book.workings import add_classes, add_providers
 from sheetgen.formula import Value, function, is_number, is_text, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import TEXT as ANY_TEXT
@@ -202,20 +202,29 @@ def _source(block: Block) -> None:
 
 
 def _classes(block: Block, class_place: int) -> Ref:
-    """The recommended instances in each purchase class, under a commitment those that are cheapest in it; then
-    contingency and currency for the class in use; returns $ an hour on demand."""
+    """The recommended instances in the class in use and on demand, in each other class those that are cheapest in it;
+    then contingency and currency for the class in use. Returns $ an hour on demand."""
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head(*CLASS_HEADS)
-    terms = add_terms(block.wiring, block.load, block.wiring.ref("calc_money_model"))
+    best = add_classes(block.wiring, block.load, block.wiring.ref("calc_money_model"))
     hourly: dict[str, Ref] = {}
     sums: dict[str, list[Ref]] = {}
     for purchase, committed in zip(units.PURCHASES, block.wiring.lists["committed"].refs, strict=True):
-        block.label(purchase)
+        called = block.label(purchase)
         names = class_columns(purchase)
-        term = terms.get(purchase)
-        place, count = (block.place, block.count) if term is None else (term["instance_row"], term["n_instances"])
+        block.label("Found: discount, row on Prices and hardware, how many", FOUND, "off_page")
+        place, count = block.place, block.count
+        if purchase in best:
+            place, count = (
+                block.show(
+                    column, derived(_of_class, inputs["purchase"], called, own, best[purchase][name]), PLAIN, "off_page"
+                )
+                for column, own, name in (
+                    (FOUND + 2, place, "instance_row"),
+                    (FOUND + 3, count, "n_instances"),
+                )
+            )
         provider = lookup(table.range("provider"), place)
-        block.label("Found: discount", FOUND, "off_page")
         discount = discount_table.of_class(block.wiring, provider, purchase)
         less = block.show(FOUND + 1, discount, units.EXACT_PERCENT, "off_page")
         price = entry(table.range(names["price"]), place, above_zero, less=less)
@@ -232,6 +241,7 @@ def _classes(block: Block, class_place: int) -> Ref:
             block.show(column, entry(table.range(names[key]), place, test, hour), display)
         rented: dict[str, Source] = {"instance": lookup(table.range("type"), place)}
         rented["provider_name"] = lookup(table.range("provider_name"), place)
+        rented["lacking"] = constant(sentences.NOT_SOLD if purchase in best else sentences.NOT_ON_DEMAND)
         block.compute(9, sentences.rent_from, {**rented, "n_instances": count, "hourly_usd": hour})
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
@@ -257,6 +267,11 @@ def _classes(block: Block, class_place: int) -> Ref:
     block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
     block.row += 1
     return hourly[units.ON_DEMAND]
+
+
+def _of_class(in_use: Value, purchase: Value, recommended: Value, best: Value) -> Value:
+    """Of a class the recommended hardware where it is the one in use, else its own best."""
+    return where(in_use == purchase, recommended, best)
 
 
 def _converted(block: Block, totals: Sequence[Ref]) -> None:

@@ -521,7 +521,8 @@ class Sheet:
 @dataclass
 class Chart:
     """A native chart over cells: stacked bars; standing where there are `lines` (title, first, last, colour, whether it
-    is dashed) over them; or columns, one series in place of another, with their amounts. sign: before its numbers."""
+    is dashed) over them; or columns, one series in place of another, with their amounts. sign: before its numbers.
+    left: pixels to the left of it. labelled: its categories say the amounts, and no axis does."""
 
     row: int
     column: int
@@ -534,6 +535,8 @@ class Chart:
     sign: str = ""
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
     upright: bool = False  # columns instead of bars
+    left: int = 0
+    labelled: bool = False
 
     @property
     def is_upright(self) -> bool:

@@ -33,7 +33,7 @@ from sheetgen.book.sheets import (
     lookup,
     place_of,
 )
-from sheetgen.book.wiring import Wiring, put_light
+from sheetgen.book.wiring import Wiring, put_light, put_reason
 from sheetgen.formula import Expr, Quantity, Value, both, function, is_number, least_number, round_down, where
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED, Question
@@ -45,8 +45,9 @@ from sheetgen.sizing import cost
 from sheetgen.units import DATE, NARROW, ONE_DECIMAL, PLAIN, PRICE_DATE, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
 
 NAME = "Sizing sheet"
-TITLE_ROW, QUESTION_ROW, OTHER_ROW, ANSWERS_ROW = 2, 3, 4, 5  # the title, the yellow cells, the question of Decision,
-# and the heads of the first table
+# The title, the yellow cells, the reason for a verdict of the checks, the question of Decision, and the heads of the
+# first table.
+TITLE_ROW, QUESTION_ROW, WHY_ROW, OTHER_ROW, ANSWERS_ROW = range(2, 7)
 USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the first table
 N_COLUMNS = 9  # at least; a load takes two of them
 LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 18.0, 8.0, 12.0
@@ -176,9 +177,10 @@ class SizingSheet:
         sheet.text(row, 0, "Workload", "plain")
         sheet.put(row, 3, Cell(cells["tier"].value, "input", WHOLE, validation=number), label="At once")
         put_light(wiring, sheet, row, 5, "Checks")
+        put_reason(wiring, sheet, WHY_ROW, 0, self.hidden)
         for column, name in zip(range(6, self.hidden), others, strict=False):
             sheet.text(row, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
-        sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 26, row: 18}
+        sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 26, row: 18, WHY_ROW: 13}
 
     def _put_load_in_use(self) -> None:
         """Hidden: the load as built, which stands where a yellow cell says none, and the one in use."""

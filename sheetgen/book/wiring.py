@@ -337,6 +337,7 @@ class Wiring:
     code: str = DOLLARS  # of the currency of the sheets of answers
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
+    reasons: list[Cell] = field(default_factory=list)  # the cells beside them, with the reason
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
     of_money: list[tuple[str, Ref, Ref | Lookup]] = field(
         default_factory=list
@@ -445,6 +446,13 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
     sheet.put(row, column, cell, label=label)
     sheet.status_cells.append((row, column))
     wiring.lights.append(cell)
+
+
+def put_reason(wiring: Wiring, sheet: Sheet, row: int, column: int, span: int) -> None:
+    """Place the reason for the word of all checks, or a remark beside it."""
+    cell = Cell("", "line", TEXT, formula=Expr("chk_why"), span=span)
+    sheet.put(row, column, cell)
+    wiring.reasons.append(cell)
 
 
 def titled(

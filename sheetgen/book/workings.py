@@ -23,6 +23,8 @@ from sheetgen.book.sheets import (
     Lookup,
     Range,
     Ref,
+    RepeatedRow,
+    Row,
     RowValues,
     Sheet,
     Source,
@@ -34,15 +36,15 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, named, titled
 from sheetgen.formula import (
+    Expr,
     Formula,
     Quantity,
     Value,
     formula,
+    function,
     is_number,
     is_number_in_row,
     number_where,
-    ratio,
-    round_nearest,
     where,
     where_number,
 )
@@ -53,7 +55,18 @@ from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tri
 from sheetgen.report import sentences
 from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, DATE, FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
+from sheetgen.units import (
+    BESIDE_ON_DEMAND,
+    DATE,
+    FACTOR,
+    PLAIN,
+    PURCHASES,
+    TEXT,
+    TWO_DECIMALS,
+    USD_CENTS,
+    WHOLE,
+    Display,
+)
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -657,59 +670,82 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
     return [table.row(i) for i in range(n_providers)]
 
 
-def add_terms(wiring: Wiring, load: Ref, model: Ref) -> dict[str, dict[str, Ref]]:
-    """By commitment the best for a model's load on the first sheet at the prices of that class, by the same steps,
+def add_classes(wiring: Wiring, load: Ref, model: Ref) -> dict[str, dict[str, Ref]]:
+    """By purchase class but on demand the best for a model's load on the first sheet at its prices, by the same steps,
     below the providers: the row on Prices and hardware, and how many instances. load, model: as above."""
     head = wiring.tables["candidates"]
-    table, rows = _of_money(wiring, len(COMMITTED), "terms", load, model)
-    table.given("term", "Commitment", COMMITTED, TEXT, role="label")
+    table, rows = _of_money(wiring, len(BESIDE_ON_DEMAND), "classes", load, model)
+    table.given("purchase_class", "Purchase class", BESIDE_ON_DEMAND, TEXT, role="label")
 
     def of_class(count: Value, instance_month_usd: Value) -> Value:
-        """The same instances under a commitment."""
+        """The same instances at the prices of a class."""
         return number_where(is_number_in_row(count), count * instance_month_usd)
 
-    counts = _instances_of_money(wiring, model)
-    terms = [head.range(f"{class_stem(purchase)}_instance_month_usd") for purchase in COMMITTED]
-    rows |= {"monthly_usd": [row_of(of_class, counts, term) for term in terms], "instance_month_usd": terms}
+    counts = _instances_of_money(wiring, load)
+    months = [head.range(f"{class_stem(purchase)}_instance_month_usd") for purchase in BESIDE_ON_DEMAND]
+    rows |= {"monthly_usd": [row_of(of_class, counts, month) for month in months], "instance_month_usd": months}
     contexts = wiring.tables["contexts"]
     if "level_z" in contexts.columns:  # nobody binds money on an even chance
         table.picked("level_z", "Level", contexts.range("level_z"), "pace_row", FACTOR)
         asked = wiring.inputs["confidence_z"]
         as_sure = (
             derived(lambda level, asked: where(level == asked, 1, 0), level, asked)
-            for level in table.columns["level_z"]
+            if PURCHASES[purchase].binds
+            else ONE
+            for purchase, level in zip(BESIDE_ON_DEMAND, table.columns["level_z"], strict=True)
         )
         rows["among"] = list(as_sure)
     _add_steps(table, _made_of(rows, table.n_rows), {})
-    places = zip(COMMITTED, table.columns["position"], strict=True)
+    places = zip(BESIDE_ON_DEMAND, table.columns["position"], strict=True)
     of_rows = (
         held_at(place, lookup(head.range(f"{class_stem(purchase)}_instance_row"), place), NO_VALUE)
         for purchase, place in places
     )
     table.looked_up("instance_row", in_words("instance_row"), of_rows, PLAIN)
-    return {purchase: table.row(i) for i, purchase in enumerate(COMMITTED)}
+    return {purchase: table.row(i) for i, purchase in enumerate(BESIDE_ON_DEMAND)}
 
 
-@formula("Instances", PLAIN)
-def instances_of_month(monthly_usd: Quantity, instance_month_usd: Quantity) -> Value:
-    """The number of instances in a month's cost; none where they do not hold the load.
-
-    Source: the month over what one of them costs a month.
-    """
-    return number_where(is_number(monthly_usd), round_nearest(ratio(monthly_usd, instance_month_usd)))
+# The number of instances of a candidate that a load takes, whether the class in use has a price of it or not.
+INSTANCES = cost.n_instances.with_parts([parallelism.n_replicas]).reading(price_usd_per_hour="has_instances")
 
 
-def _instances_of_money(wiring: Wiring, model: Ref) -> Range:
+def _instances_of_money(wiring: Wiring, load: Ref) -> Range:
     """The instances of each candidate for the load of Money, in a row below all others on Candidates."""
-    head, rows = wiring.tables["candidates"], wiring.blocks["monthly_usd"].rows[wiring.tables["loads"].n_fixed :]
-    sheet = head.sheet
+    head, loads = wiring.tables["candidates"], wiring.tables["loads"]
+    sheet, profiles = head.sheet, head.columns["profile"]
     row = 2 + max([row for row, _ in sheet.cells] + [filled.row for filled in sheet.rows])
     sheet.text(row, 0, "Instances for the load of Money", "label")
-    months_at, place = head.columns["instance_month_usd"][0], model._replace(name="calc_money_model")
-    months = RowValues.of([choose(place, of_models) for of_models in zip(*rows, strict=True)])
-    env = {"monthly_usd": months, "instance_month_usd": RowValues.of(head.columns["instance_month_usd"])}
-    counts = sheet.fill_row(row, months_at.column, head.n_rows, instances_of_month, env)
+    places = {"loads": load} | {
+        key: sheet.link(row, column, lookup(loads.range(name), load), PLAIN, "computed", lock="column")
+        for column, (key, name) in enumerate((("contexts", "pace_row"), ("models", "model_row")), 1)
+    }
+
+    def on_profiles(name: str) -> RowValues:
+        place = places[wiring.blocks[name].down]
+        return RowValues.of([wiring.of_block(name, place, profile, {}) for profile in profiles])
+
+    held = wiring.blocks["replicas_per_instance"]
+    env: dict[str, Source | RowValues] = {**wiring.inputs, "has_instances": ONE}
+    env["paced_requests"] = on_profiles("paced_requests")
+    env["load_requests"] = (
+        on_profiles("places_of_load") if has_rate(wiring) else lookup(loads.range("load_requests"), load)
+    )
+    env["replicas_per_instance"] = _picked(held.rows, places[held.down])
+    counts = sheet.fill_row(row, profiles[0].column, head.n_rows, INSTANCES, env)
     return named(wiring.names, "tbl_candidates_instances_of_money", counts)
+
+
+def _picked(rows: Sequence[Row | RepeatedRow], place: Ref) -> RowValues:
+    """Of the rows of a block on the same sheet, the cells of that at a place."""
+    first, last = (row[0]._replace(lock="row") for row in (rows[0], rows[-1]))
+    if len(rows) == 1:  # Gnumeric finds nothing in a range of one cell
+        return RowValues(rows[0].values, first)
+    held = rows[int(place.value) - 1].values
+
+    def tree(first: Expr, last: Expr, place: Expr) -> Expr:
+        return function("INDEX", Expr(f"{first.text}:{last.text}"), place)
+
+    return RowValues(held, written(held[0], tree, first, last, place))
 
 
 def _of_money(wiring: Wiring, n_rows: int, key: str, load: Ref, model: Ref) -> tuple[Table, dict[str, Any]]:

@@ -151,8 +151,10 @@ rent_of_type = template(
     counted=where(replace_text(q.instance, "x ", "") == q.instance, 0, 1) == 1,
 )
 rent_words = rent_of_type.formula("rent_words", "What to rent")
+# Of a way to pay without an amount.
+NOT_SOLD, NOT_ON_DEMAND, UNPRICED = "nothing sold so is as sure", "no price of these machines", "no price known"
 rent_from = template(
-    "{rent}, {provider_name}", when=is_number(q.hourly_usd), otherwise=None, rent=rent_of_type
+    "{rent}, {provider_name}", when=is_number(q.hourly_usd), otherwise="{lacking}", rent=rent_of_type
 ).formula("rent_from", "What to rent, and where")
 why_nothing = first_of(
     (Unless(q.within_limit == 1), "over the model's {limit_words}"),
@@ -486,6 +488,25 @@ breaking_words = template(
 # Checks, prices, money -------------------------------------------------------------------------------------------
 
 check_word = template(OK, when=q.holds == 1, otherwise=CHECK).formula("check_word", "Check")
+# Beside the word for all checks; n_old: the loads whose machines have an old price, which is no fault.
+why_check = first_of(
+    (
+        q.n_wrong > 0,
+        template(
+            "{fault}: {held}[counted? of {expected}][more?; and {n_more} more]",
+            fault=replace_text(q.line, ": none", ""),
+            counted=q.expected > 0,
+            more=q.n_wrong > 1,
+            n_more=q.n_wrong - 1,
+        ),
+    ),
+    (Unless(q.all_checks == OK), "a check cannot be worked out"),
+    (
+        q.n_old > 0,
+        "No fault: the machines of {n_old} {n_old:load|loads} have a price older than {stale_after_days} days",
+    ),
+    otherwise="all checks hold",
+).formula("why_check", "Why", "The first line that does not hold; where all do, the number of loads with old prices.")
 instance_id = template("{provider}/{type}", when=is_text(q.type), otherwise=None).formula(
     "instance_id",
     "Instance",
@@ -683,7 +704,7 @@ owning_unpriced = template(
 owning_abroad = template("Owning: {prices} are US prices; set {options}.")
 OWN_LOSES, OWN_PAYS_OFF = "cash up front, staff, space", "pays off in month {pays_after_months:whole}"
 own_gives_up = template(
-    f"[priced?{OWN_LOSES}[paid?; {OWN_PAYS_OFF}]|no price known]",
+    f"[priced?{OWN_LOSES}[paid?; {OWN_PAYS_OFF}]|{UNPRICED}]",
     priced=is_number(q.monthly_usd),
     paid=is_number(q.owning_pays_off_month),
     pays_after_months=q.owning_pays_off_month,
@@ -694,8 +715,8 @@ host_for = template(
 cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
-way_of_cash = template("{way}[priced?|: no price]", priced=is_number(q.each_month_usd)).formula(
-    "way_of_cash", "A way to pay, in the chart of its cash"
+way_of_cash = template("{way}: [priced?{cash_usd:usd}|{lacking}]", priced=is_number(q.cash_usd)).formula(
+    "way_of_cash", "A way to pay, with its cash, in a chart"
 )
 _UNCERTAINTIES = ("[people?people|requests]", "tokens", "list prices", "speed")  # in the order of Decision's rows
 

@@ -208,8 +208,8 @@ class _Writer:
             "min": 0,
             "num_format": AXIS.format(chart.sign) if chart.sign else "#,##0",
             "num_font": font,
-            "major_gridlines": {"visible": not chart.upright, "line": {"color": "#E5E7EB"}},
-            "visible": not chart.upright,
+            "major_gridlines": {"visible": not (chart.upright or chart.labelled), "line": {"color": "#E5E7EB"}},
+            "visible": not (chart.upright or chart.labelled),
         }
         drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font, "interval_unit": 1})
         drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
@@ -220,7 +220,8 @@ class _Writer:
         )
         drawn.show_hidden_data()
         drawn.set_size({"width": chart.width, "height": chart.height})
-        worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
+        options = {"description": chart.alt_text, "object_position": 1, "x_offset": chart.left}
+        worksheet.insert_chart(chart.row, chart.column, drawn, options)
 
     def _format(self, cell: Cell | Row) -> CellFormat:
         role, text = cell.role, "" if cell.formula is None else cell.formula.text

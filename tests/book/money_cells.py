@@ -22,7 +22,7 @@ from sheetgen.question.market import in_class
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.notes import day_of
 from sheetgen.report.wording import instance_name, provider_name
-from sheetgen.units import COMMITTED, PURCHASES
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
 ENDS = {"low price": "low", "base": "base", "high price": "high"}
@@ -66,18 +66,20 @@ def chosen(values: Mapping[Any, Any], solved: Solution) -> int:
 
 
 def classes(solved: Solution, row: int) -> list[ClassCost]:
-    """The cost of each purchase class: of the machines of the answer, under a commitment of those that the choice takes
-    at its prices, and none where the answer is an even chance."""
+    """The cost of each purchase class: of the machines of the answer in the class in use and on demand, in each other
+    of those that the choice takes at its prices; none where it binds money and the answer is an even chance."""
     question, settings = solved.question, solved.question.settings
     answered, in_all = on_gpus_of_classes(solved), 730  # hours in a month
     costs: list[ClassCost] = []
     for of_class in ways_to_pay.purchase_classes(solved, row):
-        if of_class.purchase not in COMMITTED or of_class.purchase == settings.purchase:
+        paid = PURCHASES[of_class.purchase]
+        if of_class.purchase in (settings.purchase, ON_DEMAND):
             costs.append(of_class)
             continue
         rental = rented_in(answered, answered.grid, of_class.purchase)[row]
-        month, hours, day = math.nan, max(settings.hours_per_month, in_all), None
-        if rental and not paces_at_even_chance(solved)[question.pace(question.loads[row])]:
+        hours = max(settings.hours_per_month, in_all) if paid.committed else settings.hours_per_month
+        month, day = math.nan, None
+        if rental and not (paid.binds and paces_at_even_chance(solved)[question.pace(question.loads[row])]):
             month = rental.monthly_usd
             sold = in_class(question.candidates, question.others.get(of_class.purchase, ()), of_class.purchase)
             day = next(candidate.price_as_of for candidate in sold if candidate.instance == rental.instance)

@@ -24,6 +24,7 @@ from workbook_cells import cells, formulas, names, values
 
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.solve import solve
+from sheetgen.book.sizing_sheet import ANSWERS_ROW, OTHER_ROW
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import Question
 from sheetgen.readback.pulled import pull
@@ -94,7 +95,7 @@ def test_amounts_are_those_of_the_record_and_of_the_page(euro: tuple[Path, Quest
     path, question = euro
     solved, shown = solve(question), values(path)
     record, page = record_for(solved), page_for(solved)
-    rows = {shown["Sizing sheet", f"A{row}"]: row for row in range(7, 12)}
+    rows = {shown["Sizing sheet", f"A{row}"]: row for row in range(ANSWERS_ROW + 2, ANSWERS_ROW + 7)}
     for card, headline in zip(page.cards, headline_rows(solved), strict=True):
         load = record.cells[headline]
         row = rows[question.models[question.loads[headline].model].model.name]
@@ -173,7 +174,7 @@ def test_amounts_follow_the_rate_and_nothing_else_does(euro: tuple[Path, Questio
         if isinstance(built[place], float):
             assert after[place] == pytest.approx(2 * built[place], rel=1e-9), place
     twice = f"€{2 * built['Decision', 'D5']:,.0f} a month"
-    assert twice in after["Decision", "A1"] and twice in after["Sizing sheet", "A5"]
+    assert twice in after["Decision", "A1"] and twice in after["Sizing sheet", f"A{OTHER_ROW + 1}"]
     results = [name for name in names(path) if name.startswith("rec_")]
     assert len(results) > 40 and {name: after[name] for name in results} == {name: built[name] for name in results}
     assert after["chk_all"] == built["chk_all"] == "OK"
@@ -192,7 +193,7 @@ def test_results_stay_in_dollars_for_those_who_compare(euro: tuple[Path, Questio
     assert results == {name for name in names(euro[0]) if name.startswith("rec_")}
     assert {name: in_euros[name] for name in results} == {name: in_dollars[name] for name in results}
     month = in_euros[f"rec_{name_part('llama-3.1-70b')}_headline_monthly_usd"]
-    assert in_euros["Sizing sheet", "D9"] == pytest.approx(month * RATE)
+    assert in_euros["Sizing sheet", f"D{ANSWERS_ROW + 4}"] == pytest.approx(month * RATE)
 
 
 def test_a_book_in_dollars_has_no_sheet_for_them(euro: tuple[Path, Question], dollar: Path) -> None:
@@ -207,10 +208,10 @@ def test_a_currency_without_a_sign_goes_by_its_code_and_has_its_width(tmp_path: 
     shown, formats, sheets = values(path), amounts(path, "KRW "), books.opened(path)
     assert {*formats.values()} == {f.excel.replace("$", "KRW ") for f in (USD, USD_CENTS)}
     assert f"KRW {shown['Decision', 'D5']:,.0f} a month" in shown["Decision", "A1"]
-    assert shown["Sizing sheet", "D6"] == "KRW a month"
+    assert shown["Sizing sheet", f"D{ANSWERS_ROW + 1}"] == "KRW a month"
     assert [*dollars_named(path)] == []
     assert shown["Decision", "D5"] == pytest.approx(1410 * month_of_ask(solve(question)))
-    for sheet, cell in (("Sizing sheet", "D9"), ("Decision", "D5")):
+    for sheet, cell in (("Sizing sheet", f"D{ANSWERS_ROW + 4}"), ("Decision", "D5")):
         text = f"KRW {shown[sheet, cell]:,.0f}"
         font, column = sheets[sheet][cell].font, sheets[sheet].column_dimensions[cell[0]]
         assert len(text) >= 14 and column.width > 0.8 * len(text) * font.size / 10

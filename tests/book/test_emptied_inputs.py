@@ -10,6 +10,8 @@ from amounts import IN_LONG
 from recalculation import convert_all, edit, needs_libreoffice, values_after
 from workbook_cells import values
 
+from sheetgen.book.sizing_sheet import ANSWERS_ROW
+
 EDITS: dict[str, dict[Any, Any]] = {
     "a context emptied": {"in_context_long_doc": None},
     "a tier emptied": {"in_tier_4": None},
@@ -48,7 +50,9 @@ def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], kind: str) -> Non
 @pytest.mark.parametrize("kind", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
 def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], kind: str) -> None:
     """RAG at 32 at once is not what was edited: what stands on the first sheet must not move."""
-    head = [("Sizing sheet", f"{column}{row}") for column in "ABDEFGH" for row in range(7, 13)]
+    head = [
+        ("Sizing sheet", f"{column}{row}") for column in "ABDEFGH" for row in range(ANSWERS_ROW + 2, ANSWERS_ROW + 8)
+    ]
     before = {k: answers["as built"].get(k) for k in head}
     assert any(isinstance(v, str) and "×" in v for v in before.values())
     for key, value in before.items():  # a file keeps 15 digits

@@ -121,7 +121,10 @@ def test_the_discount_links_to_its_table(path: Path) -> None:
 
 
 def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
-    by_place = values_after(path, {})
+    workbook = books.opened(path)
+    ((sheet, area),) = workbook.defined_names["cat_instances_price_spot"].destinations
+    spot = {(sheet, cell.coordinate): None for (cell,) in workbook[sheet][area.replace("$", "")] if cell.value}
+    by_place = values_after(path, spot)
     top = next(int(cell[1:]) for (sheet, cell), v in by_place.items() if (sheet, v) == ("Money", "Up front"))
     ahead, per_month, month = ([by_place.get(("Money", f"{c}{top + k}"), "-") for c in "BCDEFG"] for k in (0, 1, 3))
     assert "-" in per_month and [lead == "-" for lead in ahead] == [month == "-" for month in per_month]

@@ -18,7 +18,9 @@ from openpyxl.utils import get_column_letter, range_boundaries
 from openpyxl.worksheet.worksheet import Worksheet
 from recalculation import convert_all, needs_libreoffice
 
+from sheetgen.book.money_page import SHOWN, WAYS
 from sheetgen.question.inputs import RARE
+from sheetgen.report import sentences
 from sheetgen.units import NARROW
 
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
@@ -103,8 +105,10 @@ def test_no_white_text_runs_beyond_its_dark_bar(book: Path) -> None:
         assert column.width > len(cell.value) * 1.08
 
 
-def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -> None:
-    sheet = openpyxl.load_workbook(book, data_only=True)["Money"]
+def test_beside_its_bar_a_way_to_pay_says_its_cash_or_why_it_has_none(tmp_path: Path) -> None:
+    options = {**books.SMALL, "models": "8b", "instances": "azure/Standard_NC80adis_H100_v5"}
+    path, _ = books.build(tmp_path, "bars", options)
+    sheet = openpyxl.load_workbook(path, data_only=True)["Money"]
     (chart,) = sheet._charts
     assert chart.x_axis.tickLblSkip == 1
     source = chart.ser[0].cat
@@ -112,7 +116,14 @@ def test_a_way_to_pay_without_a_price_says_so_beside_its_empty_bar(book: Path) -
     (row,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == "Each month")
     each_month = [sheet.cell(row, 2 + k).value for k in range(len(names))]
     assert {type(usd) for usd in each_month} > {str}, "some have a price, some have none"
-    assert ["no price" in name.value for name in names] == [isinstance(usd, str) for usd in each_month]
+    lacking = sentences.NOT_SOLD, sentences.UNPRICED
+    assert [name.value.endswith(lacking) for name in names] == [isinstance(usd, str) for usd in each_month]
+    (paid,) = (cell.row for (cell,) in sheet.iter_rows(max_col=1) if cell.value == SHOWN[-1])
+    in_all = [sheet.cell(paid, 2 + k).value for k in range(len(names))]
+    shown = [name.value for name, usd in zip(names, in_all, strict=True) if not isinstance(usd, str)]
+    assert shown == [
+        f"{name}: ${usd:,.0f}" for name, usd in zip(WAYS.values(), in_all, strict=True) if not isinstance(usd, str)
+    ]
 
 
 def test_no_way_to_pay_less_is_cut_off_on_decision(book: Path) -> None:

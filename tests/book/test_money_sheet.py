@@ -277,8 +277,8 @@ def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     assert not [k for k, v in by_place.items() if isinstance(v, ErrorValue)] and n > 20
 
 
-def test_a_term_on_other_machines_stands_in_its_row_with_them_and_in_the_cash(tmp_path: Path) -> None:
-    """Two g7e.2xlarge at AWS on demand, which has no term; one g4-standard-96 at GCP under either, in euros."""
+def test_a_class_on_other_machines_stands_in_its_row_with_them_and_in_the_cash(tmp_path: Path) -> None:
+    """Two g7e.2xlarge at AWS on demand, which has no term and no spot; one g4-standard-96 at GCP so, in euros."""
     asked = {
         "model": "gpt-oss-120b", "users": 500, "region": "eu", "instances": "aws/g7e.2xlarge,gcp/g4-standard-96",
         "as_of": books.AS_OF,
@@ -301,7 +301,7 @@ def test_a_term_on_other_machines_stands_in_its_row_with_them_and_in_the_cash(tm
     assert shown == {"yyyy": ["AND(MONTH(H7)=1,DAY(H7)=1)"], "yyyy-mm": ["DAY(H7)=1"]}
     for by_place in (values(path), values_after(path, {})):
         rows = money_cells.block(by_place)
-        for purchase, column in (("reserved-1yr", "C"), ("reserved-3yr", "D")):
+        for purchase, column in (("reserved-1yr", "C"), ("reserved-3yr", "D"), ("spot", "E")):
             term = cell["by_purchase"][purchase]
             assert term["instance"] == "gcp/g4-standard-96"
             assert (

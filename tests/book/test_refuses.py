@@ -12,6 +12,7 @@ from cells_of import FEW
 from recalculation import compare, edit, recalculate_with_formualizer, values_after
 from workbook_cells import PRICES_SHEET, ErrorValue, values
 
+from sheetgen.book.sizing_sheet import WHY_ROW
 from sheetgen.errors import SheetgenError
 from sheetgen.readback.pulled import pull
 
@@ -48,6 +49,25 @@ def _numbers_beside_choices(values: dict[Any, Any]) -> list[float]:
     return [value for value in cells if isinstance(value, (int, float))]
 
 
+REASONS = (("Sizing sheet", f"A{WHY_ROW + 1}"), ("Inputs", "E3"))  # beside the word for all checks
+
+
+def _line_of(book: Path, by_place: dict[Any, Any], check: str) -> str:
+    """The words of a check's line."""
+    ((sheet, cell),) = books.opened(book).defined_names[check].destinations
+    return str(by_place[sheet.strip("'"), f"A{cell.rpartition('$')[2]}"])
+
+
+def test_an_old_price_is_a_remark_and_no_fault(book: Path) -> None:
+    """In two years every price is old: the workbook says so, and still adds up."""
+    built = _after(book, {})
+    after = _after(book, {"in_as_of": built["in_as_of"] + 730})
+    assert after["chk_all"] == built["chk_all"] == "OK"
+    days = f"older than {built['in_stale_after_days']:g} days"
+    assert days in after["chk_why"] and days not in built["chk_why"]
+    assert {after[place] for place in REASONS} == {after["chk_why"]}
+
+
 def test_as_built_all_checks_hold(book: Path) -> None:
     by_place = _after(book, {})
     assert len(_numbers_beside_choices(by_place)) > 15
@@ -68,6 +88,9 @@ def test_as_built_all_checks_hold(book: Path) -> None:
 def test_what_pull_refuses_the_checks_say(book: Path, typed: dict[str, Any], check: str, tmp_path: Path) -> None:
     by_place = _after(book, typed)
     assert (by_place["chk_all"], by_place[check]) == ("CHECK", "CHECK")
+    reason, line = by_place["chk_why"], _line_of(book, by_place, check)
+    assert reason.startswith(line.replace(": none", ":")), "the reason is that line"
+    assert {by_place[place] for place in REASONS} == {reason}
     with pytest.raises(SheetgenError):
         pull(str(edit(book, tmp_path / "edited.xlsx", typed)), books.catalog())
 
