@@ -96,7 +96,7 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure?.is_worth_it) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
-  const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of these` : placeWords(run);
+  const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
   yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
@@ -131,6 +131,7 @@ function testWords(record, measure) {
     ...sharedLoad(record, run, tried),
     first_target,
     pace_target,
+    machines: run.instance === record.chosen.instance ? machinesWords(run.n_instances) : "",
     is_brief: 0,
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
