@@ -153,11 +153,11 @@ def _days_of_measuring(cells: Sequence[CellRecord]) -> Iterator[Cell]:
             own.append(cell.measure.run.usd)
         elif cell.measure:
             run = cell.measure.run
-            others[run.instance] = words(
-                "{} on {}, which may prove cheaper", money(run.usd), wording.instance_name(run.instance)
-            )
-    ends = [joined(" to ", [money(usd) for usd in dict.fromkeys((min(own), max(own)))])] if own else []
-    if days := [*ends, *others.values()]:
+            others[run.instance] = words("{} ({})", money(run.usd), wording.instance_name(run.instance))
+    days = [joined(" to ", [money(usd) for usd in dict.fromkeys((min(own), max(own)))])] if own else []
+    if others:
+        days.append(words("on what may prove cheaper {}", joined(", ", [*others.values()])))
+    if days:
         yield words("A day of measuring costs {}.", joined("; ", days))
 
 

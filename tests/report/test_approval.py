@@ -616,7 +616,5 @@ def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
     other, own = (cell.measure for cell in record.headline_cells)
     assert other is not None and other.decider is not None and own is not None and own.decider is None
     [told] = [str(line) for line in build_page(record, question).load_note if "day of measuring" in str(line)]
-    assert (
-        f"costs {full_money(own.usd)}; {full_money(other.decider.usd)} on {instance_name(other.decider.instance)},"
-        in told
-    )
+    cheaper = f"{full_money(other.decider.usd)} ({instance_name(other.decider.instance)})"
+    assert f"costs {full_money(own.usd)}; " in told and told.endswith(f"cheaper {cheaper}.")
