@@ -269,12 +269,15 @@ measure_stakes = template(
     priced=is_text(q.more),
     nothing=is_text(q.level),
 )
-# A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes. places:
-# of one replica, where that is the answer's. short: of memory, which a start shows.
+# A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes.
+# machines: how many of the answer's. places: of one machine, where that is the answer's. short: of memory, which a
+# start shows.
 measure_run = template(
-    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?"
-    "{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that the load fits|"
-    "[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a second]]]]",
+    "A day[alone? on {machines}] at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, "
+    "then [placed?{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that "
+    "the load fits|[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a "
+    "second]]]]",
+    alone=is_text(q.machines),
     placed=is_text(q.places),
     shared=is_text(q.part),
     rate=q.is_rate == 1,
@@ -696,7 +699,7 @@ hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hou
 )
 # other: a GPU of the same family that has one, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: no price known for {gpus}[other?; {other} has one[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} has one[named?: build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
