@@ -118,7 +118,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
-_FATE = template("[alone?nothing served if it fails|slower if one fails]", alone=q.n_instances == 1)
+_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|slower if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
     "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next type:][other? {place}, {costs}[failing?; {fate}]].",
     failing=is_text(q.fate),
