@@ -161,5 +161,4 @@ def _columns(answer: Answer, plan: Plan, live: Array) -> tuple[Array, Array]:
     another base."""
     z = numpy.full(live.shape[1], Z[answer.plan.policy.plan_at])
     grid, _ = answer.at_demand(z, live, plan)
-    gap, committed = (grid.spread(name, OF_TYPE) for name in ("gap", "committed_instances"))
-    return grid.spread("spend_usd", OF_MONEY), gap + committed
+    return grid.spread("spend_usd", OF_MONEY), grid.spread("rented_instances", OF_TYPE)
