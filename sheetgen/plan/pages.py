@@ -441,11 +441,7 @@ def _expected(decision: Decision) -> Text:
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     """The services that have no machine until the order or its cover is there, each with what is there in time."""
-
-    def days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
-        return gap.first, gap.last
-
-    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=days), days):
+    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=_days), _days):
         waiting = []
         for gap in gaps:
             way: Text = "nothing else that it allows is there in time"
@@ -463,6 +459,10 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
         yield f"and {more} more"
     if sum(gap.other is not None for gap in decision.shed) > 1:
         yield "what is offered until then adds up"
+
+
+def _days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
+    return gap.first, gap.last
 
 
 def _on_others(gap: Unserved) -> str:
@@ -631,15 +631,15 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         quarters = _quarters_in_short(plan, [rows[0].quarter for rows in alike])
         usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
         lines.append((usd_cut, words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))))
-    if lines:
+    elsewhere = [*_elsewhere(findings)]
+    if lines or elsewhere:
         worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
         n = len(worst) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
         kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
         until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
-        yield Section(
-            "If the limits are kept: who is cut, by priority", (*worst[:MOST_CUT], *more, *until, *_keeping(findings))
-        )
+        every = (*worst[:MOST_CUT], *more, *until, *elsewhere, *_keeping(findings))
+        yield Section("If the limits are kept: who is cut, by priority", every)
 
 
 def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
@@ -648,6 +648,15 @@ def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
     if len(many) > 2 and many[-1] - many[0] == len(many) - 1:
         return f"{names[0]} to {names[-1]}"
     return listed(names) if len(names) <= NAMED else first_named(names)
+
+
+def _elsewhere(findings: Findings) -> Iterator[Text]:
+    """The services that machines of other types serve wholly until their own are there."""
+    services = findings.answer.plan.services
+    for (first, last), gaps in groupby(sorted(findings.on_others, key=_days), _days):
+        parts = [f"{services[gap.service].id} ({_on_others(gap)})" for gap in gaps if not gap.share]
+        if parts:
+            yield f"From {first} to {last} machines of other types help: {', '.join(parts)}."
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:

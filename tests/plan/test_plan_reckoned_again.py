@@ -6,6 +6,7 @@ worked out here, and nothing of sheetgen.plan does it.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import math
 import random
@@ -180,10 +181,14 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     needed = {name: [math.ceil(round(count, 9)) for count in counts] for name, counts in filled.items()}
     kept = {name: [max(counts[max(0, q - back) : q + 1]) for q in range(n)] for name, counts in needed.items()}
 
-    def is_there(part: dict[str, Any], x: Fraction) -> bool:
-        begins = datetime.date.fromisoformat(part.get("from", "2020-01-01"))
+    lasting = dict[str, tuple[Fraction, Fraction]]()
+    for part in (*supply.get("committed", ()), *supply.get("owned", ())):
         ends = datetime.date.fromisoformat(part["until"]) + datetime.timedelta(days=1)
-        return place(begins) <= x < place(ends)
+        lasting[part["id"]] = place(datetime.date.fromisoformat(part.get("from", "2020-01-01"))), place(ends)
+
+    def is_there(part: dict[str, Any], x: Fraction) -> bool:
+        begins, ends = lasting[part["id"]]
+        return begins <= x < ends
 
     usd, bound, late, placed = [0.0] * n, [0.0] * n, [0.0] * n, dict[str, list[float]]()
     # What is there on each day, and paid whether used or not.
@@ -241,12 +246,12 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                 if now <= x < day and quicker <= x:
                     late[int(x)] += part[x] * on_demand * factors[int(x)] * time[x]
         if buy not in YEARS:
-            before, since = 0, 0
+            before, since, of_all = 0, 0, [sum(of_way[x] for of_way in asked) for x in moments]
             for i, x in enumerate(moments):
                 # What was asked for on a day is kept for so many quarters after it.
                 while since < i and moments[since + 1] + back <= x:
                     since += 1
-                held = max(sum(of_way[y] for of_way in asked) for y in moments[since : i + 1])
+                held = max(of_all[since : i + 1])
                 held = min(held, max(0, kept[name][int(x)] - supplied[name][x]))
                 parts = min(held, most[x]), max(0, held - most[x])
                 gone = [now <= x < day for day in comes]
@@ -260,7 +265,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
         left = [*moments]
         while left:
             x = left.pop(0)
-            day = max(moment for moment in moments if moment <= x)
+            day = moments[bisect.bisect_right(moments, x) - 1]
             running = [sum(m for _, end, m in some if end > x) for some in runs]
             new = max(0, asked[0][day] + asked[1][day] - sum(running))
             follows = sum(m for _, end, m in runs[1] if end == x)  # those beyond it, when they end
