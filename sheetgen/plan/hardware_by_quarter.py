@@ -21,8 +21,9 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months
+from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
 from sheetgen.plan.terms import quarters_of_term

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.supplied import live
+from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.whole_amounts import in_whole_of_spend
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
@@ -28,7 +28,7 @@ def machine_name(answer: Answer, instance: str, quarters: Sequence[int]) -> str:
     """The same with the pools whose owned GPUs it is; those alone where nothing of it is rented in these quarters."""
     t, many, plan = answer.place[instance], [*quarters], answer.plan
     of_gpu = (pool for pool in plan.supply.owned if plan.gpus[pool.id].id == answer.types[t].gpu)
-    pools = [pool.id for pool in of_gpu if any(on for q, (on, _) in enumerate(live(plan, pool)) if q in many)]
+    pools = [pool.id for pool in of_gpu if paid_shares(plan, pool)[[*many]].any()]
     counts = {name: answer.supply_counts[name][t, many, answer.case].any() for name in ("owned", "committed", "gap")}
     if not pools or not counts["owned"]:
         return short_name(instance)

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -14,16 +15,25 @@ from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter, quarter_of
+from sheetgen.plan.quarters import (
+    MONTHS_IN_A_QUARTER,
+    QUARTERS_IN_A_YEAR,
+    QUARTERS_OF_TERM,
+    Quarter,
+    quarter_of,
+)
 from sheetgen.plan.schema import (
     OF_ENGINE,
     Allowed,
+    Committed,
     EngineOf,
     Head,
     Ordered,
+    Owned,
     Places,
     Policy,
     Prices,
+    Quota,
     Redundancy,
     Request,
     Served,
@@ -31,11 +41,12 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
-from sheetgen.plan.spending import price_factor
+from sheetgen.plan.spans import Spans
+from sheetgen.plan.spending import arrives_day, price_factor
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import PURCHASES
+from sheetgen.units import CAPACITY_BLOCK, PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
@@ -58,6 +69,16 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Held:
+    """Machines of an earlier order that are kept in a span, as services wait for others then."""
+
+    instance: str
+    count: int
+    span: int  # by position
+    month_usd: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
 
@@ -77,6 +98,7 @@ class Plan:
     priced_for: Quarter | None = None  # in which machines cost what they do today; none: that of the plan's day
     priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
+    held: tuple[Held, ...] = ()  # once it is worked out who waits
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property
@@ -171,6 +193,72 @@ class Plan:
     def last_day(self, quarter: Quarter) -> datetime.date:
         return quarter.last_day(self.head.fiscal_year_starts)
 
+    def position(self, day: datetime.date) -> Fraction:
+        """The place of a day, in quarters from the first day; one outside of the plan is at its end."""
+        q = self.quarter_of(day)
+        if q is None:
+            return Fraction(0 if day < self.first_day(self.quarters[0]) else len(self.quarters))
+        first, last = self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
+        return q + Fraction((day - first).days, (last - first).days + 1)
+
+    @cached_property
+    def today_at(self) -> Fraction:
+        """The place of the plan's day."""
+        return self.position(self.as_of)
+
+    @cached_property
+    def spans(self) -> Spans:
+        """Its quarters, cut where something that is owned or committed begins or ends, or is no longer kept after it,
+        where an order can be there, and where a term ends."""
+        policy, supply = self.policy, self.supply
+        bought = {policy.purchase, *(service.buy for service in self.services if service.buy)}
+        ways = [way for way in PURCHASES if way in bought or supply.allowed.may_buy(way)]
+        raised = [self.raised_on(quota) for quota in supply.quota]
+        there = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
+        days = {self.as_of, *raised, *itertools.chain(*there.values())}
+        days |= {max(self.as_of, order.starts) for order in supply.ordered if order.starts}
+        parts: tuple[Committed | Owned, ...] = (*supply.committed, *supply.owned)
+        ends = {self.position(day) for part in parts for day in term(part)}
+        terms = {
+            (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in there[way]
+        }
+        after = {end + policy.release_after_quarters for end in {*ends, self.today_at}}
+        return Spans.cut(len(self.quarters), {*map(self.position, days), *ends, *after}, self.today_at, terms)
+
+    @cached_property
+    def days(self) -> list[tuple[datetime.date, datetime.date]]:
+        """By span its first and its last day."""
+        firsts = [self._day(start) for start in self.spans.starts]
+        ends = [*firsts[1:], self.last_day(self.quarters[-1]) + _DAY]
+        return [(first, end - _DAY) for first, end in zip(firsts, ends, strict=True)]
+
+    def _day(self, place: Fraction) -> datetime.date:
+        quarter = self.quarters[math.floor(place)]
+        first, last = self.first_day(quarter), self.last_day(quarter)
+        return first + datetime.timedelta(days=math.ceil(place % 1 * ((last - first).days + 1)))
+
+    def lead_days(self, way: str) -> float:
+        """Days from an order to its delivery, which nine of ten orders keep to; where none is stated 0, of a capacity
+        block those that are judged."""
+        band = self.supply.lead_time_days.get(way)
+        if band is None:
+            return number(assumptions(self.catalog), "capacity_block_lead_days") if way == CAPACITY_BLOCK else 0.0
+        return band.p90
+
+    def there_after(self, days: float) -> datetime.date:
+        """The day on which something that takes so many days is there, for which approval is requested on the day of
+        the plan."""
+        return datetime.date.fromordinal(int(arrives_day(self.as_of.toordinal(), days, self.policy.approval_days)))
+
+    def there_on(self, way: str) -> datetime.date:
+        """The day on which something of a class is there that is ordered today."""
+        return self.there_after(self.lead_days(way))
+
+    def raised_on(self, quota: Quota) -> datetime.date:
+        """The day from which on a quota no longer limits what is rented, where it is asked for today that it is
+        raised."""
+        return self.there_after(quota.request_lead_days)
+
     def question(self, key: Key) -> Question:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
@@ -234,6 +322,17 @@ class Plan:
         return tuple(
             sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
         )
+
+
+_DAY = datetime.timedelta(days=1)
+
+
+def term(part: Committed | Owned) -> tuple[datetime.date, datetime.date]:
+    """The first day of what is owned or committed, and the first one after it."""
+    first = part.starts or datetime.date.min
+    if isinstance(part, Committed) and part.days is not None:
+        return first, first + datetime.timedelta(days=part.days)
+    return first, datetime.date.max if part.until is None else part.until + _DAY
 
 
 def in_class(instance: str, purchase: str, buy: str) -> str:

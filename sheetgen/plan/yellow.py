@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
-from sheetgen.plan.orders import lead_days
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Band, Growth, Head
 from sheetgen.plan.stated_plan import Plan, class_in, in_class
 from sheetgen.plan.tables import bands_of, numbers_of
@@ -145,7 +144,7 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     yield from _fields(POLICY, OF_POLICY, policy, ("policy",))
     yield from _fields(POLICY, REDUNDANCY, policy.redundancy, ("policy", "redundancy"))
     for way in (*PURCHASES, "owned"):
-        days, name = lead_days(plan, way), f"lead_days_{part_of_name(way)}"
+        days, name = plan.lead_days(way), f"lead_days_{part_of_name(way)}"
         place: Loc = ("supply", "lead_time_days", way, "p90")
         about = "That nine of ten orders keep to."
         if days and way not in plan.supply.lead_time_days:
