@@ -224,8 +224,9 @@ def _classes(answer: Answer) -> Iterator[Change]:
     plan, allowed = answer.plan, answer.plan.supply.allowed
     ways = {ON_DEMAND: "prices and machines that are not bound"} | {
         purchase: f"{quarters} quarters are paid, used or not"
-        for purchase, quarters in QUARTERS_OF_TERM.items()
         if quarters > 1
+        else "whole quarters are paid, used or not"
+        for purchase, quarters in QUARTERS_OF_TERM.items()
     }
     ways[MIX] = "its base is paid for its terms, used or not"
     for buy, gives_up in ways.items():

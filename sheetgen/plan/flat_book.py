@@ -541,8 +541,8 @@ class _Sheets:
                     for z in CASE.values():
                         months = {machine.instance: paid[t][:, q, z].tolist()}
                         months |= self._of_base([base for base in plan.base if base.instance == machine.instance], [q])
-                        place, left = (row, 11 + z), 4 + z * len(self.months) * len(self.quarters)
-                        cells.append(self._bought_usd(sheet, *place, months, left))
+                        left = 2 * len(QUANTILES) + z * len(self.months) * len(self.quarters)  # behind `_cost_usd`
+                        cells.append(self._bought_usd(sheet, row, 11 + z, months, left))
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
                 self.costs[machine.instance, q] = [
@@ -566,10 +566,10 @@ class _Sheets:
         """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
         the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
-        there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
+there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
         pools = [part.cost_per_quarter * paid_shares(plan, part)[q] for part, _ in there if isinstance(part, Owned)]
         share = ratio(float(self.answer.supply["owned_paid_usd"][t, q, z]), sum(pools))
-        column = 3 * (sheet.n_printed or 0) + 4 + len(QUANTILES) * (2 + len(self.quarters)) + z
+        column = 2 * (sheet.n_printed or 0) + z
         part = sheet.put(row, column + len(QUANTILES), Cell(share, "off_page", FACTOR))
 
         def cost_usd(bought: Any, share: Any, *paid: Any) -> Any:

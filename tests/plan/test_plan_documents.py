@@ -29,7 +29,7 @@ from sheetgen.brand import read_brand
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.errors import MissingLibraryError
+from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.plan.bridge import Last
 from sheetgen.plan.charts import Machines, Waterfall, machines
 from sheetgen.plan.cheaper import best_of_kinds
@@ -564,16 +564,28 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
         assert f"format is '{named}'. " in refused.output
 
 
-@pytest.mark.long
-def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("writer", "error", "told"),
+    [
+        ("plan_page.write_plan_pdf", MissingLibraryError("Pango is missing."), "Pango is missing.\n"),
+        ("plan_page.write_plan_pdf", PageError("A row is too wide."), "No PDF is written. A row is too wide.\n"),
+        ("xlsx.write_xlsx", PageError("Supply!BV5 is used twice"), "No XLSX is written. Supply!BV5 is used twice\n"),
+    ],
+)
+def test_what_else_was_asked_for_is_written(
+    writer: str, error: Exception, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> bytes:
-        raise MissingLibraryError("Pango is missing.")
+        raise error
 
-    monkeypatch.setattr(plan_page_writer, "write_plan_pdf", refuse)
-    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--format"]
-    made = CliRunner().invoke(main, [*arguments, "pdf,md"])
-    assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
-    assert [file.name for file in tmp_path.iterdir()] == ["capacity-plan.md"]
+    monkeypatch.setattr(f"sheetgen.writers.{writer}", refuse)
+    head = "plan: {start: 2028-Q1, quarters: 1, as_of: 2026-11-30}\n"
+    (tmp_path / "plan.yaml").write_text(f"{head}services: [{{id: a, demand: {{at_once: 8}}, model: 8b}}]\n")
+    arguments = ["plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "out"), "--format"]
+    made = CliRunner().invoke(main, [*arguments, "pdf,xlsx" if "xlsx" in writer else "pdf,md"])
+    assert made.exit_code == 1 and made.stderr == told
+    left = "capacity-plan.pdf" if "xlsx" in writer else "capacity-plan.md"
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [left]
 
 
 def test_the_mail_names_first_what_the_first_page_does() -> None:

@@ -688,6 +688,19 @@ def test_old_prices_are_said() -> None:
         assert check["ok"] == holds and (holds or NC40 in check["found"][0])
 
 
+def test_the_class_lever_is_the_best_of_all_classes() -> None:
+    """A year was named for a load that lasts a quarter; a block of its days costs less and binds nothing after it."""
+    short = SERVICE | {"growth": {"series": [0.1, 1, 0.1, 0.1]}}
+    supply = {"allowed": {"instances": ["aws/p5.4xlarge"]}}
+    whole = whole_plan([short], 4, supply=supply)
+    (lever,) = [lever for lever in best_of_kinds(whole.cheaper) if lever.change.kind == "class"]
+    assert lever.change.name == "buy: capacity-block" and lever.bound_after_usd == 0
+    block = solved([short], 4, supply=supply, policy={"buy": "capacity-block"})
+    p50, p90 = (sum(of_all(block, f"{case}_usd")) for case in ("p50", "p90"))
+    assert lever.asked_usd == pytest.approx(p90)
+    assert lever.saves_p50_usd == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()) - p50)
+
+
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
     nothing. What a lever saves is less its moves; where they cost more, stated or judged, it does not stand. It was
