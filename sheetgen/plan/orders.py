@@ -231,13 +231,10 @@ def missing_until(plan: Plan, day: datetime.date) -> tuple[float, ...]:
 
 
 def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
-    """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
-    all but spot, which may be taken away."""
-    prices, allowed = dict[str, float](), plan.supply.allowed
+    """By purchase class what an hour of an instance costs as listed, of the classes that may be used."""
+    prices = dict[str, float]()
     for purchase in PURCHASES:
-        price = candidate.class_price(purchase)
-        listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
-        may = listed and purchase not in allowed.exclude
+        price, may = candidate.class_price(purchase), plan.supply.allowed.may_buy(purchase)
         if price is not None and (may or purchase == plan.class_of(candidate.instance)):
             prices[purchase] = price.usd_per_hour
     return prices
