@@ -566,7 +566,7 @@ class _Sheets:
         """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
         the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
-there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
+        there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
         pools = [part.cost_per_quarter * paid_shares(plan, part)[q] for part, _ in there if isinstance(part, Owned)]
         share = ratio(float(self.answer.supply["owned_paid_usd"][t, q, z]), sum(pools))
         column = 2 * (sheet.n_printed or 0) + z

@@ -11,8 +11,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.guidance import assumptions, number
-from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
 from sheetgen.plan.quarters import (
@@ -44,12 +45,13 @@ from sheetgen.plan.schema import (
 from sheetgen.plan.spans import Spans
 from sheetgen.plan.spending import arrives_day, price_factor
 from sheetgen.plan.week import Week, week_of
-from sheetgen.question.market import Candidate
+from sheetgen.question.market import Candidate, Filters, is_sold, machine_at, select
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import CAPACITY_BLOCK, PURCHASES
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
+THERE = "there"  # beside them, the machines that the plan has
 
 
 @dataclass(frozen=True)
@@ -121,16 +123,25 @@ class Plan:
         return self.head.every_quarter
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, str, int], str]:
-        """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
+    def _candidates(self) -> dict[str, tuple[str, str, int]]:
+        """By instance provider, GPU and count of the candidates, those behind that the plan has itself."""
         mine = (question for key, question in self.questions.items() if dict(key)["purchase"] == self.policy.purchase)
-        return {candidate.shape: candidate.instance for question in mine for candidate in question.candidates}
+        return {candidate.instance: candidate.shape for question in mine for candidate in question.candidates}
+
+    @cached_property
+    def there(self) -> dict[str, Candidate]:
+        """The machines of the supply, by instance: see `machines_there`."""
+        supply = self.policy, self.prices, self.supply, self.gpus, self.types
+        return machines_there(self.catalog, self.region, *supply)
 
     def machine(self, name: str) -> str:
-        """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
-        one, as only the cheapest of those is."""
+        """The instance behind a type of the supply; of a quota for a type that no service may be on the candidate with
+        the same GPUs of its provider, as only the cheapest of those is."""
         row = self.types[name]
-        return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
+        if row.id in self.there or row.id in self._candidates:
+            return row.id
+        shape = row.provider, row.gpu, int(row.gpu_count)
+        return next((instance for instance, other in self._candidates.items() if other == shape), row.id)
 
     def ordered(self, instance: str) -> tuple[int, datetime.date] | None:
         """The machines of a type that were ordered before, and the day on which the last of them is there."""
@@ -150,8 +161,8 @@ class Plan:
 
     def instance_of(self, order: Ordered) -> str:
         """The instance behind an earlier order, in its class."""
-        buy = self.policy.purchase
-        return in_class(self.machine(order.type), order.purchase or buy, buy)
+        instance = self.machine(order.type)
+        return in_class(instance, order.purchase or self.policy.purchase, self.class_of(instance))
 
     @property
     def region(self) -> str:
@@ -262,13 +273,13 @@ class Plan:
     def question(self, key: Key) -> Question:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
-            self.questions[key] = ask(self.catalog, dict(key))
+            self.questions[key] = ask(self.catalog, options_of(key), there=[*self.there.values()])
         question, purchase = self.questions[key], dict(key)["purchase"]
         if self.listed is None and purchase == self.policy.purchase:
             return question
         priced = key, self.policy.purchase, id(self.listed)
         if priced not in self.priced:
-            candidates = (self._priced(candidate, purchase) for candidate in question.candidates)
+            candidates = (self._priced(candidate) for candidate in question.candidates)
             self.priced[priced] = replace(question, candidates=tuple(candidates))
         return self.priced[priced]
 
@@ -296,18 +307,20 @@ class Plan:
         stated = self.policy.start_minutes
         return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
 
-    def _priced(self, candidate: Candidate, purchase: str) -> Candidate:
-        """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
-        classes are two types."""
-        names = {way: in_class(candidate.instance, way, self.policy.purchase) for way in PURCHASES}
-        prices = dict[str, float]()
-        for name in (candidate.instance, *names.values()):
+    def _priced(self, candidate: Candidate) -> Candidate:
+        """A candidate at the prices of the plan, named with its class where that is not the one in which such machines
+        are bought: machines of two classes are two types."""
+        instance, prices = candidate.instance, dict[str, float]()
+        for name in (instance, *(in_class(instance, way, self.policy.purchase) for way in PURCHASES)):
             prices |= (self.listed or {}).get(name, {})
-        return replace(_at_prices(candidate, prices), instance=names[purchase])
+        name = in_class(instance, candidate.purchase, self.class_of(instance))
+        return replace(_at_prices(candidate, prices), instance=name)
 
     def class_of(self, instance: str) -> str:
-        """The class in which a type of machine is bought."""
-        return class_in(instance) or self.policy.purchase
+        """The class in which a type of machine is bought: the plan's, or that in which it is sold of one that is
+        there."""
+        there = self.there.get(instance)
+        return class_in(instance) or (there.purchase if there else self.policy.purchase)
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
@@ -319,9 +332,69 @@ class Plan:
         return self.question(self.key(service, served_in(service, quarter)))
 
     def key(self, service: Service, served: Served) -> Key:
-        return tuple(
-            sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
-        )
+        options = options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served)
+        return key_of(options, self.there.values())
+
+
+def key_of(options: Mapping[str, Any], there: Iterable[Candidate]) -> Key:
+    """The key of a question with these options, in a plan that has these machines."""
+    facts = tuple((candidate.instance, candidate.purchase, candidate.usd_per_hour) for candidate in there)
+    return tuple(sorted({**options, **({THERE: facts} if facts else {})}.items()))
+
+
+def options_of(key: Key) -> dict[str, Any]:
+    """The options of `recommend` in a question's key."""
+    return {name: value for name, value in key if name != THERE}
+
+
+def machines_there(
+    catalog: Catalog,
+    region: str,
+    policy: Policy,
+    prices: Prices,
+    supply: Supply,
+    gpus: Mapping[str, Gpu],
+    types: Mapping[str, Instance],
+) -> dict[str, Candidate]:
+    """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
+    is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
+    plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
+    sold in the plan's class those of others."""
+    buy, there = policy.purchase, dict[str, Candidate]()
+    ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
+    parts: tuple[Committed | Ordered, ...] = (*supply.committed, *supply.ordered)
+    for part in parts:
+        row = types.get(part.type)
+        if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
+            continue
+        listed = {price.purchase: price for price in row.offered}
+        stated = _stated_usd(prices, row, buy)
+        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
+        if price is None:
+            paid = part.usd_per_hour if isinstance(part, Committed) else None
+            mine = next((listed[way].usd_per_hour for way in (part.purchase, ON_DEMAND) if way in listed), None)
+            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
+            price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
+        if price is not None:
+            there[row.id] = machine_at(catalog, row, price)
+    engine, sellers = load_engine(catalog, EngineOf().name, None), {row.provider for row in catalog.instances()}
+    providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
+    for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
+        for way in ways:
+            filters = Filters(providers=providers, gpus=(gpu,), region=region, purchase=way)
+            if is_sold(catalog, engine, filters):
+                sold = select(catalog, engine, filters).candidates if way != buy else ()
+                there |= {candidate.instance: candidate for candidate in sold if candidate.instance not in there}
+                break
+    return there
+
+
+def _stated_usd(prices: Prices, row: Instance, purchase: str) -> float | None:
+    """The price of an hour of a machine that a plan states in its class."""
+    names = {row.id.lower(), row.type.lower()}
+    stated = prices.usd_per_hour.items()
+    mine = (usd for name, usd in stated if machine_in(name).lower() in names and class_in(name) in ("", purchase))
+    return next(mine, None)
 
 
 _DAY = datetime.timedelta(days=1)

@@ -125,7 +125,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
     ways += dict.fromkeys((order["instance"], order["purchase"]) for order in orders if order["instance"] in machines)
     prices = ((name, way, record["prices"][name][way]) for name, way in ways)
     return {
-        name if class_in(name) else in_class(name, way, plan.policy.purchase): float(usd) for name, way, usd in prices
+        name if class_in(name) else in_class(name, way, plan.class_of(name)): float(usd) for name, way, usd in prices
     }
 
 
@@ -151,7 +151,8 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
             about += " As judged: none was stated."
         yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
-        place = ("prices", "usd_per_hour", instance)
+        key = instance if class_in(instance) else in_class(instance, plan.class_of(instance), policy.purchase)
+        place = ("prices", "usd_per_hour", key)
         yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:
