@@ -194,12 +194,6 @@ def _file(source: str) -> str:
     return source.rpartition("/")[2]
 
 
-def _ends(dates: Iterable[str]) -> tuple[str, ...]:
-    """The oldest and the newest of some dates, once where they are the same; those that are no dates left out."""
-    dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
-    return tuple(dict.fromkeys((dated[0], dated[-1]))) if dated else ()
-
-
 def _answered(record: Record, question: Question) -> Iterator[Candidate]:
     """The candidates that the headlines' answers rent in every class shown, at its prices."""
     for purchase in price_classes(question):

@@ -434,12 +434,14 @@ log_counts = template(
     "{model}: the log counts {charged} {unit} a request, as while its prompt is read; then it keeps {kept}, so the "
     "pool holds {held}."
 )
+# most: the requests that each replica is started for, where the measured load is fewer.
 measure_drive = template(
     "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour on one machine's replicas, then "
-    "{at_once} at once on each, which decides|at once on one machine's replicas, at most {at_once} on each] "
-    "(--max-concurrency {at_once}).",
+    "{at_once} at once on each, which decides[fewer?: the load needs no more of the {most} that each is started for]|"
+    "at once on one machine's replicas, at most {at_once} on each] (--max-concurrency {at_once}).",
     shared=is_text(q.part),
     rate=q.is_rate == 1,
+    fewer=is_text(q.most),
 )
 memory_counted = template("Sized for memory of {holds} requests at once, with the engine's default buffers.")
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
