@@ -541,8 +541,11 @@ def _is_of_another_build(pulled: Pulled) -> bool:
 
 
 def _n_lost(snapshot: Snapshot, every: Mapping[str, Grid]) -> int:
-    """How many formulas of a workbook stand there no more; those of inputs that follow others make up for some."""
+    """How many formulas of a workbook stand there no more, but for those of inputs that follow others."""
     held = {name: sum(cell.formula is not None for cell in grid.values()) for name, grid in every.items()}
+    for name, cell in snapshot.cells.items():
+        if name.startswith("in_") and cell.is_formula and cell.place is not None:
+            held[cell.place.sheet] -= 1
     return sum(max(0, n - held.get(name, 0)) for name, n in snapshot.record.n_formulas.items())
 
 
