@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
@@ -121,10 +120,10 @@ def _loses(kind: str, **slots: object) -> str:
     return str(WAYS[kind].loses.fill(**slots))
 
 
-def _after_others(provider: Value, name: Value, is_first: bool) -> Value:
-    """A provider's name in a list; a blank where there is none."""
-    shown = name if is_first else join_text(", ", name)
-    return where(is_text(provider), where(provider == NONE, " ", shown), " ")
+def _with_others(provider: Value, name: Value, before: Value) -> Value:
+    """A list of providers with one more behind it, where there is one."""
+    longer = join_text(before, ", ", name)
+    return where(is_text(provider), where(provider == NONE, before, longer), before)
 
 
 def _or_none(target_ms: Quantity) -> Value:
@@ -202,13 +201,11 @@ class DecisionSheets:
         self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
         in_order = self.book.tables["instances"].range("provider_in_order").refs[:n_providers]
-        called = [
-            sheet.link(
-                row, HIDDEN + 9, derived(partial(_after_others, is_first=row == FIRST_ROW), ref, name), TEXT, "off_page"
-            )
-            for row, (ref, name) in enumerate(zip(in_order, provider_names(in_order), strict=True), FIRST_ROW)
-        ]
-        any_of = derived(lambda *names: join_text(f"{regions}. Any provider: ", *names), *called)
+        first, *others = zip(in_order, provider_names(in_order), strict=True)
+        so_far = sheet.link(FIRST_ROW, HIDDEN + 9, first[1], TEXT, "off_page")
+        for row, (ref, called) in enumerate(others, FIRST_ROW + 1):
+            so_far = sheet.link(row, HIDDEN + 9, derived(_with_others, ref, called, so_far), TEXT, "off_page")
+        any_of = derived(lambda so_far: join_text(f"{regions}. Any provider: ", so_far), so_far)
         sheet.link(self.row, 0, any_of, TEXT, "quiet")
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
         return picked | counted
