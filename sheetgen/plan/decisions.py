@@ -394,7 +394,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
         mine = [lack for lack in lost if (lack.instance, lack.limit) == (machine.instance, MACHINES)]
         before = numpy.append(way.n_ordered, gaps[:-1])
         more = ordered if way.term else gaps - before
-        back = _given_back(answer, t, before - gaps)
+        back = _given_back(answer, t, gaps)
         days = [max(first, plan.as_of) for first, _ in plan.days]
         first_late = True
         for s, q in enumerate(plan.spans.quarters.tolist()):
@@ -420,25 +420,16 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                 yield Decision("release", machine.instance, float(back[s]), way.purchase, days[s], days[s], 0.0)
 
 
-def _given_back(answer: Answer, t: int, less: Any) -> Any:
-    """By span the machines of a type that are given back: those that are fewer, but for what is held for services that
-    wait, when it no longer is."""
-    held = _held(answer, t)
-    return numpy.maximum(0, less + numpy.append(0, held[:-1]) - held)
-
-
-def _held(answer: Answer, t: int) -> Any:
-    """By span the machines of an earlier order that are kept for services that wait; from the first day on, where they
-    come later."""
-    counts = numpy.zeros(len(answer.plan.spans))
-    for held in answer.plan.held:
-        if held.instance == answer.types[t].instance:
-            counts[held.span] = held.count
-    before = answer.types[t].buying.before
-    first = int(numpy.flatnonzero(counts)[0]) if counts.any() else 0
-    is_coming = numpy.zeros(len(counts)) if before is None else before.missing
-    counts[:first] = numpy.where(is_coming[:first], counts[first], 0)
-    return counts
+def _given_back(answer: Answer, t: int, gaps: Any) -> Any:
+    """By span the machines of a type that are given back: those that are fewer than in the one before, with those that
+    are held for services that wait, which are not given back before they come."""
+    way, held = answer.types[t].buying, numpy.zeros(len(gaps))
+    for part in answer.plan.held:
+        held[part.span] = part.count * (part.instance == answer.types[t].instance) or held[part.span]
+    for s in reversed(numpy.flatnonzero([] if way.before is None else way.before.missing[:-1])):
+        held[s] = max(held[s], held[s + 1])
+    counts = gaps + held
+    return numpy.maximum(0, numpy.append(way.n_ordered, counts[:-1]) - counts)
 
 
 def ordered_before_usd(answer: Answer) -> float:
