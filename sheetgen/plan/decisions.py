@@ -40,7 +40,6 @@ RAISE_QUOTA = "raise quota"
 BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
 ORDERED_BEFORE = "ordered before"
 A_BIT = 1e-9  # of a machine, by which shares may be off
-IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
 @dataclass(frozen=True)
@@ -127,6 +126,16 @@ class Decision:
         return (self, *(self.other.ways if self.other else ()))
 
     @property
+    def is_offered(self) -> bool:
+        """True where it takes the place of machines in the plan's sums, and is in none of them itself."""
+        return self.what in ("commit", "renew", "replace owned")
+
+    @property
+    def in_plan_usd(self) -> float | None:
+        """The part of the plan's sums that it is."""
+        return None if self.is_offered else self.usd
+
+    @property
     def weight_usd(self) -> float:
         """The money that it is about: what it binds, or costs or saves where it binds nothing."""
         return self.binds_usd or abs(self.usd or self.saves_usd or 0.0)
@@ -168,7 +177,7 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
     """Commitments, renewals and pools are the other way of the order of the same machines, where there is one."""
     others = defaultdict[tuple[str, int | None], list[Decision]](list)
     for decision in decided:
-        if decision.what in IN_PLACE_OF_ORDERS:
+        if decision.is_offered:
             others[decision.instance, plan.quarter_of(decision.needed_from)].append(decision)
     of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
     orders = [
@@ -184,7 +193,9 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
             for way in sorted(others[key], key=lambda way: way.saves_usd or -math.inf):
                 other = replace(way, other=other, about=f"in place of {decision.purchase}: {way.about}")
             yield replace(decision, other=other)
-        elif decision.what not in IN_PLACE_OF_ORDERS or key not in ordered:
+        elif decision.what == "commit" and key not in ordered:
+            yield replace(decision, about=f"in place of {plan.class_of(decision.instance)}: {decision.about}")
+        elif not decision.is_offered or key not in ordered:
             yield decision
 
 
