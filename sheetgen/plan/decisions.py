@@ -30,7 +30,6 @@ NOW, FORECAST = "now", "forecast"
 RAISE_QUOTA = "raise quota"
 BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
 A_BIT = 1e-9  # of a machine, by which shares may be off
-IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,16 @@ class Decision:
         return (self, *(self.other.ways if self.other else ()))
 
     @property
+    def is_offered(self) -> bool:
+        """True where it takes the place of machines in the plan's sums, and is in none of them itself."""
+        return self.what in ("commit", "renew", "replace owned")
+
+    @property
+    def in_plan_usd(self) -> float | None:
+        """The part of the plan's sums that it is."""
+        return None if self.is_offered else self.usd
+
+    @property
     def weight_usd(self) -> float:
         """The money that it is about: what it binds, or costs or saves where it binds nothing."""
         return self.binds_usd or abs(self.usd or self.saves_usd or 0.0)
@@ -166,8 +175,10 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
     for decision in decided:
         q, instance = plan.quarter_of(decision.needed_from), decision.instance
         mine = [order for order in orders if (order.instance, plan.quarter_of(order.needed_from)) == (instance, q)]
-        if decision.what in IN_PLACE_OF_ORDERS and mine:
+        if decision.is_offered and mine:
             others[min(mine, key=lambda order: order.needed_from != decision.needed_from)].append(decision)
+        elif decision.what == "commit":
+            apart.append(replace(decision, about=f"in place of {plan.class_of(instance)}: {decision.about}"))
         else:
             apart.append(decision)
     for decision in apart:

@@ -103,6 +103,11 @@ class Findings:
         orders = [order for order in self.now if order.what == "order"]
         return math.fsum(order.usd or 0 for order in orders), math.fsum(order.binds_usd for order in orders)
 
+    @property
+    def offered_now(self) -> list[Decision]:
+        """The decisions to sign now that bind money which is in none of the plan's sums."""
+        return [decision for decision in self.now if decision.is_offered and decision.binds_usd]
+
     @cached_property
     def ordered_before_usd(self) -> float:
         """The cost of what earlier plans ordered."""
@@ -168,8 +173,9 @@ def changed_now(findings: Findings) -> list[Changed]:
         quarter = None if decision.what == RAISE_QUOTA else plan.quarter_of(decision.needed_from)  # there is but one
         return decision.what, decision.instance, decision.purchase, quarter
 
-    then = {subject(decision): decision for decision in closing.decisions}
-    now = {subject(decision): decision for decision in findings.now}
+    # What is offered was not worked out with the levers.
+    then = {subject(decision): decision for decision in closing.decisions if not decision.is_offered}
+    now = {subject(decision): decision for decision in findings.now if not decision.is_offered}
     changed = []
     for decision in now.values():
         other = then.get(subject(decision))

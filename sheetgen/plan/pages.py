@@ -200,6 +200,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     yield Tile("To approve", usd(spend + reserve), tuple(asked))
     now, binds = findings.sign_now_usd
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
+    facts += _offered(findings)
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
         facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
@@ -230,6 +231,12 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
             words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),
     )
+
+
+def _offered(findings: Findings) -> Iterator[Text]:
+    """The decisions to sign now that no sum has, and what they bind."""
+    for decision in findings.offered_now:
+        yield words("offered, in no sum: {}, which binds {}", _decided(decision), usd(decision.binds_usd))
 
 
 def _in_nine_of_ten(findings: Findings) -> Text:
@@ -326,14 +333,14 @@ def _day_of(answer: Answer, measured: ToMeasure) -> Text:
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those that are late first, then those that bind most, then those of most money; a quota is of as much
-    as what cannot be had without it."""
+    """Decisions, those that are late first, then those that bind most, then those of most money, at last what is
+    offered in place of others; a quota is of as much as what cannot be had without it."""
 
-    def rank(decision: Decision) -> tuple[bool, float, float, bool]:
+    def rank(decision: Decision) -> tuple[bool, bool, float, float, bool]:
         is_quota = decision.what == RAISE_QUOTA
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
         binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
-        return not decision.late, -binds, -money, is_quota
+        return not decision.late, decision.is_offered, -binds, -money, is_quota
 
     return sorted(decisions, key=rank)
 
@@ -341,7 +348,7 @@ def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
 def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
     """The number of decisions that are not on the first page, and their money."""
     if further:
-        plan_usd = math.fsum(decision.usd or 0.0 for decision in further)
+        plan_usd = math.fsum(decision.in_plan_usd or 0.0 for decision in further)
         binds_usd = math.fsum(decision.binds_usd for decision in further)
         n_late = sum(decision.late for decision in further)
         late = f", {n_late} of them late" if n_late else ""
@@ -361,7 +368,7 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
         _decided(decision),
         _for_whom(answer, decision),
         decision.needed_from.isoformat(),
-        usd(decision.usd),
+        usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
         joined("; ", [*_remarks(answer, decision), *filter(None, [delay]), *_other_ways(decision)]) or "",
     )
@@ -882,7 +889,7 @@ def _forecast(findings: Findings) -> Table:
             decision.order_by.isoformat(),
             joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
             _for_whom(answer, decision),
-            usd(decision.usd),
+            usd(decision.in_plan_usd),
         )
         for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
@@ -931,6 +938,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
+    signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
         words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
@@ -940,7 +948,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
-        ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
+        ("Sign now", words("{}.", joined("; ", signing)) if signing else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
         ("Expected", words("{} at p50; {}.", usd(p50), _in_nine_of_ten(findings))),

@@ -283,6 +283,7 @@ def _totals(findings: Findings) -> Record:
         "bound_usd": plain(sum(answer.bound_usd)),
         "bound_after_plan_usd": plain(answer.bound_after_usd),
         **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, findings.sign_now_usd), strict=True)),
+        "offered_now_binds_usd": plain(math.fsum(decision.binds_usd for decision in findings.offered_now)),
         "already_usd": plain(answer.already_usd),
         "ordered_before_usd": plain(findings.ordered_before_usd),
         "forecast_usd": plain(findings.forecast_usd),

@@ -477,6 +477,25 @@ def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
     assert to_sign_days == [now[0]["order_by"]] and len(forecast_days) == len(orders) - 1
 
 
+def test_an_offered_commitment_is_in_no_sum_and_binds() -> None:
+    """Four machines that run on demand may be committed: the head said that what is to be signed binds nothing, and
+    the row that its money is in the plan."""
+    supply = {"allowed": {"instances": ["aws/p5.4xlarge"]}, "ordered": [{"type": "aws/p5.4xlarge", "count": 4}]}
+    whole = whole_plan([SERVICE], 1, supply=supply, as_of="2026-12-20")
+    record, page = record_of(whole), plan_page(whole)
+    (commit,) = record["decisions"]
+    assert (commit["what"], commit["n_instances"], commit["kind"]) == ("commit", 4, "now")
+    totals = record["totals"]
+    assert totals["sign_now_usd"] == totals["sign_now_binds_usd"] == 0
+    assert totals["offered_now_binds_usd"] == commit["binds_usd"] > 0
+    assert totals["ordered_before_usd"] == pytest.approx(sum(of_all(record, "p90_usd")))
+    binds = f"${commit['binds_usd']:,.0f}"
+    (table,) = (section.table for section in page.first if section.title.startswith("Decisions to sign now"))
+    assert table and [str(text) for text in table.rows[0][4:6]] == ["–", binds]
+    told = [*map(str, page.tiles[1].facts), *(str(text) for label, text in page.brief.points if label == "Sign now")]
+    assert sum(binds in text for text in told) == 2
+
+
 def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
     def warnings(**price: float) -> str:
         commitment = {
