@@ -418,6 +418,11 @@ class Question:
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
+    def is_use_of_load(self) -> bool:
+        """True where the utilization follows from how a rate is stated: nobody states it itself."""
+        return self.rate is not None and self.options.get("utilization") is None
+
+    @property
     def fp8_remarks(self) -> list[str]:
         """A sentence for each model whose KV cache the engine by itself keeps in FP8 on some of the GPUs."""
         is_auto = self.settings.kv_cache_dtype == "auto"

@@ -34,10 +34,10 @@ from sheetgen.readback.read_book import (
     OF_DECISION,
     Snapshot,
     Table,
+    input_that_follows,
     read_every_cell,
     read_workbook,
     still_holds,
-    target_that_follows,
     unlike,
 )
 from sheetgen.report.build_page import build_page
@@ -353,7 +353,7 @@ def option_of(name: str) -> str | None:
 def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
     """`before`, the options behind `built`, changed by everything that differs from it.
 
-    follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
+    follows: the inputs that nobody states. Raises ScenarioError for an input that was emptied.
     """
     options, overrides = dict(before.options), plain(before.overrides)
     after = Carried(options, overrides, dict(before.places), dict(before.option_places))
@@ -405,20 +405,22 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
     return after
 
 
-def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
-    """The targets whose cells still hold the formula by which they follow their workload's lengths: the cell has the
-    formula's value or, in a workbook that was not recalculated, the value it was built with."""
+def _inputs_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
+    """The targets whose cells still hold the formula by which they follow their workload's lengths, and the utilization
+    by which it follows the rate: the cell has the formula's value or, in a workbook that was not recalculated, the
+    value it was built with."""
     inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     parts = {workload.name: name_part(workload.id) for workload in before.question.workloads}
     names: set[str] = set()
     of_workloads = itertools.product(TARGETS, before.question.workloads)
     follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
-    for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS)):
+    of_load = ("utilization",) if before.question.is_use_of_load else ()
+    for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS), *of_load):
         cell = snapshot.cells.get(f"in_{name}")
         if cell is None or not cell.is_formula:
             continue
-        held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
+        held = input_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
         if any(still_holds(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)
@@ -569,7 +571,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
         if not same_catalog and before.tables["instances"].keys() != snapshot.tables["instances"].keys():
             start = _with_instances_of(snapshot, start, catalog)
             before = _build(catalog, start, start)
-        follows = _targets_that_follow(before, snapshot)
+        follows = _inputs_that_follow(before, snapshot)
         stated = {f"{name}_{name_part(w)}" for name in TARGETS for w in before.question.stated[name]}
         differ = [change for change in _changes(before, snapshot) if change.name not in follows - stated]
 

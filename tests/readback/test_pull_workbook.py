@@ -237,7 +237,7 @@ def test_a_cell_typed_over_is_the_option(
 
 
 @pytest.mark.long
-def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
+def test_a_input_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
     """Of a workbook that was not recalculated."""
     typed = edit(quick, tmp_path / "typed.xlsx", {"in_context_chat": 40_000, "in_tpot_ms_long_doc": 200})
     pulled = pull(typed, books.catalog())
