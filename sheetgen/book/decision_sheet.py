@@ -679,8 +679,7 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
-        n_long = len(self.terms) + 2  # terms, owning and a host, whose words are long
-        for line in range(self.row + 1 + len(ways) - n_long, self.row + 1 + len(ways)):
+        for line in range(self.row + 1, self.row + 1 + len(ways)):  # their losses may take two lines
             sheet.heights[line] = 25
             sheet.cells[line, N_COLUMNS - 1].wraps = True
         sheet.cells[self.row + len(ways), ANSWER].wraps = True  # the host's name, with its precision
