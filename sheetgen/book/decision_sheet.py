@@ -56,7 +56,6 @@ from sheetgen.book.sheets import (
     Validation,
     derived,
     held_where,
-    lookup,
     rows_of,
     worked_out,
 )
@@ -453,7 +452,7 @@ class DecisionSheets:
         for line, (quantity, given, role) in enumerate(lines, row + 1):
             sheet.compute(line, ANSWER, quantity, given, role=role)
         self.shown = shown
-        own = lookup(self.book.tables["instances"].range("is_own_price"), self._in_force("instance_row"))
+        own = entry(self.book.tables["instances"].range("is_own_price"), self._in_force("instance_row"), is_number)
         flag = derived(lambda own: where(own == 1, 1, 0), own)
         self.own_price = sheet.link(FIRST_ROW + len(read), HIDDEN, flag, PLAIN, "off_page")
         self.book.names |= {
