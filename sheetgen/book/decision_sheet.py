@@ -56,7 +56,6 @@ from sheetgen.book.sheets import (
     Validation,
     derived,
     held_where,
-    lookup,
     rows_of,
     worked_out,
 )
@@ -453,7 +452,7 @@ class DecisionSheets:
         for line, (quantity, given, role) in enumerate(lines, row + 1):
             sheet.compute(line, ANSWER, quantity, given, role=role)
         self.shown = shown
-        own = lookup(self.book.tables["instances"].range("is_own_price"), self._in_force("instance_row"))
+        own = entry(self.book.tables["instances"].range("is_own_price"), self._in_force("instance_row"), is_number)
         flag = derived(lambda own: where(own == 1, 1, 0), own)
         self.own_price = sheet.link(FIRST_ROW + len(read), HIDDEN, flag, PLAIN, "off_page")
         self.book.names |= {
@@ -679,8 +678,7 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
-        n_long = len(self.terms) + 2  # terms, owning and a host, whose words are long
-        for line in range(self.row + 1 + len(ways) - n_long, self.row + 1 + len(ways)):
+        for line in range(self.row + 1, self.row + 1 + len(ways)):  # their losses may take two lines
             sheet.heights[line] = 25
             sheet.cells[line, N_COLUMNS - 1].wraps = True
         sheet.cells[self.row + len(ways), ANSWER].wraps = True  # the host's name, with its precision
