@@ -311,7 +311,7 @@ class _Reading:
         except SheetgenError as error:
             allowed = at_path(at_path(self.data, "supply"), "allowed")
             told = {problem for _, problem in self.problems}
-            keys = OF_OPTIONS | {"purchase": "buy"} if "buy" in own else OF_OPTIONS
+            keys = OF_OPTIONS | {"purchase": "services.buy"} if "buy" in own else OF_OPTIONS
             for text in error.problems:
                 problem = re.sub("--([a-z_]+)", lambda option: keys.get(option[1], option[0]), text)
                 named = re.search("'(.+?)'", problem)

@@ -47,7 +47,7 @@ from sheetgen.plan.spending import arrives_day, price_factor
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate, Filters, is_sold, machine_at, select
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, PURCHASES
+from sheetgen.units import CAPACITY_BLOCK, PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
@@ -336,67 +336,6 @@ class Plan:
         return key_of(options, self.there.values())
 
 
-def key_of(options: Mapping[str, Any], there: Iterable[Candidate]) -> Key:
-    """The key of a question with these options, in a plan that has these machines."""
-    facts = tuple((candidate.instance, candidate.purchase, candidate.usd_per_hour) for candidate in there)
-    return tuple(sorted({**options, **({THERE: facts} if facts else {})}.items()))
-
-
-def options_of(key: Key) -> dict[str, Any]:
-    """The options of `recommend` in a question's key."""
-    return {name: value for name, value in key if name != THERE}
-
-
-def machines_there(
-    catalog: Catalog,
-    region: str,
-    policy: Policy,
-    prices: Prices,
-    supply: Supply,
-    gpus: Mapping[str, Gpu],
-    types: Mapping[str, Instance],
-) -> dict[str, Candidate]:
-    """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
-    is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
-    plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
-    sold in the plan's class those of others."""
-    buy, there = policy.purchase, dict[str, Candidate]()
-    ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
-    parts: tuple[Committed | Ordered, ...] = (*supply.committed, *supply.ordered)
-    for part in parts:
-        row = types.get(part.type)
-        if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
-            continue
-        listed = {price.purchase: price for price in row.offered}
-        stated = _stated_usd(prices, row, buy)
-        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
-        if price is None:
-            paid = part.usd_per_hour if isinstance(part, Committed) else None
-            mine = next((listed[way].usd_per_hour for way in (part.purchase, ON_DEMAND) if way in listed), None)
-            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
-            price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
-        if price is not None:
-            there[row.id] = machine_at(catalog, row, price)
-    engine, sellers = load_engine(catalog, EngineOf().name, None), {row.provider for row in catalog.instances()}
-    providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
-    for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
-        for way in ways:
-            filters = Filters(providers=providers, gpus=(gpu,), region=region, purchase=way)
-            if is_sold(catalog, engine, filters):
-                sold = select(catalog, engine, filters).candidates if way != buy else ()
-                there |= {candidate.instance: candidate for candidate in sold if candidate.instance not in there}
-                break
-    return there
-
-
-def _stated_usd(prices: Prices, row: Instance, purchase: str) -> float | None:
-    """The price of an hour of a machine that a plan states in its class."""
-    names = {row.id.lower(), row.type.lower()}
-    stated = prices.usd_per_hour.items()
-    mine = (usd for name, usd in stated if machine_in(name).lower() in names and class_in(name) in ("", purchase))
-    return next(mine, None)
-
-
 _DAY = datetime.timedelta(days=1)
 
 
@@ -492,3 +431,64 @@ def options_of_service(
     texts: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
     measured = (*policy.measured, *engine.measured)
     return texts | ({"measured": measured} if measured else {})
+
+
+def key_of(options: Mapping[str, Any], there: Iterable[Candidate]) -> Key:
+    """The key of a question with these options, in a plan that has these machines."""
+    facts = tuple((candidate.instance, candidate.purchase, candidate.usd_per_hour) for candidate in there)
+    return tuple(sorted({**options, **({THERE: facts} if facts else {})}.items()))
+
+
+def options_of(key: Key) -> dict[str, Any]:
+    """The options of `recommend` in a question's key."""
+    return {name: value for name, value in key if name != THERE}
+
+
+def machines_there(
+    catalog: Catalog,
+    region: str,
+    policy: Policy,
+    prices: Prices,
+    supply: Supply,
+    gpus: Mapping[str, Gpu],
+    types: Mapping[str, Instance],
+) -> dict[str, Candidate]:
+    """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
+    is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
+    plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
+    sold in the plan's class those of others."""
+    buy, there = policy.purchase, dict[str, Candidate]()
+    ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
+    parts: tuple[Committed | Ordered, ...] = (*supply.committed, *supply.ordered)
+    for part in parts:
+        row = types.get(part.type)
+        if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
+            continue
+        listed = {price.purchase: price for price in row.offered}
+        stated = _stated_usd(prices, row, buy)
+        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
+        if price is None:
+            paid = part.usd_per_hour if isinstance(part, Committed) else None
+            mine = next((listed[way].usd_per_hour for way in (part.purchase, *PURCHASES) if way in listed), None)
+            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
+            price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
+        if price is not None:
+            there[row.id] = machine_at(catalog, row, price)
+    engine, sellers = load_engine(catalog, EngineOf().name, None), {row.provider for row in catalog.instances()}
+    providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
+    for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
+        for way in ways:
+            filters = Filters(providers=providers, gpus=(gpu,), region=region, purchase=way)
+            if is_sold(catalog, engine, filters):
+                sold = select(catalog, engine, filters).candidates if way != buy else ()
+                there |= {candidate.instance: candidate for candidate in sold if candidate.instance not in there}
+                break
+    return there
+
+
+def _stated_usd(prices: Prices, row: Instance, purchase: str) -> float | None:
+    """The price of an hour of a machine that a plan states in its class."""
+    names = {row.id.lower(), row.type.lower()}
+    stated = prices.usd_per_hour.items()
+    mine = (usd for name, usd in stated if machine_in(name).lower() in names and class_in(name) in ("", purchase))
+    return next(mine, None)

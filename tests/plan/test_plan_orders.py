@@ -496,6 +496,101 @@ def test_an_offered_commitment_is_in_no_sum_and_binds() -> None:
     assert sum(binds in text for text in told) == 2
 
 
+IN_EUROPE = {
+    "allowed": {"region": "eu"},
+    "committed": [
+        {
+            "id": "c",
+            "type": NC40,
+            "count": 4,
+            "purchase": "reserved-1yr",
+            "until": "2027-12-31",
+            "usd_per_hour": 4.9,
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("prices", "purchase", "fifth_usd", "bound_usd"),
+    [
+        ({}, "on-demand", 8.376 * 730 * 3, 0),
+        ({"hours_per_month": 200}, "on-demand", 8.376 * 200 * 3, 0),
+        ({"usd_per_hour": {NC40: 5}}, "reserved-1yr", 5 * 730 * 3, 5 * 730 * 12),
+    ],
+)
+@pytest.mark.parametrize("named", [{}, {"allowed": {"instances": [NC40]}}])
+def test_machines_that_are_paid_serve_though_their_class_is_not_sold(
+    named: dict[str, Any], prices: dict[str, Any], purchase: str, fifth_usd: float, bound_usd: float
+) -> None:
+    """In Europe they are sold on demand alone: the fifth is bought so, or as the plan states its price. Four were idle
+    beside others for a year, and a service that named them was refused."""
+    service = SERVICE | {"demand": {"at_once": 700}} | named
+    record = solved([service], 2, supply=IN_EUROPE, policy={"buy": "reserved-1yr"}, prices=prices)
+    assert [(row["instance"], row["committed"], row["needed"], row["gap"]) for row in record["supply"]] == [
+        (NC40, 4, 5, 1)
+    ] * 2
+    assert of_all(record, "p50_usd") == pytest.approx([4 * 4.9 * 730 * 3 + fifth_usd] * 2)
+    assert of_all(record, "bound_usd") == pytest.approx([bound_usd, 0])
+    (order,) = record["decisions"]
+    assert (order["n_instances"], order["purchase"]) == (1, purchase)
+
+
+def test_who_names_machines_that_are_not_sold_in_a_class_is_told_the_key_of_the_plan() -> None:
+    service, supply = SERVICE | {"allowed": {"instances": [NC40]}}, {"allowed": {"region": "eu"}}
+    for own, key, buy in (({}, "policy.buy", "reserved-1yr"), ({"buy": "spot"}, "services.buy", "on-demand")):
+        with pytest.raises(ScenarioError, match=f"Classes with prices: on-demand. Name one with {key}"):
+            solved([service | own], 1, supply=supply, policy={"buy": buy})
+
+
+def test_owned_and_committed_machines_serve_whatever_class_is_bought() -> None:
+    """Owned ones whose kind is not sold for a year in Europe; committed ones that are not sold there at all; and of a
+    batch on spot."""
+    owned = {"id": "o", "gpu": "h100-nvl", "count": 4, "gpus_per_machine": 1, "cost_per_quarter": 100}
+    supply = {"allowed": {"region": "eu"}, "owned": [owned]}
+    record = solved([SERVICE], 1, supply=supply, policy={"buy": "reserved-1yr"})
+    assert [(row["instance"], row["owned"], row["gap"]) for row in record["supply"]] == [(NC40, 4, 0)]
+    large = "aws/p6-b200.48xlarge"
+    committed = {"id": "c", "type": large, "count": 1, "until": "2027-12-31", "usd_per_hour": 60}
+    supply = {"allowed": {"region": "eu"}, "committed": [committed]}
+    record = solved([SERVICE], 1, supply=supply, policy={"buy": "reserved-1yr"})
+    assert [(row["instance"], row["committed"], row["gap"]) for row in record["supply"]] == [(large, 1, 0)]
+    record = solved([SERVICE | {"buy": "spot"}], 1, supply=IN_EUROPE)
+    assert [(row["instance"], row["committed"], row["gap"]) for row in record["supply"]] == [(NC40, 4, 0)]
+
+
+def test_a_commitment_serves_who_names_its_type_and_who_could_have_a_cheaper_one() -> None:
+    """Six are committed, of which the search needs four and the chat, which names none, two. They went by the name of
+    the cheaper machine with the same GPU that the chat could buy, and the search bought four more."""
+    committed = {
+        "id": "c",
+        "type": "aws/g6e.2xlarge",
+        "count": 6,
+        "purchase": "reserved-1yr",
+        "until": "2027-12-31",
+        "usd_per_hour": 1.5,
+    }
+    search = {
+        "id": "search",
+        "demand": {"requests": {"peak_per_second": 18}},
+        "request": {"input_tokens": 1000, "output_tokens": 100},
+        "model": {"id": "llama-3.1-8b", "weight_dtype": "fp8"},
+        "targets": {"tpot_ms": 40, "ttft_ms": 800},
+        "allowed": {"instances": ["aws/g6e.2xlarge"]},
+    }
+    chat = {
+        "id": "chat",
+        "demand": {"users": {"people": 1500}},
+        "request": {"context_tokens": 4096, "output_tokens": 512},
+        "model": "gpt-oss-20b",
+        "targets": {"tpot_ms": 50, "ttft_ms": 2000},
+    }
+    record = solved([search, chat], 1, supply={"allowed": {"region": "eu"}, "committed": [committed]})
+    (supply,) = record["supply"]
+    assert (supply["instance"], supply["needed"], supply["gap"], supply["idle"]) == ("aws/g6e.2xlarge", 6, 0, 0)
+    assert of_all(record, "p50_usd") == pytest.approx([6 * 1.5 * 730 * 3])
+
+
 def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
     def warnings(**price: float) -> str:
         commitment = {
