@@ -754,9 +754,9 @@ def _since(findings: Findings) -> Section:
     title, last = "Since the last plan", findings.last
     if last is None or findings.bridge is None:
         return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
-    unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
-    line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
-    lines = (line, *_calendar_words(findings.bridge.calendar))
+    unchanged = "" if findings.bridge.rows else " Nothing that it rests on changed."
+    line = f"Since the plan of {last.plan.as_of.isoformat()}, all quarters: what is to be approved.{unchanged}"
+    lines = (line, *_calendar_words(findings.bridge.calendar), *_anew_words(last.plan, findings.answer.plan))
     table_of_most = _changed(findings.answer.plan, findings.bridge, MOST_LISTED)
     return Section(title, lines, table_of_most, waterfall(findings))
 
@@ -768,23 +768,35 @@ def _calendar_words(calendar: Calendar) -> Iterator[str]:
         "with {}": calendar.added,
         "by when {} ended": calendar.ended,
         "demand as it was planned of {}": calendar.other_demand,
+        "what is ordered by now ({})": calendar.ordered,
     }
     if said := [pattern.format(first_named(names)) for pattern, names in parts.items() if names]:
-        yield f"Calendar is all of this together: {', '.join(said)}."
+        yield f"Calendar and orders are all of this together: {', '.join(said)}."
+
+
+def _anew_words(last: Plan, plan: Plan) -> Iterator[str]:
+    """That a yearly change of prices counts from another quarter."""
+    if plan.prices.expected_change_per_year.p50 and last.today != plan.today:
+        yield f"Price: the change a year counts from {plan.today} on, where it counted from {last.today} on."
 
 
 def _changed(plan: Plan, bridge: Bridge, most: int | None = None) -> Table:
     """By factor and service, what changes most first, and all others together."""
-    ranked = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
-    last, now = in_whole(plan, (bridge.last_usd,))[0], in_whole(plan, (bridge.usd,))[0]
-    amounts = in_whole(plan, [part for _, part in ranked], now - last)
-    parts = [(subject, amount) for (subject, _), amount in zip(ranked, amounts, strict=True)]
-    rows: Rows = [("last plan", "", usd(last))]
-    rows += [(factor, service or "what services share", usd(part)) for (factor, service), part in parts[:most]]
-    if others := parts[len(rows) - 1 :]:
-        rows.append((f"{len(others)} others", "", usd(math.fsum(part for _, part in others))))
-    rows.append(("this plan", "", usd(now)))
-    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
+    ranked = sorted(bridge.rows, key=lambda row: -max(map(abs, row[1:])))
+    columns, last, now = list[list[float]](), list[Text](), list[Text]()
+    for steps in (bridge.asked, bridge.p50):
+        ends = [in_whole(plan, (end,))[0] for end in (steps.last_usd, steps.usd)]
+        columns.append(in_whole(plan, [steps.of_services.get(row[0], 0.0) for row in ranked], ends[1] - ends[0]))
+        last.append(usd(ends[0]))
+        now.append(usd(ends[1]))
+    parts = [(row[0], amounts) for row, *amounts in zip(ranked, *columns, strict=True)]
+    rows: Rows = [("last plan", "", *last)]
+    rows += [(factor, service or "all together", *map(usd, amounts)) for (factor, service), amounts in parts[:most]]
+    if others := [amounts for _, amounts in parts[len(rows) - 1 :]]:
+        rows.append((f"{len(others)} others", "", *(usd(math.fsum(column)) for column in zip(*others, strict=True))))
+    rows.append(("this plan", "", *now))
+    heads: Heads = ("Factor", "Service", number("$ to approve"), number("$ at p50"))
+    return table("What changed since the last plan", heads, rows)
 
 
 def _reasons(findings: Findings) -> Iterator[Section]:

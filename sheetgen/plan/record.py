@@ -298,7 +298,7 @@ def _totals(findings: Findings) -> Record:
 
 
 def _since(whole: Findings) -> Record:
-    """The changes since the last plan: parts that sum to the difference in spend at p50."""
+    """The changes since the last plan: parts that sum to the differences in spend at p50, and in what is approved."""
     last, bridge = whole.last, whole.bridge
     if last is None or bridge is None:
         return {"since": None, "bridge": []}
@@ -306,11 +306,16 @@ def _since(whole: Findings) -> Record:
         "since": {
             "file": Path(last.where).name,
             "as_of": last.plan.as_of.isoformat(),
-            "p50_usd": bridge.last_usd,
-            "now_p50_usd": bridge.usd,
+            "p50_usd": bridge.p50.last_usd,
+            "now_p50_usd": bridge.p50.usd,
+            "asked_usd": bridge.asked.last_usd,
+            "now_asked_usd": bridge.asked.usd,
             "calendar": {name: list(parts) for name, parts in vars(bridge.calendar).items()},
         },
-        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in bridge.of_services.items()],
+        "bridge": [
+            {"factor": name, "service": service, "usd": p50_usd, "asked_usd": asked_usd}
+            for (name, service), p50_usd, asked_usd in bridge.rows
+        ],
     }
 
 
