@@ -33,6 +33,7 @@ from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measure
 from sheetgen.plan.orders import class_months
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED
@@ -279,16 +280,12 @@ def stale_after(plan: Plan) -> float:
     return number(assumptions(plan.catalog), "stale_after_days")
 
 
-def _old_prices(answer: Answer) -> Iterator[str]:
-    """The machines whose price was read long before the day of the plan, and is not stated in it."""
+def _old_prices(answer: Answer, decided: Sequence[Decision]) -> Iterator[str]:
+    """The prices that were read long before the day of the plan, and are not stated in it."""
     plan = answer.plan
-    for machine in answer.types:
-        stated, sold = (plan.listed or {}).get(machine.instance, {}), machine.candidate
-        price = sold and sold.class_price(machine.buying.purchase)
-        if price is None or machine.buying.purchase in stated:
-            continue
+    for price in paid_prices(answer, decided):
         if is_stale(price.price_as_of, plan.as_of, stale_after(plan)):
-            yield f"{machine.instance} of {price.price_as_of}; give its prices.usd_per_hour"
+            yield f"{price.subject}, {price.purchase}, of {price.price_as_of}; give its {price.key}"
 
 
 def _dear_terms(answer: Answer) -> Iterator[str]:
@@ -342,7 +339,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
     yield Check("nothing is late", late, f"{_are(len(late), 'decision')} late")
-    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer)], [*_dear_terms(answer)]
+    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer, decided)], [*_dear_terms(answer)]
     yield Check("every commitment has a price", prices, f"{_are(len(prices), 'commitment')} without a price")
     days = f"{stale_after(plan):g} days"
     yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")

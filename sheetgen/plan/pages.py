@@ -22,6 +22,7 @@ from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, cautions, changed_now, spans, spent, warnings
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed
 from sheetgen.plan.served import STEPS, Served
@@ -149,7 +150,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
             _section(owners_table(answer)),
             Section("Assumptions", tuple(_assumptions(findings))),
         ),
-        _sources(answer),
+        _sources(findings),
         _book(findings),
         _brief(findings, levers),
         plan.catalog.catalog_sha256()[:8],
@@ -951,7 +952,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Before signing", " ".join(warnings(findings))),
     ]
     classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
-    days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
+    days = sorted(filter(None, {price.price_as_of for price in paid_prices(answer, findings.decisions)}))
     return Brief(
         _quarters_of(plan),
         usd(asked),
@@ -1051,13 +1052,12 @@ def _survives(plan: Plan) -> str:
     return ", ".join(f"{loss} of {first_named(ids)}{starts}" for (loss, starts), ids in services.items())
 
 
-def _sources(answer: Answer) -> tuple[Source, ...]:
-    """The sources of the hardware and models that serve the plan."""
-    plan = answer.plan
+def _sources(findings: Findings) -> tuple[Source, ...]:
+    """The sources of the models that serve the plan, and of the prices that it pays or binds."""
+    answer, plan = findings.answer, findings.answer.plan
     models, engines = dict[str, SheetModel](), dict[str, Engine]()
     for s, q in sorted(answer.hardware.placed):
         question = plan.question_in(plan.services[s], plan.quarters[q])
         models |= {served.model.id: served for served in question.models}
         engines[question.engine.name] = question.engine
-    used = {placed.instance: placed.candidate for _, placed in sorted(answer.hardware.placed.items())}
-    return sources_of(models.values(), used.values(), engines.values())
+    return sources_of(models.values(), paid_prices(answer, findings.decisions), engines.values())

@@ -21,6 +21,7 @@ from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
@@ -632,6 +633,25 @@ def test_old_prices_are_said() -> None:
         record = solved([SERVICE], as_of="2027-01-30", **more)
         (check,) = [check for check in record["checks"] if check["check"] == "no price is older than 180 days"]
         assert check["ok"] == holds and (holds or NC40 in check["found"][0])
+
+
+def test_prices_that_are_bound_or_paid_are_those_whose_age_and_source_is_said() -> None:
+    """A year's orders are paid at reserved-1yr prices, read on another day and from another list than those on demand;
+    a commitment without a price of its own at the catalog's, used or not: the check said yes, and the mail the day of
+    the prices on demand."""
+    contract = {"id": "idle", "type": NC80, "count": 1, "until": "2028-12-31", "purchase": "reserved-1yr"}
+    for more, subject, day in (
+        ({"policy": {"buy": "reserved-1yr"}}, NC40, "2026-06-15"),
+        ({"supply": {"committed": [contract]}}, "commitment idle", "2026-06-15"),
+    ):
+        whole = whole_plan([SERVICE], as_of="2026-12-28", **more)
+        prices = {price.subject: price for price in paid_prices(whole.answer, whole.decisions)}
+        price = next(price for name, price in prices.items() if name.startswith(subject))
+        assert (price.price_as_of, price.purchase) == (day, "reserved-1yr")
+        page = plan_page(whole)
+        assert day in page.brief.prices and any(day in source.text for source in page.sources)
+        (check,) = [check for check in whole.checks if check.statement == "no price is older than 180 days"]
+        assert any(line.startswith(subject) for line in check.against)
 
 
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
