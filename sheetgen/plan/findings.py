@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sheetgen.answer.confidences import is_below
@@ -37,13 +38,15 @@ from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report import sentences
+from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
-from sheetgen.report.wording import share, sure
+from sheetgen.report.wording import money, share, sure
 from sheetgen.units import ON_DEMAND, SPOT, USD, count
 
 HOLDS, FAILS = "yes", "no"
@@ -115,6 +118,21 @@ class Findings:
         plan = self.answer.plan
         later = (order for order in self.decisions if order.what == "order" and kind(plan, order) != NOW)
         return math.fsum(order.usd or 0 for order in later)
+
+    @property
+    def moves_usd(self) -> float:
+        """The cost of moves to other machines, which no sum has."""
+        return math.fsum(decision.moving_usd or 0 for decision in self.decisions)
+
+    @cached_property
+    def at_once(self) -> Answer | None:
+        """The plan on its machines if the answer came on its day, without the days of approval; None where that is
+        what it counts on, or where nothing is late."""
+        plan, days = self.answer.plan, self.answer.plan.policy.approval_days
+        if not days or not any(decision.late for decision in self.decisions):
+            return None
+        policy = plan.policy.model_copy(update={"approval_days": 0})
+        return solved_plan(replace(plan, policy=policy), timed=False, hardware=self.answer.hardware)
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -236,6 +254,23 @@ def warnings(findings: Findings) -> Iterator[str]:
             named, n = against[:NAMED], len(against[NAMED:])
             failing = f"{check.failing[0].upper()}{check.failing[1:]}"
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
+
+
+def answered_at_once(findings: Findings) -> Iterator[str]:
+    """The days of approval that late orders count, and what is so if the answer comes on the plan's day: on the same
+    machines."""
+    at_once = findings.at_once
+    if at_once is None:
+        return
+    plan, ids = findings.answer.plan, [service.id for service in findings.answer.plan.services]
+    answered = plan.as_of + datetime.timedelta(days=plan.policy.approval_days)
+    waiting, still = ({ids[gap.service] for gap in gaps} for gaps in (findings.unserved, unserved(at_once)))
+    then = [f"with one on {plan.as_of} they are {count(plan.policy.approval_days, 'day')} sooner"]
+    if waiting:
+        then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
+    if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
+        then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
+    yield f"Days of late decisions count on an answer on {answered}; {', '.join(then)}."
 
 
 def cautions(plan: Plan, decision: Decision) -> list[str]:

@@ -19,7 +19,18 @@ from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, cautions, changed_now, spans, spent, warnings
+from sheetgen.plan.findings import (
+    FAILS,
+    HOLDS,
+    Changed,
+    Findings,
+    answered_at_once,
+    cautions,
+    changed_now,
+    spans,
+    spent,
+    warnings,
+)
 from sheetgen.plan.measuring import ToMeasure
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.paid_prices import paid_prices
@@ -124,7 +135,7 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    warned = tuple(warnings(findings))
+    warned = (*warnings(findings), *answered_at_once(findings))
     n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warned)
     n_lines += len([*_at_hosts(findings), *_months_of(plan)])
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
@@ -200,6 +211,8 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
     if reserve:
         asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
+    if moves := findings.moves_usd:
+        asked.append(words("moves cost {} more, which is in no sum", usd(moves)))
     yield Tile("To approve", usd(spend + reserve), tuple(asked))
     now, binds = findings.sign_now_usd
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
@@ -437,6 +450,8 @@ def _expected(decision: Decision) -> Text:
         return ""
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
+    if decision.moving_usd:
+        expected = words("{} after the {} of the move, which no sum has", expected, usd(decision.moving_usd))
     if decision.saves_after_usd:
         expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
     return expected

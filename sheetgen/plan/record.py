@@ -13,7 +13,17 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, cautions, changed_now, inputs_sha256, spans, spent, unit_cost, warnings
+from sheetgen.plan.findings import (
+    Findings,
+    answered_at_once,
+    cautions,
+    changed_now,
+    inputs_sha256,
+    spans,
+    spent,
+    unit_cost,
+    warnings,
+)
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -68,7 +78,7 @@ def record_of(findings: Findings) -> Record:
         "checks": [
             {"check": check.statement, "ok": check.holds, "found": list(check.against)} for check in findings.checks
         ],
-        "warnings": list(warnings(findings)),
+        "warnings": [*warnings(findings), *answered_at_once(findings)],
     }
 
 
@@ -285,6 +295,7 @@ def _totals(findings: Findings) -> Record:
         "already_usd": plain(answer.already_usd),
         "ordered_before_usd": plain(findings.ordered_before_usd),
         "forecast_usd": plain(findings.forecast_usd),
+        "moves_usd": plain(findings.moves_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
