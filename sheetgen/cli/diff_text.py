@@ -29,7 +29,7 @@ SHOWN = 12  # changes of a section, without --all
 SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
-OF_ALL_QUARTERS = "Spend of all quarters at p50"
+TO_APPROVE, OF_ALL_QUARTERS = "To approve, all quarters", "Spend of all quarters at p50"
 
 
 def document(comparison: Comparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()) -> Json:
@@ -251,15 +251,18 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
 
 
 def plan_changes_since(file: str, as_of: str, bridge: PlanBridge, head: Head) -> Changes:
-    """The difference in spend since the last plan, which is of that file and day, by its causes; in the currency of a
-    plan with this head."""
+    """The differences since the last plan, which is of that file and day, by their causes; in the currency of a plan
+    with this head."""
 
     def amount(usd: float) -> str:
         return str(amount_in(money_cell(usd), head.currency, head.fx_rate))
 
-    parts = ", ".join(f"{name} {'+' * (part > 0)}{amount(part)}" for name, part in bridge.parts.items())
-    money = Money(OF_ALL_QUARTERS, amount(bridge.last_usd), amount(bridge.usd), parts)
-    return Changes(f"{PurePath(file).name}, as of {as_of}", (money,) if parts else (), per="")
+    money = []
+    for name, steps in ((TO_APPROVE, bridge.asked), (OF_ALL_QUARTERS, bridge.p50)):
+        parts = ", ".join(f"{factor} {'+' * (part > 0)}{amount(part)}" for factor, part in steps.parts.items())
+        if parts:
+            money.append(Money(name, amount(steps.last_usd), amount(steps.usd), parts))
+    return Changes(f"{PurePath(file).name}, as of {as_of}", tuple(money), per="")
 
 
 def _in_a_message(

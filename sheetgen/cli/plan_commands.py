@@ -357,12 +357,16 @@ def summary(record: Json) -> list[str]:
     if record["warnings"]:
         words = [*map(folded, record["warnings"]), "", *words]
     if record["since"]:
-        parts = [("since the last plan", "service", f"p50 {sign}")]
+        parts = [("since the last plan", "service", f"to approve {sign}", f"p50 {sign}")]
         parts += [
-            (step["factor"], step["service"] or "shared", f"{in_its_currency(step['usd']):+,.2f}")
+            (
+                step["factor"],
+                step["service"] or "all together",
+                *(f"{in_its_currency(step[name]):+,.2f}" for name in ("asked_usd", "usd")),
+            )
             for step in record["bridge"]
         ]
-        words += ["", table(parts, right=(2,))]
+        words += ["", table(parts, right=(2, 3))]
     return words
 
 

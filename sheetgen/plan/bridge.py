@@ -1,8 +1,9 @@
-"""The difference in spend from the last plan, in US dollars, as a sum over what changed, by service.
+"""The difference from the last plan in US dollars, at p50 and of what is to be approved, as a sum over what changed.
 
 Each factor's part is its Shapley value: what its change adds, on average over all orders in which the factors could
-have changed. So no order is preferred, and the parts sum to the whole. A part is what it adds to each service's
-machines and to what is shared; where it is another for some services alone, it is theirs.
+have changed. So no order is preferred, and the parts sum to the whole. Of a factor that changed for several services
+each has what its own change adds to the whole plan, on average of the last plan and of this one. The rest is of all
+services together, as is what changed for the whole plan: who pays for a machine that services share is no cause.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,8 +28,9 @@ from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.quarters import QUARTERS_OF_TERM, Quarter
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import MIX, Committed, Owned, Service
+from sheetgen.plan.schema import MIX, Committed, Owned, Service, Supply
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import grown_in, share_live, stated_for
@@ -36,11 +39,11 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
-PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
+PRICE, SUPPLY, HEADROOM, CALENDAR = "price", "supply and class", "headroom and survival", "calendar and orders"
 LAUNCHES = "launches and ends"
-FACTORS = (USERS, LAUNCHES, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
+FACTORS = (USERS, LAUNCHES, CONTEXT, MODEL, ENGINE, PRICE, SUPPLY, HEADROOM, CALENDAR)
 # Those that are another for every load first: what follows changes some services, whose others stay as they were.
-IN_TURN = (USERS, LAUNCHES, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
+IN_TURN = (USERS, LAUNCHES, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, SUPPLY)
 OF_SOME = frozenset(IN_TURN[5:])
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
 OF_SERVICE = {
@@ -48,13 +51,13 @@ OF_SERVICE = {
     CONTEXT: ("request",),
     MODEL: ("model",),
     ENGINE: ("engine", "targets"),
-    CLASS_MIX: ("allowed", "buy"),
+    SUPPLY: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
 OF_DEMAND = ("demand", "profile", "working_days", "time_zone")  # and growth, and the quarter for which it is stated
 OF_POLICY = {
     ENGINE: ("measured",),
-    CLASS_MIX: ("buy", "start_minutes"),
+    SUPPLY: ("buy", "start_minutes"),
     HEADROOM: (
         "plan_at",
         "headroom_fraction",
@@ -70,15 +73,16 @@ MOST_BYTES = 50_000_000
 CENTS = 100
 A_TRACE = 1e-9  # of a demand
 K = TypeVar("K")
+Sums = tuple[float, float]  # the spend of all quarters at p50, and what is to be approved
 
 
 @dataclass(frozen=True)
 class Last:
-    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost.
-    variance: by quarter and service what it planned, and what was spent, where that is given."""
+    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost, as
+    `sums_of` has it. variance: by quarter and service what it planned, and what was spent, where that is given."""
 
     plan: Plan
-    said_usd: float
+    said_usd: Sums
     where: str
     variance: tuple[Mapping[str, Any], ...] = ()
 
@@ -86,24 +90,24 @@ class Last:
 @dataclass(frozen=True)
 class Calendar:
     """Parts of the calendar's factor, which has no sum for each: quarters that are the last plan's or this one's alone;
-    pools and commitments of the former that serve nothing in the latter; and services whose demand was to be another by
-    this plan's last quarter than in the last plan's first."""
+    pools and commitments of the former that serve nothing in the latter; services whose demand was to be another by
+    this plan's last quarter than in the last plan's first; and machines that were ordered, where those are others."""
 
     left_out: tuple[str, ...]
     added: tuple[str, ...]
     ended: tuple[str, ...]
     other_demand: tuple[str, ...]
+    ordered: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Bridge:
-    """From the last plan's spend at p50 to this one's; the parts sum to the difference, in whole cents. of_services: by
-    factor and service; of none what services share."""
+class Steps:
+    """From a sum of the last plan to this one's; the parts sum to the difference, in whole cents. of_services: by
+    factor and service; of none what is of all services together."""
 
     last_usd: float
     usd: float
     of_services: Mapping[tuple[str, str | None], float]
-    calendar: Calendar
 
     @property
     def parts(self) -> dict[str, float]:
@@ -112,6 +116,21 @@ class Bridge:
         for (factor, _), usd in self.of_services.items():
             cents[factor] += round(usd * CENTS)
         return {factor: n_cents / CENTS for factor, n_cents in cents.items()}
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """From the last plan to this one: the spend at p50, and what is to be approved."""
+
+    p50: Steps
+    asked: Steps
+    calendar: Calendar
+
+    @property
+    def rows(self) -> list[tuple[tuple[str, str | None], float, float]]:
+        """By factor and service the parts of both."""
+        p50, asked = self.p50.of_services, self.asked.of_services
+        return [(key, p50.get(key, 0.0), asked.get(key, 0.0)) for key in dict.fromkeys((*p50, *asked))]
 
 
 class _Part(BaseModel):
@@ -226,45 +245,102 @@ def document_of(record: Mapping[str, Any], where: str) -> Document:
 
 def last_of(record: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
     """The last plan, of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
-    said_usd = math.fsum(money["p50_usd"] for money in record["money"])
     try:
-        return Last(plan_of_record(record, where, catalog), said_usd, where)
+        plan = plan_of_record(record, where, catalog)
     except SheetgenError as error:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
+    rows, asked, share = record["money"], f"{plan.policy.plan_at}_usd", plan.prices.contingency_fraction
+    reserves = (reserve_usd(row[asked], row["committed_usd"], row["owned_usd"], share) for row in rows)
+    p50_usd, asked_usd = (math.fsum(row[name] for row in rows) for name in ("p50_usd", asked))
+    return Last(plan, (p50_usd, asked_usd + math.fsum(reserves)), where)
 
 
 def bridge(last: Last, now: Answer) -> Bridge:
     """The parts of the difference between the last plan and this one."""
-    old, plan, now_usd = last.plan, now.plan, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
+    old, plan = last.plan, now.plan
     changed = {name: change for name in IN_TURN if (change := changes(name, old, plan)).is_any}
-    ids: tuple[str | None, ...] = (*dict.fromkeys(service.id for service in (*plan.services, *old.services)), None)
+    asked, mixtures = {**old.questions, **plan.questions}, _Mixtures(solved_plan(old, timed=False), now)
     kept: Loads = {}
-    asked = {**old.questions, **plan.questions}
     common: frozenset[str] | None = None
-    # Plans between the two are tried without the types of machine that one of them leaves out.
-    of_old, of_new = solved_plan(old, timed=False).hardware.left_out, now.hardware.left_out
 
-    def spend(taken: frozenset[str]) -> Any:
+    def sums(taken: frozenset[str]) -> Any:
         nonlocal common
         if common != (common := taken - OF_SOME):
             kept.clear()  # no load is the same any more
-        tried = [*([of_old] if taken != {*changed} else []), *([of_new] if taken else [])]
-        of_services = spend_by_service(mixed(old, plan, taken, asked), kept, tried)
-        return numpy.array([of_services.get(name, 0.0) for name in ids])
+        ends = (not taken, taken == {*changed})
+        return mixtures.sums(mixed(old, plan, taken, asked), kept, ends)
 
-    by_factor, before, after = shapley([*changed], spend)
-    usd: dict[tuple[str, str | None], float] = {}
-    for name, part in by_factor.items():
-        of_services = changed[name].shared_out(part, ids)
-        usd |= {(name, s): float(amount) for s, amount in zip(ids, of_services, strict=True)}
+    by_factor, before, after = shapley([*changed], sums)
+    parts: dict[tuple[str, str | None], Any] = {(name, None): part for name, part in by_factor.items()}
+    ends: tuple[tuple[Plan, Plan, Any, int, Loads], ...] = ((old, plan, before, 1, {}), (plan, old, after, -1, {}))
+    for name, change in changed.items():
+        if len(change.services) == 1 and not change.of_plan:
+            parts[name, min(change.services)] = parts.pop((name, None))
+            continue
+        for service in sorted(change.services):
+            adds = [
+                sign * (mixtures.sums(changed_plan, loads) - usd)
+                for base, other, usd, sign, loads in ends
+                if (changed_plan := with_change(base, other, service, name, asked)) is not None
+            ]
+            parts[name, service] = sum(adds) / len(adds)
+            parts[name, None] = parts[name, None] - parts[name, service]
     # The same plans at what is known today of engines and hardware.
-    usd[ENGINE, None] = (
-        usd.get((ENGINE, None), 0.0) + float(before.sum()) - last.said_usd + now_usd - float(after.sum())
-    )
-    total = round(now_usd * CENTS) - round(last.said_usd * CENTS)
-    parts = in_cents({key: usd[key] for name in FACTORS for s in ids if (key := (name, s)) in usd}, total)
-    of_services = {key: amount for key, amount in parts.items() if amount}
-    return Bridge(last.said_usd, now_usd, of_services, moved_calendar(old, plan))
+    said, now_usd = numpy.array(last.said_usd), numpy.array(sums_of(now))
+    parts[ENGINE, None] = parts.get((ENGINE, None), 0.0) + before - said + now_usd - after
+    in_order = {key: usd for name in FACTORS for key, usd in parts.items() if key[0] == name}
+    p50, asked_for = (_steps(in_order, k, last.said_usd[k], float(now_usd[k])) for k in range(2))
+    return Bridge(p50, asked_for, moved_calendar(old, plan))
+
+
+def _steps(parts: Mapping[tuple[str, str | None], Any], k: int, last_usd: float, usd: float) -> Steps:
+    total = round(usd * CENTS) - round(last_usd * CENTS)
+    in_whole = in_cents({key: float(sums[k]) for key, sums in parts.items()}, total)
+    return Steps(last_usd, usd, {key: amount for key, amount in in_whole.items() if amount})
+
+
+@dataclass(frozen=True)
+class _Mixtures:
+    """Plans between two. They are tried without the types of machine that one of the two leaves out, and on those alone
+    that one of them has: else a plan between them may be on machines of neither, and dearer than both."""
+
+    old: Answer
+    new: Answer
+
+    def sums(self, plan: Plan, kept: Loads, ends: tuple[bool, bool] = (False, False)) -> Any:
+        """The sums of a plan between the two. ends: whether it is the old one, or the new one."""
+        is_old, is_new = ends
+        of_old, of_new = self.old.hardware.left_out, self.new.hardware.left_out
+        tried = [*([] if is_new else [of_old]), *([] if is_old else [of_new])]
+        if not is_old and not is_new:
+            tried.append(self._of_neither)
+        return numpy.array(sums_of(solved_plan(plan, timed=False, kept=kept, tried=tried)))
+
+    @cached_property
+    def _of_neither(self) -> frozenset[str]:
+        """The types of machine on which no service is in either plan."""
+        ends = self.old.hardware, self.new.hardware
+        able = {name for hardware in ends for load in hardware.ways.values() for name in load.everywhere}
+        return frozenset(able - {place.instance for hardware in ends for place in hardware.placed.values()})
+
+
+def sums_of(answer: Answer) -> Sums:
+    """The sums of a plan that are compared."""
+    return math.fsum(answer.money["spend_usd"][:, CASE["p50"]]), math.fsum(answer.asked_usd)
+
+
+def with_change(base: Plan, other: Plan, service: str, factor: str, asked: dict[Key, Question]) -> Plan | None:
+    """A plan in which one factor of one service is as in another plan; None where no service is left."""
+    named = [entry for entry in other.services if entry.id == service]
+    services = [*base.services]
+    at = next((s for s, entry in enumerate(services) if entry.id == service), len(services))
+    if factor != USERS:
+        fields = {name: getattr(named[0], name) for name in OF_SERVICE[factor]}
+        services[at] = services[at].model_copy(update=fields)
+    else:
+        keeps = (entry.model_copy(update={"stated_for": stated_for(other, entry, entry.launch)}) for entry in named)
+        services[at : at + 1] = keeps
+    return mixed(base, replace(base, services=tuple(services)), frozenset((factor,)), asked) if services else None
 
 
 def moved_calendar(old: Plan, new: Plan) -> Calendar:
@@ -293,14 +369,8 @@ def moved_calendar(old: Plan, new: Plan) -> Calendar:
         tuple(map(str, added)),
         tuple(name for name in before if name not in still) if added else (),
         tuple(moved) if left_out or added else (),
+        tuple(f"{order.count} x {order.type}" for order in new.supply.ordered if order not in old.supply.ordered),
     )
-
-
-def spend_by_service(plan: Plan, kept: Loads, tried: Sequence[frozenset[str]]) -> dict[str | None, float]:
-    """The same by service, and under none what services share. tried: see `solved_plan`."""
-    answer, case = solved_plan(plan, timed=False, kept=kept, tried=tried), CASE["p50"]
-    usd: dict[str | None, float] = {service.id: answer.part_usd(s, case) for s, service in enumerate(plan.services)}
-    return usd | {None: float(answer.of_owners[None][:, case].sum())}
 
 
 def shapley(names: Sequence[str], value: Callable[[frozenset[str]], Any]) -> tuple[dict[str, Any], Any, Any]:
@@ -341,16 +411,6 @@ class Changes:
     def is_any(self) -> bool:
         return self.of_plan or bool(self.services)
 
-    def shared_out(self, parts: Any, ids: Sequence[str | None]) -> Any:
-        """A factor's part by service and shared. Where it changed for some services alone, what it adds to others that
-        share machines with them is theirs, by what it adds to each."""
-        is_theirs = numpy.array([name in self.services for name in ids])
-        if self.of_plan or not is_theirs.any():
-            return parts
-        whole = numpy.abs(parts * is_theirs).sum()
-        shares = numpy.abs(parts * is_theirs) / whole if whole else is_theirs / is_theirs.sum()
-        return parts * is_theirs + shares * parts[~is_theirs].sum()
-
 
 def changes(factor: str, old: Plan, new: Plan) -> Changes:
     """The services, or the plan, of which a factor is another in the two plans."""
@@ -370,13 +430,18 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
             # A year's change begins anew at the prices of another day.
             of_plan |= old.quarters[0] != new.quarters[0] and new.prices.expected_change_per_year.p50 != 0
-        case "class mix":
-            of_plan |= old.supply != new.supply
-        case "calendar":
+        case "supply and class":
+            of_plan |= _but_orders(old) != _but_orders(new)
+        case "calendar and orders":
+            of_plan |= old.supply.ordered != new.supply.ordered
             starts = old.head.fiscal_year_starts, new.head.fiscal_year_starts
             of_plan |= old.quarters != new.quarters or starts[0] != starts[1]
             of_plan |= old.as_of != new.as_of and (_waits(old, new.as_of) or _waits(new, old.as_of))
     return Changes(of_plan, frozenset(services))
+
+
+def _but_orders(plan: Plan) -> Supply:
+    return plan.supply.model_copy(update={"ordered": ()})
 
 
 def _has_same_users(old: Plan, service: Service, new: Plan) -> bool:
@@ -430,7 +495,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
     def of(factor: str) -> Plan:
         return new if factor in taken else old
 
-    users, supply, calendar = of(USERS), of(CLASS_MIX), of(CALENDAR)
+    users, supply, calendar = of(USERS), of(SUPPLY), of(CALENDAR)
     by_id = {id(plan): {service.id: service for service in plan.services} for plan in (old, new)}
     # Demand that is the same stands as in the old plan, also where the new one, which begins later, says it anew.
     same = {service.id: service for service in old.services if _has_same_users(old, service, new)}
@@ -454,9 +519,9 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         head=calendar.head,
         policy=new.policy.model_copy(update=policy),
         services=tuple(services),
-        supply=supply.supply,
+        supply=supply.supply.model_copy(update={"ordered": calendar.supply.ordered}),
         gpus=supply.gpus,
-        types=supply.types,
+        types={**calendar.types, **supply.types},
         prices=prices.prices,
         listed=prices.listed,
         priced_for=prices.today,

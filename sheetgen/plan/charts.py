@@ -27,7 +27,8 @@ class Machines:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From the last plan's spend to this one's, in US dollars, or in another currency by its code and sign."""
+    """From what the last plan was to have approved to what this one is, in US dollars, or in another currency by its
+    code and sign."""
 
     last_usd: float
     parts: tuple[tuple[str, float], ...]
@@ -66,10 +67,11 @@ def _unpaid_share(answer: Answer, q: int) -> float:
 
 
 def waterfall(findings: Findings) -> Waterfall | None:
-    """The bridge from the last plan to this one; None without a last plan, or where nothing changed."""
-    bridge = findings.bridge
-    if bridge is None or not bridge.parts:
+    """The bridge from what the last plan was to have approved to what this one is; None without a last plan, or where
+    nothing changed."""
+    if findings.bridge is None or not findings.bridge.asked.parts:
         return None
-    plan, parts = findings.answer.plan, bridge.parts
-    last, now = (in_whole(plan, (whole,))[0] for whole in (bridge.last_usd, bridge.usd))
+    steps = findings.bridge.asked
+    plan, parts = findings.answer.plan, steps.parts
+    last, now = (in_whole(plan, (whole,))[0] for whole in (steps.last_usd, steps.usd))
     return Waterfall(last, tuple(zip(parts, in_whole(plan, [*parts.values()], now - last), strict=True)), now)

@@ -17,10 +17,11 @@ from sheetgen.plan.needs import machines
 from sheetgen.plan.orders import Cover, class_months, quota_of, shed
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
-from sheetgen.plan.schema import MIX, Committed, Owned
+from sheetgen.plan.schema import MIX, Committed, Ordered, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
 from sheetgen.plan.tables import Type, Z, commitment_month_usd
+from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -159,7 +160,58 @@ def kind(plan: Plan, decision: Decision) -> str:
 
 def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must. lost: what is not served."""
-    return in_order((*orders(answer, lost), *_quotas(answer, lost), *_endings(answer), *_moves(answer)))
+    ordered = _with_hours(answer, _after_moves(answer, orders(answer, lost)))
+    return in_order((*ordered, *_quotas(answer, lost), *_endings(answer), *_moves(answer)))
+
+
+def _after_moves(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
+    """Decisions in which machines that a service leaves are released when the days in which both run are over."""
+    plan, placed = answer.plan, answer.hardware.placed
+    own = answer.services["own_instances"][..., answer.case]
+    for decision in decided:
+        q = plan.quarter_of(decision.needed_from)
+        if decision.what != "release" or plan.policy.moving_cost_usd is not None or q is None:
+            yield decision
+            continue
+        moved = [s for (s, r), place in placed.items() if r == q and place.moved]
+        if q:
+            leave = (s for s in moved if (s, q - 1) in placed and placed[s, q - 1].instance == decision.instance)
+            left = math.ceil(sum(float(own[s, q - 1]) for s in leave) - A_BIT)
+        else:
+            left = sum(order.count for order in plan.supply.ordered if _is_left(plan, order, decision.instance, moved))
+        stay = min(float(left), decision.n_instances)
+        if stay < decision.n_instances:
+            yield replace(decision, n_instances=decision.n_instances - stay)
+        if stay:
+            day = decision.needed_from + datetime.timedelta(days=math.ceil(plan.policy.move_days))
+            yield replace(decision, n_instances=stay, order_by=day, needed_from=day, about="when the move is over")
+
+
+def _is_left(plan: Plan, order: Ordered, instance: str, moved: Sequence[int]) -> bool:
+    """True where an earlier order is of these machines, for a service that moves."""
+    return plan.instance_of(order) == instance and any(plan.services[s].id in order.services for s in moved)
+
+
+def _with_hours(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
+    """Orders for a term of which more than half lies after the plan's end have the same machines by the hour beside
+    them, at the price of every hour until the plan's end."""
+    plan = answer.plan
+    for decision in decided:
+        q = plan.quarter_of(decision.needed_from)
+        n_quarters = len(plan.quarters)
+        if decision.what != "order" or decision.purchase not in QUARTERS_OF_TERM or decision.other or q is None:
+            yield decision
+            continue
+        months = class_months(plan, answer.types[answer.place[decision.instance]].candidate)
+        by_hour = {way: usd for way, usd in months.items() if way not in QUARTERS_OF_TERM}
+        if quarters_of_term(decision.purchase, q, n_quarters) or not by_hour:
+            yield decision
+            continue
+        way = min(by_hour, key=by_hour.__getitem__)
+        usd = decision.n_instances * by_hour[way] * sum(plan.months[q:])
+        subject = "order", decision.instance, decision.n_instances, way, decision.needed_from, plan.lead_days(way)
+        about = f"in place of {decision.purchase}: by the hour"
+        yield replace(decision, other=dated(plan, *subject, usd, about=about))
 
 
 def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
@@ -182,7 +234,7 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
         else:
             apart.append(decision)
     for decision in apart:
-        other: Decision | None = None
+        other = decision.other
         for way in sorted(others[decision], key=lambda way: way.saves_usd or -math.inf):
             other = replace(way, other=other, about=f"in place of {decision.purchase}: {way.about}")
         yield replace(decision, other=other) if other else decision

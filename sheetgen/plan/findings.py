@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sheetgen.answer.confidences import is_below
@@ -26,6 +27,7 @@ from sheetgen.plan.decisions import (
     late,
     ordered_before_usd,
     two_ways,
+    unserved,
     with_others,
     without_ordered_spare,
 )
@@ -33,15 +35,18 @@ from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measure
 from sheetgen.plan.orders import class_months
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report import sentences
+from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
-from sheetgen.report.wording import share, sure
+from sheetgen.report.wording import money, share, sure
 from sheetgen.units import ON_DEMAND, SPOT, USD, count
 
 HOLDS, FAILS = "yes", "no"
@@ -119,6 +124,21 @@ class Findings:
         plan = self.answer.plan
         later = (order for order in self.decisions if order.what == "order" and kind(plan, order) != NOW)
         return math.fsum(order.usd or 0 for order in later)
+
+    @property
+    def moves_usd(self) -> float:
+        """The cost of moves to other machines, which no sum has."""
+        return math.fsum(decision.moving_usd or 0 for decision in self.decisions)
+
+    @cached_property
+    def at_once(self) -> Answer | None:
+        """The plan on its machines if the answer came on its day, without the days of approval; None where that is
+        what it counts on, or where nothing is late."""
+        plan, days = self.answer.plan, self.answer.plan.policy.approval_days
+        if not days or not any(decision.late for decision in self.decisions):
+            return None
+        policy = plan.policy.model_copy(update={"approval_days": 0})
+        return solved_plan(replace(plan, policy=policy), timed=False, hardware=self.answer.hardware)
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -245,6 +265,23 @@ def warnings(findings: Findings) -> Iterator[str]:
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
+def answered_at_once(findings: Findings) -> Iterator[str]:
+    """The days of approval that late orders count, and what is so if the answer comes on the plan's day: on the same
+    machines."""
+    at_once = findings.at_once
+    if at_once is None:
+        return
+    plan, ids = findings.answer.plan, [service.id for service in findings.answer.plan.services]
+    answered = plan.as_of + datetime.timedelta(days=plan.policy.approval_days)
+    waiting, still = ({ids[gap.service] for gap in gaps} for gaps in (findings.unserved, unserved(at_once)))
+    then = [f"with one on {plan.as_of} they are {count(plan.policy.approval_days, 'day')} sooner"]
+    if waiting:
+        then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
+    if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
+        then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
+    yield f"Days of late decisions count on an answer on {answered}; {', '.join(then)}."
+
+
 def cautions(plan: Plan, decision: Decision) -> list[str]:
     """The words of `recommend` on the machines of an order: that they may be taken away, or may not be free."""
     if decision.what != "order":
@@ -287,16 +324,12 @@ def stale_after(plan: Plan) -> float:
     return number(assumptions(plan.catalog), "stale_after_days")
 
 
-def _old_prices(answer: Answer) -> Iterator[str]:
-    """The machines whose price was read long before the day of the plan, and is not stated in it."""
+def _old_prices(answer: Answer, decided: Sequence[Decision]) -> Iterator[str]:
+    """The prices that were read long before the day of the plan, and are not stated in it."""
     plan = answer.plan
-    for machine in answer.types:
-        stated, sold = (plan.listed or {}).get(machine.instance, {}), machine.candidate
-        price = sold and sold.class_price(machine.buying.purchase)
-        if price is None or machine.buying.purchase in stated:
-            continue
+    for price in paid_prices(answer, decided):
         if is_stale(price.price_as_of, plan.as_of, stale_after(plan)):
-            yield f"{machine.instance} of {price.price_as_of}; give its prices.usd_per_hour"
+            yield f"{price.subject}, {price.purchase}, of {price.price_as_of}; give its {price.key}"
 
 
 def _dear_terms(answer: Answer) -> Iterator[str]:
@@ -350,7 +383,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check("every quarter is within its budget", over, f"{_are(len(over), 'quarter')} over budget")
     late = [f"{decision.what} {decision.instance} by {decision.order_by}" for decision in decided if decision.late]
     yield Check("nothing is late", late, f"{_are(len(late), 'decision')} late")
-    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer)], [*_dear_terms(answer)]
+    prices, old, dear = [*unpriced(plan)], [*_old_prices(answer, decided)], [*_dear_terms(answer)]
     yield Check("every commitment has a price", prices, f"{_are(len(prices), 'commitment')} without a price")
     days = f"{stale_after(plan):g} days"
     yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")

@@ -19,8 +19,20 @@ from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Changed, Findings, cautions, changed_now, spans, spent, warnings
+from sheetgen.plan.findings import (
+    FAILS,
+    HOLDS,
+    Changed,
+    Findings,
+    answered_at_once,
+    cautions,
+    changed_now,
+    spans,
+    spent,
+    warnings,
+)
 from sheetgen.plan.measuring import ToMeasure
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
@@ -121,7 +133,7 @@ class PlanPage:
 def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
-    warned = tuple(warnings(findings))
+    warned = (*warnings(findings), *answered_at_once(findings))
     n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warned)
     n_lines += len([*_at_hosts(findings), *_months_of(plan)])
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
@@ -147,7 +159,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
             _section(owners_table(answer)),
             Section("Assumptions", tuple(_assumptions(findings))),
         ),
-        _sources(answer),
+        _sources(findings),
         _book(findings),
         _brief(findings, levers),
         plan.catalog.catalog_sha256()[:8],
@@ -197,6 +209,8 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
     if reserve:
         asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
+    if moves := findings.moves_usd:
+        asked.append(words("moves cost {} more, which is in no sum", usd(moves)))
     yield Tile("To approve", usd(spend + reserve), tuple(asked))
     now, binds = findings.sign_now_usd
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
@@ -441,6 +455,8 @@ def _expected(decision: Decision) -> Text:
         return ""
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
+    if decision.moving_usd:
+        expected = words("{} after the {} of the move, which no sum has", expected, usd(decision.moving_usd))
     if decision.saves_after_usd:
         expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
     return expected
@@ -769,9 +785,9 @@ def _since(findings: Findings) -> Section:
     title, last = "Since the last plan", findings.last
     if last is None or findings.bridge is None:
         return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
-    unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
-    line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
-    lines = (line, *_calendar_words(findings.bridge.calendar))
+    unchanged = "" if findings.bridge.rows else " Nothing that it rests on changed."
+    line = f"Since the plan of {last.plan.as_of.isoformat()}, all quarters: what is to be approved.{unchanged}"
+    lines = (line, *_calendar_words(findings.bridge.calendar), *_anew_words(last.plan, findings.answer.plan))
     table_of_most = _changed(findings.answer.plan, findings.bridge, MOST_LISTED)
     return Section(title, lines, table_of_most, waterfall(findings))
 
@@ -783,23 +799,35 @@ def _calendar_words(calendar: Calendar) -> Iterator[str]:
         "with {}": calendar.added,
         "by when {} ended": calendar.ended,
         "demand as it was planned of {}": calendar.other_demand,
+        "what is ordered by now ({})": calendar.ordered,
     }
     if said := [pattern.format(first_named(names)) for pattern, names in parts.items() if names]:
-        yield f"Calendar is all of this together: {', '.join(said)}."
+        yield f"Calendar and orders are all of this together: {', '.join(said)}."
+
+
+def _anew_words(last: Plan, plan: Plan) -> Iterator[str]:
+    """That a yearly change of prices counts from another quarter."""
+    if plan.prices.expected_change_per_year.p50 and last.today != plan.today:
+        yield f"Price: the change a year counts from {plan.today} on, where it counted from {last.today} on."
 
 
 def _changed(plan: Plan, bridge: Bridge, most: int | None = None) -> Table:
     """By factor and service, what changes most first, and all others together."""
-    ranked = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
-    last, now = in_whole(plan, (bridge.last_usd,))[0], in_whole(plan, (bridge.usd,))[0]
-    amounts = in_whole(plan, [part for _, part in ranked], now - last)
-    parts = [(subject, amount) for (subject, _), amount in zip(ranked, amounts, strict=True)]
-    rows: Rows = [("last plan", "", usd(last))]
-    rows += [(factor, service or "what services share", usd(part)) for (factor, service), part in parts[:most]]
-    if others := parts[len(rows) - 1 :]:
-        rows.append((f"{len(others)} others", "", usd(math.fsum(part for _, part in others))))
-    rows.append(("this plan", "", usd(now)))
-    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
+    ranked = sorted(bridge.rows, key=lambda row: -max(map(abs, row[1:])))
+    columns, last, now = list[list[float]](), list[Text](), list[Text]()
+    for steps in (bridge.asked, bridge.p50):
+        ends = [in_whole(plan, (end,))[0] for end in (steps.last_usd, steps.usd)]
+        columns.append(in_whole(plan, [steps.of_services.get(row[0], 0.0) for row in ranked], ends[1] - ends[0]))
+        last.append(usd(ends[0]))
+        now.append(usd(ends[1]))
+    parts = [(row[0], amounts) for row, *amounts in zip(ranked, *columns, strict=True)]
+    rows: Rows = [("last plan", "", *last)]
+    rows += [(factor, service or "all together", *map(usd, amounts)) for (factor, service), amounts in parts[:most]]
+    if others := [amounts for _, amounts in parts[len(rows) - 1 :]]:
+        rows.append((f"{len(others)} others", "", *(usd(math.fsum(column)) for column in zip(*others, strict=True))))
+    rows.append(("this plan", "", *now))
+    heads: Heads = ("Factor", "Service", number("$ to approve"), number("$ at p50"))
+    return table("What changed since the last plan", heads, rows)
 
 
 def _reasons(findings: Findings) -> Iterator[Section]:
@@ -955,7 +983,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Before signing", " ".join(warnings(findings))),
     ]
     classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
-    days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
+    days = sorted(filter(None, {price.price_as_of for price in paid_prices(answer, findings.decisions)}))
     return Brief(
         _quarters_of(plan),
         usd(asked),
@@ -1055,13 +1083,12 @@ def _survives(plan: Plan) -> str:
     return ", ".join(f"{loss} of {first_named(ids)}{starts}" for (loss, starts), ids in services.items())
 
 
-def _sources(answer: Answer) -> tuple[Source, ...]:
-    """The sources of the hardware and models that serve the plan."""
-    plan = answer.plan
+def _sources(findings: Findings) -> tuple[Source, ...]:
+    """The sources of the models that serve the plan, and of the prices that it pays or binds."""
+    answer, plan = findings.answer, findings.answer.plan
     models, engines = dict[str, SheetModel](), dict[str, Engine]()
     for s, q in sorted(answer.hardware.placed):
         question = plan.question_in(plan.services[s], plan.quarters[q])
         models |= {served.model.id: served for served in question.models}
         engines[question.engine.name] = question.engine
-    used = {placed.instance: placed.candidate for _, placed in sorted(answer.hardware.placed.items())}
-    return sources_of(models.values(), used.values(), engines.values())
+    return sources_of(models.values(), paid_prices(answer, findings.decisions), engines.values())

@@ -13,7 +13,17 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Lever
 from sheetgen.plan.decisions import Decision, kind, owners
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, cautions, changed_now, inputs_sha256, spans, spent, unit_cost, warnings
+from sheetgen.plan.findings import (
+    Findings,
+    answered_at_once,
+    cautions,
+    changed_now,
+    inputs_sha256,
+    spans,
+    spent,
+    unit_cost,
+    warnings,
+)
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
@@ -69,7 +79,7 @@ def record_of(findings: Findings) -> Record:
         "checks": [
             {"check": check.statement, "ok": check.holds, "found": list(check.against)} for check in findings.checks
         ],
-        "warnings": list(warnings(findings)),
+        "warnings": [*warnings(findings), *answered_at_once(findings)],
     }
 
 
@@ -287,6 +297,7 @@ def _totals(findings: Findings) -> Record:
         "already_usd": plain(answer.already_usd),
         "ordered_before_usd": plain(findings.ordered_before_usd),
         "forecast_usd": plain(findings.forecast_usd),
+        "moves_usd": plain(findings.moves_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
@@ -300,7 +311,7 @@ def _totals(findings: Findings) -> Record:
 
 
 def _since(whole: Findings) -> Record:
-    """The changes since the last plan: parts that sum to the difference in spend at p50."""
+    """The changes since the last plan: parts that sum to the differences in spend at p50, and in what is approved."""
     last, bridge = whole.last, whole.bridge
     if last is None or bridge is None:
         return {"since": None, "bridge": []}
@@ -308,11 +319,16 @@ def _since(whole: Findings) -> Record:
         "since": {
             "file": Path(last.where).name,
             "as_of": last.plan.as_of.isoformat(),
-            "p50_usd": bridge.last_usd,
-            "now_p50_usd": bridge.usd,
+            "p50_usd": bridge.p50.last_usd,
+            "now_p50_usd": bridge.p50.usd,
+            "asked_usd": bridge.asked.last_usd,
+            "now_asked_usd": bridge.asked.usd,
             "calendar": {name: list(parts) for name, parts in vars(bridge.calendar).items()},
         },
-        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in bridge.of_services.items()],
+        "bridge": [
+            {"factor": name, "service": service, "usd": p50_usd, "asked_usd": asked_usd}
+            for (name, service), p50_usd, asked_usd in bridge.rows
+        ],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.sheet_facts import gpu_columns
@@ -266,8 +267,21 @@ def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
     return sources_of(question.models, used, [question.engine])[: -len(_PAPERS)]
 
 
+class ReadPrice(Protocol):
+    """A price with its source, and the day on which it was read."""
+
+    @property
+    def provider(self) -> str: ...
+    @property
+    def purchase(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def price_as_of(self) -> str | None: ...
+
+
 def sources_of(
-    models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
+    models: Iterable[SheetModel], used: Iterable[ReadPrice], engines: Iterable[Engine]
 ) -> tuple[Source, ...]:
     """The sources of these models, prices and engines' accounting."""
     listed: list[Source] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import random
 from datetime import date
 from pathlib import Path
@@ -28,6 +27,7 @@ from sheetgen.plan.bridge import (
     OF_SERVICE,
     Bridge,
     Last,
+    Steps,
     bridge,
     changes,
     in_cents,
@@ -36,6 +36,7 @@ from sheetgen.plan.bridge import (
     mixed,
     moved_calendar,
     shapley,
+    sums_of,
 )
 from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware_by_quarter import Loads
@@ -45,7 +46,6 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.schema import Policy, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import CASE
 
 CATALOG = Catalog()
 N_PAIRS = amount(4, 300)
@@ -55,10 +55,13 @@ def plan(data: dict[str, Any]) -> Plan:
     return plan_of(Document("plan.yaml", data, {}), CATALOG)
 
 
-def since(old: Plan, new: Plan) -> tuple[Bridge, float, float]:
-    """The bridge, and what both plans cost at p50."""
-    last_usd, now = spend_usd(old), solved_plan(new, timed=False)
-    return bridge(Last(old, last_usd, "old"), now), last_usd, math.fsum(now.money["spend_usd"][:, CASE["p50"]])
+def between(old: Plan, new: Plan) -> Bridge:
+    return bridge(Last(old, sums_of(solved_plan(old, timed=False)), "old"), solved_plan(new, timed=False))
+
+
+def since(old: Plan, new: Plan) -> tuple[Steps, float, float]:
+    """The bridge at p50, and what both plans cost then."""
+    return between(old, new).p50, spend_usd(old), spend_usd(new)
 
 
 def some_plan(dice: random.Random) -> dict[str, Any]:
@@ -116,18 +119,20 @@ def test_the_parts_sum_to_the_difference() -> None:
     for _ in range(N_PAIRS):
         old, new = map(plan, some_pair(dice))
         asked = {*new.questions}
-        difference, last_usd, now = since(old, new)
+        differences = between(old, new)
         assert {*new.questions} == asked  # what others ask is none of its candidates
-        for parts in (difference.parts, difference.of_services):
-            cents = [round(usd * CENTS) for usd in parts.values()]
-            assert [part / CENTS for part in cents] == [*parts.values()]
-            assert sum(cents) == round(now * CENTS) - round(last_usd * CENTS)
+        ends = [sums_of(solved_plan(plan, timed=False)) for plan in (old, new)]
+        for steps, last_usd, now in zip((differences.p50, differences.asked), *ends, strict=True):
+            for parts in (steps.parts, steps.of_services):
+                cents = [round(usd * CENTS) for usd in parts.values()]
+                assert [part / CENTS for part in cents] == [*parts.values()]
+                assert sum(cents) == round(now * CENTS) - round(last_usd * CENTS)
         # The ends of the mixtures are the plans themselves: nothing is left for facts that are known today alone.
-        assert spend_usd(mixed(old, new, frozenset())) == pytest.approx(last_usd, abs=0.005)
+        assert spend_usd(mixed(old, new, frozenset())) == pytest.approx(ends[0][0], abs=0.005)
         changed = frozenset(name for name in FACTORS if changes(name, old, new).is_any)
-        assert spend_usd(mixed(old, new, changed)) == pytest.approx(now, abs=0.005)
-        assert "engine facts and speed" in changed or "engine facts and speed" not in difference.parts
-        seen |= {*difference.parts}
+        assert spend_usd(mixed(old, new, changed)) == pytest.approx(ends[1][0], abs=0.005)
+        assert "engine facts and speed" in changed or "engine facts and speed" not in differences.p50.parts
+        seen |= {*differences.p50.parts}
     assert seen >= {*FACTORS} if IN_LONG else len(seen) > 5
 
 
@@ -153,7 +158,7 @@ def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
     first = record_of(findings(solved_plan(plan(data))))["services"]
     assert shifted[0]["concurrent_requests"] == first[3]["concurrent_requests"] == pytest.approx(150)
     difference, *_ = since(plan(data), plan(later))
-    assert difference.parts["calendar"] > 0
+    assert difference.parts["calendar and orders"] > 0
     assert difference.parts.get("users", 0) == 0
 
 
@@ -178,7 +183,7 @@ def test_a_start_that_moves_a_quarter_ends_at_the_plan() -> None:
     users, calendar = ((6 - 8) + (8 - 12)) / 2 * NC40, ((12 - 8) + (8 - 6)) / 2 * NC40
     assert difference.of_services == {
         ("users", "one"): pytest.approx(users),
-        ("calendar", "one"): pytest.approx(calendar),
+        ("calendar and orders", None): pytest.approx(calendar),
     }
 
 
@@ -203,12 +208,12 @@ def test_a_year_of_falling_prices_that_begins_anew_is_a_price() -> None:
     assert now == last_usd == pytest.approx(NC40 * (fall + fall**2))
     calendar = ((fall**2 + fall**3) - (fall + fall**2) + (fall + fall**2) - (1 + fall)) / 2 * NC40
     assert difference.of_services == {
-        ("price", "one"): pytest.approx(-calendar, abs=0.01),
-        ("calendar", "one"): pytest.approx(calendar, abs=0.01),
+        ("price", None): pytest.approx(-calendar, abs=0.01),
+        ("calendar and orders", None): pytest.approx(calendar, abs=0.01),
     }
     assert calendar < 0
     difference, *_ = since(old, same_day)
-    assert difference.of_services == {("calendar", "one"): pytest.approx(NC40 * (fall**3 - fall), abs=0.01)}
+    assert difference.of_services == {("calendar and orders", None): pytest.approx(NC40 * (fall**3 - fall), abs=0.01)}
 
 
 def test_more_users_and_a_launch_that_slips_do_not_hide_each_other() -> None:
@@ -235,6 +240,55 @@ def test_a_service_that_shares_machines_has_the_part_of_its_own_change() -> None
     assert difference.of_services == {("users", "a"): pytest.approx(now - last_usd, abs=0.01)} and now > last_usd
 
 
+def test_more_of_one_service_and_less_of_the_other_are_their_own() -> None:
+    """Both are on machines of which two are owned and cost nothing. Of what (a, b) need, (4, 2) buy four, (1, 3) two,
+    (4, 3) five, (1, 2) one. So b, which grew, adds one machine, and a leaves three. As parts of what machines cost on
+    average b had a sixth of a machine more: the rest of its own stood as less of a's."""
+    head = {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}
+    owned = {"owned": [{"id": "o", "gpu": "h100-nvl", "count": 4, "cost_per_quarter": 0, "gpus_per_machine": 2}]}
+    stated = [
+        plan(
+            {
+                "plan": head,
+                "supply": owned,
+                "services": [
+                    {"id": name, "demand": {"at_once": n}, **on("NC80adis")}
+                    for name, n in zip("ab", counts, strict=True)
+                ],
+            }
+        )
+        for counts in ((1200, 600), (300, 900), (1200, 900), (300, 600))
+    ]
+    assert [spend_usd(entry) / (2 * NC80) for entry in stated] == [pytest.approx(n) for n in (4, 2, 5, 1)]
+    difference, *_ = since(*stated[:2])
+    assert difference.of_services == {
+        ("users", "a"): pytest.approx(-3 * 2 * NC80),
+        ("users", "b"): pytest.approx(2 * NC80),
+    }
+
+
+def test_less_headroom_and_machines_of_earlier_orders() -> None:
+    """What was ordered in between belongs to the calendar, not to the classes; and less headroom costs no more, of what
+    is approved neither: the plan between the two was on machines of neither."""
+    head = {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}
+    services = [
+        {"id": name, "demand": {"at_once": {"p10": n / 2, "p50": n, "p90": 2 * n}}, "growth": 0.2, "model": model}
+        for name, n, model in (("chat", 300, "70b"), ("help", 120, "8b"))
+    ]
+    data: dict[str, Any] = {"plan": head, "policy": {"headroom_fraction": 0.3}, "services": services}
+    last = record_of(findings(solved_plan(plan(data))))
+    later = next_plan(last, "last.json", date(2027, 2, 26))
+    later["policy"]["headroom_fraction"] = 0
+    assert later["supply"]["ordered"]
+    new = solved_plan(plan(later), timed=False)
+    steps = bridge(last_of(last, "last.json", CATALOG), new)
+    keys = {("headroom and survival", None), ("calendar and orders", None)}
+    assert {key for key, *_ in steps.rows} == keys
+    for of_sum in (steps.p50, steps.asked):
+        assert of_sum.parts["headroom and survival"] < 0
+    assert steps.asked.usd == pytest.approx(sum(new.asked_usd)) and steps.asked.usd > steps.p50.usd
+
+
 def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
     """One service has 300 instead of 70 at once; on its machines another has a series of 1, 2, 2 that the plan of the
     next quarter writes as 2, 2, a third grows and says for which quarter it is stated, and a fourth has ended by then.
@@ -252,7 +306,7 @@ def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
     assert [entry["growth"] for entry in data["services"][1:]] == [{"series": [2, 2, 2]}, 0.5]
     data["services"][0]["demand"] = {"at_once": 300}
     new = plan(data)
-    steps = bridge(last_of(last, "last.json", CATALOG), solved_plan(new, timed=False))
+    steps = bridge(last_of(last, "last.json", CATALOG), solved_plan(new, timed=False)).p50
     assert {service for factor, service in steps.of_services if factor == "users"} == {"care"}
     assert sum(steps.of_services.values()) == pytest.approx(steps.usd - steps.last_usd, abs=0.005)
     # Another series is another demand.
@@ -277,7 +331,9 @@ def test_the_parts_of_the_calendar_are_named() -> None:
         ],
     }
     later = data | {"plan": head | {"start": "2027-Q2"}}
+    later["supply"] = data["supply"] | {"ordered": [{"type": "azure/Standard_NC40ads_H100_v5", "count": 3}]}
     of_later = {"left_out": ("2027-Q1",), "added": ("2027-Q3",), "ended": ("ends",), "other_demand": ("ramps", "grows")}
+    of_later["ordered"] = ("3 x azure/Standard_NC40ads_H100_v5",)
     assert vars(moved_calendar(plan(data), plan(later))) == of_later
     assert not any(vars(moved_calendar(plan(data), plan(data))).values())
 
@@ -302,11 +358,11 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     dearer = {
         name: {purchase: 2 * usd for purchase, usd in prices.items()} for name, prices in last_record["prices"].items()
     }
-    money = [row | {"p50_usd": 2 * row["p50_usd"]} for row in last_record["money"]]
+    money = [row | {name: 2 * row[name] for name in ("p50_usd", "p90_usd")} for row in last_record["money"]]
     file = tmp_path / "last.json"
     file.write_text(json.dumps(last_record | {"prices": dearer, "money": money}))
     new = plan(data)
-    difference = bridge(last_of(record_of_file(file), str(file), CATALOG), solved_plan(new, timed=False))
+    difference = bridge(last_of(record_of_file(file), str(file), CATALOG), solved_plan(new, timed=False)).p50
     assert [*difference.parts] == ["price"]
     assert difference.parts["price"] == pytest.approx(-difference.usd, abs=0.01)
     assert listed_prices(new) == last_record["prices"]

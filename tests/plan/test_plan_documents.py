@@ -21,7 +21,7 @@ from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from docx.oxml.ns import qn
 from pages import TEMPLATES, read
-from plan_books import decided, spend_usd
+from plan_books import decided
 from test_pdf_hostile import EVIL
 from verapdf import FEWEST_CHECKS, validate
 
@@ -30,7 +30,7 @@ from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
-from sheetgen.plan.bridge import Last
+from sheetgen.plan.bridge import Last, sums_of
 from sheetgen.plan.charts import Machines, Waterfall, machines
 from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.decisions import Decision
@@ -73,7 +73,7 @@ def example() -> Findings:
     before["policy"]["headroom_fraction"], before["prices"]["discount_fraction"] = 0.05, 0.05
     before["services"][0]["demand"]["users"]["dau"] = {"p10": 70000, "p50": 90000, "p90": 120000}
     old = plan(before)
-    return findings(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json"))
+    return findings(solved_plan(plan(DATA)), Last(old, sums_of(solved_plan(old, timed=False)), "last.json"))
 
 
 @cache
@@ -208,13 +208,11 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
         assert any(abs(whole(row[4]) - order["usd"]) < 1 for row in rows)
     behind = " ".join(sheet.text for sheet in others)
     assert shows(behind.partition("If the limits are kept")[2].partition(": serves")[0], worst_limit()[1])
-    parts = sorted(example().bridge.of_services.items(), key=lambda part: -abs(part[1]))  # type: ignore[union-attr]
-    for (name, service), part in parts[:6]:
-        near = (usd(part + more) for more in (0, 1, -1))  # so that it adds up
-        assert any(shows(behind, f"{name} {service or 'what services share'} {amount_usd}") for amount_usd in near), (
-            name,
-            service,
-        )
+    parts = sorted(record_of(example())["bridge"], key=lambda part: -max(abs(part["usd"]), abs(part["asked_usd"])))
+    for part in parts[:6]:
+        near = (usd(part["asked_usd"] + more) for more in (0, 1, -1))  # so that it adds up
+        row = f"{part['factor']} {part['service'] or 'all together'}"
+        assert any(shows(behind, f"{row} {amount_usd}") for amount_usd in near), row
     for decision in record_of(example())["decisions"]:
         if decision["break_even"] and decision["kind"] == "now":
             assert shows(behind, f"{decision['order_by']} {decided(decision)}")

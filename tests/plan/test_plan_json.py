@@ -13,7 +13,6 @@ from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
-from plan_books import spend_usd
 from pydantic import BaseModel
 
 from sheetgen import recommend
@@ -21,7 +20,7 @@ from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.bridge import Last, PlanRecord
+from sheetgen.plan.bridge import Last, PlanRecord, sums_of
 from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import plan_page
@@ -52,7 +51,7 @@ def record() -> dict[str, Any]:
     before = deepcopy(DATA)
     before["policy"]["headroom_fraction"] = 0.05
     old = plan(before)
-    return record_of(findings(solved_plan(plan(DATA)), Last(old, spend_usd(old), "last.json")))
+    return record_of(findings(solved_plan(plan(DATA)), Last(old, sums_of(solved_plan(old, timed=False)), "last.json")))
 
 
 def test_the_json_is_as_its_schema_says(record: dict[str, Any]) -> None:
@@ -128,7 +127,9 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     a, b = (solved_plan(plan(stated)) for stated in (euros, dollars))
     assert record_of(findings(a))["money"] == record_of(findings(b))["money"]
     old = plan(DATA)
-    page, of_dollars = (plan_page(findings(answer, Last(old, spend_usd(old), "last.json"))) for answer in (a, b))
+    page, of_dollars = (
+        plan_page(findings(answer, Last(old, sums_of(solved_plan(old, timed=False)), "last.json"))) for answer in (a, b)
+    )
     spent = sum(money["p50_usd"] for money in record_of(findings(a))["money"])
     assert page.tiles[2].amount == f"€{spent * rate:,.0f}"
     asked = sum(money["p90_usd"] + money["contingency_p90_usd"] for money in record_of(findings(a))["money"])
@@ -139,7 +140,7 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     assert "$" not in body and "US dollars" not in body
     (waterfall,) = [section.picture for section in page.sections if isinstance(section.picture, Waterfall)]
     assert (waterfall.currency, waterfall.prefix) == ("EUR", "€")
-    printed = "\n".join(summary(record_of(findings(a, Last(old, spend_usd(old), "last.json")))))
+    printed = "\n".join(summary(record_of(findings(a, Last(old, sums_of(solved_plan(old, timed=False)), "last.json")))))
     assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
     of_same = plan_markdown(of_dollars, Options()).decode()
     assert body.count("€") >= len(re.findall(r"\$\d", of_same)) > 100

@@ -19,9 +19,11 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.findings import Findings, findings
+from sheetgen.plan.decisions import unserved
+from sheetgen.plan.findings import Findings, answered_at_once, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
+from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -34,6 +36,7 @@ NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the reques
 NC80 = "azure/Standard_NC80adis_H100_v5"  # and one of these 290
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
 SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
+FALLING = {"expected_change_per_year": -0.2}
 
 
 def whole_plan(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> Findings:
@@ -813,6 +816,72 @@ def test_the_class_lever_is_the_best_of_all_classes() -> None:
     p50, p90 = (sum(of_all(block, f"{case}_usd")) for case in ("p50", "p90"))
     assert lever.asked_usd == pytest.approx(p90)
     assert lever.saves_p50_usd == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()) - p50)
+
+
+def test_prices_that_are_bound_or_paid_are_those_whose_age_and_source_is_said() -> None:
+    """A year's orders are paid at reserved-1yr prices, read on another day and from another list than those on demand;
+    a commitment without a price of its own at the catalog's, used or not: the check said yes, and the mail the day of
+    the prices on demand."""
+    contract = {"id": "idle", "type": NC80, "count": 1, "until": "2028-12-31", "purchase": "reserved-1yr"}
+    for more, subject, day in (
+        ({"policy": {"buy": "reserved-1yr"}}, NC40, "2026-06-15"),
+        ({"supply": {"committed": [contract]}}, "commitment idle", "2026-06-15"),
+    ):
+        whole = whole_plan([SERVICE], as_of="2026-12-28", **more)
+        prices = {price.subject: price for price in paid_prices(whole.answer, whole.decisions)}
+        price = next(price for name, price in prices.items() if name.startswith(subject))
+        assert (price.price_as_of, price.purchase) == (day, "reserved-1yr")
+        page = plan_page(whole)
+        assert day in page.brief.prices and any(day in source.text for source in page.sources)
+        (check,) = [check for check in whole.checks if check.statement == "no price is older than 180 days"]
+        assert any(line.startswith(subject) for line in check.against)
+
+
+def test_what_an_answer_on_the_plans_day_avoids() -> None:
+    """Machines are there at once, and 42 days of approval are counted from 26 November on, to 7 January: the first six
+    days of the year nobody is served. An answer on the plan's day avoids that, and was not said; without days of
+    approval, or where nothing is late, there is nothing to say."""
+    late, in_time = (whole_plan([SERVICE], 2, policy={"approval_days": days}) for days in (42, 30))
+    assert [str(gap.last) for gap in late.unserved] == ["2027-01-06"] and late.at_once is not None
+    assert unserved(late.at_once) == [] and in_time.at_once is None
+    (said,) = answered_at_once(late)
+    assert said in record_of(late)["warnings"] and "2027-01-07" in said
+    assert "42 days sooner, no service waits" in said
+    # Machines that are not there are not paid: with them six days more are.
+    more_usd = sum(late.at_once.asked_usd) - sum(late.answer.asked_usd)
+    assert more_usd == pytest.approx(3 * ON_DEMAND * 6 / 90) and "less is" not in said
+
+
+def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> None:
+    """Two machines more in the last of four quarters: three quarters of their year come after the plan. A forecast had
+    the order for the year alone; that of the first quarter, whose year is the plan's, has no such way."""
+    record = solved(
+        [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
+    )
+    first, last = [decision for decision in record["decisions"] if decision["what"] == "order"]
+    fall = 0.8 ** (4 / 4)
+    assert (last["n_instances"], last["usd"]) == (2, pytest.approx(2 * ONE_YEAR * fall)) and first["or"] is None
+    assert last["binds_usd"] == pytest.approx(4 * last["usd"])
+    by_hour = last["or"]
+    assert (by_hour["what"], by_hour["purchase"], by_hour["n_instances"]) == ("order", "on-demand", 2)
+    assert by_hour["usd"] == pytest.approx(2 * ON_DEMAND * fall) and by_hour["binds_usd"] == 0
+
+
+def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
+    """A load moves to another type with the second quarter, and both run for a day: the first ones were released on
+    the day of the move. What that costs is in no sum: it is said, and how much."""
+    growing = {"id": "one", "demand": {"at_once": 20}, "model": "8b", "growth": {"steps": {"2027-Q2": 40}}}
+    supply = {"allowed": {"instances": ["aws/g6.xlarge", "aws/p5.4xlarge", NC40]}}
+    policy = {"near_tie_fraction": 0, "move_days": 0.1}
+    for more, day in (({}, "2027-04-02"), ({"moving_cost_usd": 100}, "2027-04-01")):
+        record = solved([growing], 8, supply=supply, policy=policy | more)
+        (move,) = [decision for decision in record["decisions"] if decision["what"] == "move"]
+        (release,) = [decision for decision in record["decisions"] if decision["what"] == "release"]
+        assert (move["needed_from"], release["needed_from"]) == ("2027-04-01", day)
+        assert release["instance"] != move["instance"]
+        order_usd = sum(decision["usd"] for decision in record["decisions"] if decision["what"] == "order")
+        assert order_usd == pytest.approx(sum(of_all(record, "p90_usd")))
+        assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
 
 
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:

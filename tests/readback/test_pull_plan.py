@@ -179,7 +179,10 @@ def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert is_plan_book(path)
     book = read_plan_book(path)
     last = last_of(book.record, "plan.xlsx", CATALOG)
-    assert last.said_usd == pytest.approx(sum(row["p50_usd"] for row in example_record()["money"]))
+    rows = example_record()["money"]
+    p50_usd, asked_usd = (sum(row[f"{name}_usd"] for row in rows) for name in ("p50", "p90"))
+    contingency_usd = sum(row["contingency_p90_usd"] for row in rows)
+    assert last.said_usd == pytest.approx((p50_usd, asked_usd + contingency_usd)) and contingency_usd > 0
 
 
 @pytest.mark.long
