@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
-from sheetgen.plan.orders import QUARTERS_OF_TERM
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
 from sheetgen.plan.solve_plan import moves_usd, solved_plan

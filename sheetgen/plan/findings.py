@@ -23,9 +23,9 @@ from sheetgen.plan.decisions import (
     decisions,
     in_order,
     kind,
+    late,
     ordered_before_usd,
     two_ways,
-    unserved,
     with_others,
     without_ordered_spare,
 )
@@ -38,7 +38,6 @@ from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report import sentences
 from sheetgen.report.notes import is_stale
@@ -72,6 +71,7 @@ class Findings:
     draws: Draws
     decisions: tuple[Decision, ...]
     unserved: tuple[Unserved, ...]
+    on_others: tuple[Unserved, ...]  # those that other machines serve, some or all of it
     last: Last | None
     bridge: Bridge | None
     checks: tuple[Check, ...]
@@ -123,7 +123,8 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, lost = drawn(answer), with_others(answer, unserved(answer))
+    draws, (waiting, _) = drawn(answer), late(answer)
+    lost = with_others(answer, [gap for gap in waiting if gap.share])
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     trials, measured = Trials(answer, lost), measurements(answer)
@@ -133,6 +134,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         draws,
         decided,
         tuple(lost),
+        tuple(gap for gap in waiting if gap.on_others),
         last,
         None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
@@ -354,11 +356,6 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")
     no_less = f"{_are(len(dear), 'term')} no cheaper than the hours on demand"
     yield Check("every term costs less than its hours on demand", dear, no_less)
-    idle = [
-        f"{part.id} in {' and '.join(str(plan.quarters[q]) for q in quarters)}, as it is there {there_days(plan, part)}"
-        for part, quarters in idle_at_ends(plan)
-    ]
-    yield Check("what is paid serves", idle, "what is paid for a part of a quarter serves nothing in it")
     unspared = [*without_ordered_spare(answer)]
     yield Check("what was ordered is there when it is needed", unspared, "machines that were ordered come too late")
     shares = answer.services["own_instances"].sum(axis=0)

@@ -9,8 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from sheetgen.plan.decisions import NOW
-from sheetgen.plan.orders import QUARTERS_OF_TERM
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, months_after, quarter_of
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Quarter, months_after, quarter_of
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.sizing.cost import HOURS_IN_A_MONTH

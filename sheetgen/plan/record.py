@@ -49,6 +49,7 @@ def record_of(findings: Findings) -> Record:
         "supply": list(_supply(answer)),
         "decisions": [_as_json(answer, decision) for decision in findings.decisions],
         "unserved": [_as_json(answer, gap) for gap in findings.unserved],
+        "on_others": [_as_json(answer, gap) for gap in findings.on_others],
         "money": list(_money(answer)),
         "owners": list(_owners(answer)),
         "years": list(_years(findings)),
