@@ -79,9 +79,8 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
     usd, day = count * month_usd * MONTHS_IN_A_QUARTER, plan.first_day(plan.quarters[first])
     subject = "commit", answer.types[t].instance, count, purchase
     in_plan_usd = usd * min(n_quarters, len(plan.quarters) - first)
-    decision = dated(
-        plan, *subject, day, plan.lead_days(purchase), in_plan_usd, about=f"for {count_of(n_quarters, 'quarter')}"
-    )
+    about = f"for {count_of(n_quarters, 'quarter')}"
+    decision = dated(plan, *subject, day, plan.lead_days(purchase), in_plan_usd, about=about)
     waiting = saves / n_quarters
     binds = usd * n_quarters
     return replace(decision, binds_usd=binds, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=waiting)

@@ -498,11 +498,9 @@ def _on_others(gap: Unserved) -> str:
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
-    budgets = [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
-    columns: list[Sequence[float]] = [budgets]
+    columns: list[Sequence[float]] = [_budgets_in_whole(plan)]
     for z in ("p50", "p90"):
-        parts = by_quarter_in_whole(answer, CASE[z])
-        columns += [*parts, [budget - sum(used) for budget, *used in zip(budgets, *parts, strict=True)]]
+        columns += [*by_quarter_in_whole(answer, CASE[z]), _left_in_whole(answer, z)]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
@@ -512,6 +510,17 @@ def _budget(findings: Findings) -> Section:
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
     return _section(drawn, *_months_of(plan))
+
+
+def _budgets_in_whole(plan: Plan) -> list[float]:
+    """By quarter the budget, NaN without one."""
+    return [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
+
+
+def _left_in_whole(answer: Answer, z: str) -> list[float]:
+    """By quarter what is left of it."""
+    parts = by_quarter_in_whole(answer, CASE[z])
+    return [budget - sum(used) for budget, *used in zip(_budgets_in_whole(answer.plan), *parts, strict=True)]
 
 
 def _budget_title(answer: Answer) -> str:
@@ -531,7 +540,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = {str(quarter): answer.left_usd(q)[1] for q, quarter in enumerate(answer.plan.quarters)}
+    left = dict(zip(map(str, answer.plan.quarters), _left_in_whole(answer, "p90"), strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))

@@ -38,7 +38,7 @@ from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.services_table import services_table
+from sheetgen.plan.services_table import owners_table, services_table
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import OVER, OVER_AT_P90, WITHIN
 from sheetgen.plan.stated_plan import Plan
@@ -370,6 +370,22 @@ def test_printed_parts_add_up() -> None:
     assert in_whole(dollars, [1.5, -1.5, 0.0], 1) == [2, -1, 0]
     parts = [amount * 0.9 for amount in in_whole(euros, [1.0, 1.0, 1.0])]
     assert parts == pytest.approx([1, 1, 1]) and in_whole(euros, [], 0) == []
+
+
+def test_an_owner_has_the_sum_of_the_services_and_the_mail_what_the_page_has() -> None:
+    """An owner of one service had a dollar more than that, and the mail a dollar less than the page."""
+    answer = example().answer
+    of_services, of_owners = services_table(answer, ()), owners_table(answer)
+    owners = {str(row[0]): whole(row[3]) for row in of_owners.rows}
+    for name, usd_of_owner in [*owners.items()][:-2]:
+        ids = [service.id for service in answer.plan.services if (service.owner or answer.plan.head.owner) == name]
+        assert usd_of_owner == sum(whole(row[6]) for row in of_services.rows if str(row[0]) in ids)
+    tables = [section.table for section in page().first if section.table]
+    (budget,) = (drawn for drawn in tables if str(drawn.columns[1].head) == "Budget")
+    quarters = [row for row in budget.rows if str(row[0]) in map(str, answer.plan.quarters)]
+    worst = min(whole(row[7]) for row in quarters)
+    (told,) = (str(text) for label, text in page().brief.points if label == "Budget")
+    assert worst < 0 and f"${-worst:,} " in told
 
 
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])

@@ -884,6 +884,20 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
 
 
+def test_what_survives_a_loss_is_priced_on_the_machines_that_are_best_without() -> None:
+    """Two loads of NC40 take three of them, one of which may be lost, and without one of NC80 at $13 an hour: it was
+    priced on two of NC40 at $6.98."""
+    supply, prices = {"allowed": {"instances": [NC40, NC80]}}, {"usd_per_hour": {NC80: 13}}
+    more = {
+        "supply": supply,
+        "prices": prices,
+        "policy": {"near_tie_fraction": 0, "redundancy": {"survive": "machine"}},
+    }
+    levers = solved([SERVICE | {"demand": {"at_once": 280}}], 1, **more)["cheaper"]
+    (saved,) = [lever["usd"] for lever in levers if lever["what"] == "survive: none"]
+    assert saved == pytest.approx((3 * 6.98 - 13) * 730 * 3)
+
+
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
     nothing. What a lever saves is less its moves; where they cost more, stated or judged, it does not stand. It was
