@@ -223,6 +223,7 @@ class Plan:
         where an order can be there, and where a term ends."""
         policy, supply = self.policy, self.supply
         bought = {policy.purchase, *(service.buy for service in self.services if service.buy)}
+        bought |= {machine.purchase for machine in self.there.values()}
         ways = [way for way in PURCHASES if way in bought or supply.allowed.may_buy(way)]
         raised = [self.raised_on(quota) for quota in supply.quota]
         there = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
