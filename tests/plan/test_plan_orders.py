@@ -703,6 +703,14 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
 
 
+def test_replicas_are_said_with_their_quarters() -> None:
+    """Three in the first quarter and nine in the last; it was 3 to 9, and one had to look for when."""
+    for growth, words_of in (({"2027-Q3": 3}, "3 in 2027-Q1 to 9 in 2027-Q3"), ({}, "3")):
+        page = plan_page(whole_plan([SERVICE | {"growth": {"steps": growth}}]))
+        (drawn,) = [part.table for part in page.sections if part.table and part.table.title.startswith("Services,")]
+        assert str(drawn.rows[0][5]).startswith(f"{words_of} by ")
+
+
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
     nothing. What a lever saves is less its moves; where they cost more, stated or judged, it does not stand. It was
