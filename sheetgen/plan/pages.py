@@ -875,9 +875,10 @@ def _needed(answer: Answer, decision: Decision) -> Text:
 
 
 def _break_even(findings: Findings) -> Table:
-    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
+    """Of each decision that follows from demand, and of what earlier plans ordered, the demand at which it would be
+    another, beside what is expected."""
     answer, rows = findings.answer, list[tuple[Text, ...]]()
-    for decision in sorted(findings.decisions, key=lambda decision: decision.order_by):
+    for decision in sorted((*findings.kept, *findings.decisions), key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue
