@@ -33,7 +33,7 @@ from sheetgen.plan.bridge import Last
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question import sheet_question
-from sheetgen.question.market import Filters, OfMarket, _RunsOn
+from sheetgen.question.market import Candidate, Filters, OfMarket, _RunsOn
 from sheetgen.question.overrides import Written
 from sheetgen.question.sheet_question import Question
 from sheetgen.readback import compared_facts, month_bridge, pulled, pulled_plan
@@ -130,9 +130,14 @@ def _names_a_file(options: Mapping[str, Any]) -> bool:
     return any(("/" in word or "." in word) and Path(word).exists() for word in words)
 
 
-def _ask_once(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bool = False) -> Question:
-    if not _is_shipped(catalog) or _shipped()._imported or _names_a_file(options):
-        return _ask(catalog, options, on_demand_where_unsold)
+def _ask_once(
+    catalog: Catalog,
+    options: Mapping[str, Any],
+    on_demand_where_unsold: bool = False,
+    there: Sequence[Candidate] = (),
+) -> Question:
+    if not _is_shipped(catalog) or _shipped()._imported or _names_a_file(options) or there:
+        return _ask(catalog, options, on_demand_where_unsold, there)
     day = os.environ.get("SOURCE_DATE_EPOCH") or datetime.date.today()
     return _kept_question(Asked(_shipped(), options), day, on_demand_where_unsold)
 

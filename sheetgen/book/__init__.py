@@ -12,6 +12,8 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book.carried import (
     KEY_COLUMNS,
     compared_part,
+    count_formulas,
+    formula_digests,
     record_sheet,
     results_beside_loads,
     yellow_digest,
@@ -93,32 +95,23 @@ def build_book(
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
+    shown = [*first, sizing] if question.ask is not None else [sizing, *first]
+    visible = [*shown, inputs, money, instances, checks]
+    in_dollars = [sheet.dollars for sheet in (*first, sizing, money) if sheet.currency]
+    hidden = [constants.sheet, models, gpus, hosts, workings, contexts_sheet, profiles, candidates, *levers, guide, log]
+    hidden += [*behind, *in_dollars]
     carried = {
         "version": page.version,
         "options": question.options,
         "answer": compared_part(record),
         "beside_loads": results_beside_loads(wiring.names),
         "yellow_sha256": yellow_digest(wiring.names),
+        "formulas": formula_digests([*visible, *hidden]),
+        "n_formulas": count_formulas([*visible, *hidden]),
     }
-    hidden = [
-        constants.sheet,
-        models,
-        gpus,
-        hosts,
-        workings,
-        contexts_sheet,
-        profiles,
-        candidates,
-        *levers,
-        guide,
-        log,
-        *behind,
-        *(sheet.dollars for sheet in (*first, sizing, money) if sheet.currency),
-        record_sheet(wiring.names, carried),
-    ]
+    hidden.append(record_sheet(wiring.names, carried))
     add_notes(checks, page, hidden)
-    shown = [*first, sizing] if question.ask is not None else [sizing, *first]
-    sheets = [*shown, inputs, money, instances, checks, *hidden]
+    sheets = [*visible, *hidden]
     return Book(
         sheets,
         wiring.names,

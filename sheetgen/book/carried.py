@@ -79,6 +79,31 @@ def results_beside_loads(names: Mapping[str, Ref | Range]) -> Json:
     return {name.removeprefix("rec_"): _held(ref.value) for name, ref in results.items() if isinstance(ref, Ref)}
 
 
+LEVERS = "Levers"  # the sheet that `pull` does not build
+
+
+def formula_digests(sheets: Iterable[Sheet]) -> dict[str, str]:
+    """By sheet the digest of its formulas and their places: another build of sheetgen writes others."""
+    digests: dict[str, str] = {}
+    for sheet in sheets:
+        lines = [f"{cell.formula.text}@{place}" for place, cell in sheet.cells.items() if cell.formula is not None]
+        lines += [
+            f"{row.formula.text}@{row.row},{row.left},{len(row)}" for row in sheet.rows if row.formula is not None
+        ]
+        if lines and sheet.name != LEVERS:
+            digests[sheet.name] = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+    return digests
+
+
+def count_formulas(sheets: Iterable[Sheet]) -> dict[str, int]:
+    """By sheet the number of its formulas that nobody is meant to type over."""
+    return {
+        sheet.name: sum(cell.formula is not None and cell.role != "input" for cell in sheet.cells.values())
+        + sum(len(row) for row in sheet.rows if row.formula is not None)
+        for sheet in sheets
+    }
+
+
 def yellow_digest(names: Mapping[str, Ref | Range]) -> str:
     """The digest of the values of a book's yellow cells."""
     yellow = {name: refs for name, refs in names.items() if name.startswith(YELLOW_NAMES)}

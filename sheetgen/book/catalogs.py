@@ -528,18 +528,20 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
+    own = [1 if r.brought else None for r in rows]
+    table.given("is_own_price", "Of your own list (1)", own, PLAIN, role="fixed", width=10)
     filled = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
     table.computed(linked_gpus, filled, width=8)
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")
-    table.looked_up("provider_name", "Provider's name", _provider_names(table.columns["provider"]), TEXT)
+    table.looked_up("provider_name", "Provider's name", provider_names(table.columns["provider"]), TEXT)
     _add_class_prices(solved, table)
     table.given("source", "Source", [r.source for r in rows], TEXT, role="remark", width=130, linked=True)
     return sheet
 
 
-def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
+def provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
     """Names of providers as they are written; none in a spare row."""
 
     def as_written(id_: Value, other: Value) -> Value:

@@ -98,6 +98,11 @@ def _money(page: InputsSheet) -> None:
     page.section("Money", NOTE_HEAD)
     for name, label, unit, note in OF_MONEY:
         page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
+    usual = BY_NAME["utilization"]
+    page.fixed(
+        "least_utilization", "Least utilization", usual.kind.low, PLAIN, "", "Of a load that is stated by the day."
+    )
+    page.fixed("rate_utilization", "Utilization at a rate", usual.default, PLAIN, "", "Of a rate at the peak.")
     names, committed = list[Ref](), list[Ref]()
     for name, purchase_class in units.PURCHASES.items():
         page.words(name, "", f"Bought {purchase_class.words}: 1 where every hour of the term is paid for, run or not.")
@@ -231,6 +236,14 @@ def _speed(page: InputsSheet) -> None:
             FACTOR,
             "",
             "Times what an even chance costs: one measures before one rents.",
+        ),
+        (
+            "tokens_per_page",
+            "Tokens of a page",
+            page.solved.question.reference.assumption("tokens_per_page"),
+            WHOLE,
+            "tokens",
+            "Longer prompts are told in pages.",
         ),
         ("chance_step", "Chances are said to", CHANCE_STEP, FACTOR, "", "They are known no better."),
         ("closed_loop", "A request follows each answer", closed_loop(page.solved.question), PLAIN, "", "0: at a rate."),

@@ -10,6 +10,7 @@ from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING, PAYBACK
 from sheetgen.book import figures
+from sheetgen.book.catalogs import provider_names
 from sheetgen.book.contexts_sheet import build_contexts
 from sheetgen.book.decision_choices import (
     AS_TYPED,
@@ -35,13 +36,16 @@ from sheetgen.book.decision_choices import (
     case_requests,
     load_of,
     loop_of_choice,
+    n_table_rows,
     people_or_none,
+    providers,
     requests_of_choice,
 )
 from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
 from sheetgen.book.lookups import NO_VALUE, ZERO, constant, entry_of, position_or_after
 from sheetgen.book.money_block import above_zero, entry
 from sheetgen.book.sheets import (
+    NONE,
     Cell,
     Chart,
     Lookup,
@@ -57,7 +61,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_otherwise, build_loads
-from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, where
+from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, join_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
@@ -98,7 +102,11 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
 )  # fmt: skip
 OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
 SPEED = "Speed"
-OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
+OF_FACTORS = {  # the title of the cells, and the label beside them
+    "users": ("Load multiplier", sentences.times_of_load),
+    "context": ("Context multiplier", sentences.times_of_context),
+    "price": ("Price multiplier", sentences.times_of_price),
+}
 
 
 def _change(kind: str, **slots: object) -> str:
@@ -109,6 +117,12 @@ def _change(kind: str, **slots: object) -> str:
 def _loses(kind: str, **slots: object) -> str:
     """The loss that comes with a way to pay less, in the words of the request."""
     return str(WAYS[kind].loses.fill(**slots))
+
+
+def _with_others(provider: Value, name: Value, before: Value) -> Value:
+    """A list of providers with one more behind it, where there is one."""
+    longer = join_text(before, ", ", name)
+    return where(is_text(provider), where(provider == NONE, before, longer), before)
 
 
 def _or_none(target_ms: Quantity) -> Value:
@@ -131,7 +145,8 @@ class DecisionSheets:
         self.sheet.widths, self.sheet.n_printed, self.sheet.keeps_widths = dict(WIDTHS), N_COLUMNS, True
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
-        self.picked = self._choices(regions_of_prices(solved.question))
+        n_providers = n_table_rows(providers(solved.question), (row.provider for row in solved.question.rows))
+        self.picked = self._choices(regions_of_prices(solved.question), n_providers)
         self.data = build_data(self.picked, book, self.wiring)
         self._load()
         self._cases()
@@ -158,7 +173,7 @@ class DecisionSheets:
         words = precision, f"context {CASES[context.case]}", f"level {context.level}", f"size {size + 1}"
         return ", ".join(word for word in words if word)
 
-    def _choices(self, regions: Text) -> dict[str, Ref]:
+    def _choices(self, regions: Text, n_providers: int) -> dict[str, Ref]:
         """The yellow cells, with names in_decision_...; returns those that count: the workload's where one is
         chosen."""
         sheet, picked, counted = self.sheet, dict[str, Ref](), dict[str, Ref]()
@@ -184,7 +199,13 @@ class DecisionSheets:
                 self.book.names[f"calc_decision_{name}"] = counted[name]
         self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
-        sheet.text(self.row, 0, str(regions), "quiet")
+        in_order = self.book.tables["instances"].range("provider_in_order").refs[:n_providers]
+        first, *others = zip(in_order, provider_names(in_order), strict=True)
+        so_far = sheet.link(FIRST_ROW, HIDDEN + 9, first[1], TEXT, "off_page")
+        for row, (ref, called) in enumerate(others, FIRST_ROW + 1):
+            so_far = sheet.link(row, HIDDEN + 9, derived(_with_others, ref, called, so_far), TEXT, "off_page")
+        any_of = derived(lambda so_far: join_text(f"{regions}. Any provider: ", so_far), so_far)
+        sheet.link(self.row, 0, any_of, TEXT, "quiet")
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
         return picked | counted
 
@@ -290,9 +311,8 @@ class DecisionSheets:
         sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
         self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 2 + rows_of(PEOPLE_HEIGHT)
         factors: dict[str, list[Ref]] = {}
-        for row, (name, label) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
-            check = Validation(label, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
-            sheet.text(row, 0, label, "plain")
+        for row, (name, (title, _)) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
+            check = Validation(title, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
             ends = zip((LOW_AT, ANSWER), ENDS, self.choices.factors[name], strict=True)
             factors[name] = [
                 sheet.put(row, column, Cell(f, "input", FACTOR, validation=check), f"in_case_{name}_{end}")
@@ -432,6 +452,9 @@ class DecisionSheets:
         for line, (quantity, given, role) in enumerate(lines, row + 1):
             sheet.compute(line, ANSWER, quantity, given, role=role)
         self.shown = shown
+        own = entry(self.book.tables["instances"].range("is_own_price"), self._in_force("instance_row"), is_number)
+        flag = derived(lambda own: where(own == 1, 1, 0), own)
+        self.own_price = sheet.link(FIRST_ROW + len(read), HIDDEN, flag, PLAIN, "off_page")
         self.book.names |= {
             "rec_decision_instance": shown["instance"],
             "rec_decision_n_instances": shown["n_instances"],
@@ -494,8 +517,9 @@ class DecisionSheets:
         loads["speed"] = load_of(Context(level=EVEN)), load_of(Context(level=SURE))
         sheet.text(top + len(names), 0, SPEED, "plain")
         for column, end in ((LOW_AT, "faster"), (ANSWER, "slower")):
-            sheet.text(top + len(names), column, end, "grid_number")
+            sheet.text(top + len(names), column, end, "right_text")
         labels, bars, moved = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()], list[dict[str, Ref]]()
+        env = self._words_of_cases()
         for row, name in enumerate(names, top + 1):
             now = sheet.link(row, 5, self.monthly, USD, "computed", lock="column")
             ends: list[Ref] = []
@@ -504,22 +528,25 @@ class DecisionSheets:
                     usd = self.rows[loads[name][k]]["monthly_usd"]
                     ends.append(sheet.link(row, column, usd, USD, "computed", lock="column"))
                 else:
-                    env = {"monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
-                    ends.append(sheet.compute(row, column, figures.case_monthly_usd, env, lock="column"))
+                    read = {**env, "monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
+                    ends.append(sheet.compute(row, column, figures.case_monthly_usd, read, lock="column"))
             low, high = ends
-            labels.append(Ref(sheet.name, row, 0, OF_FACTORS.get(name, SPEED)))
+            if name in OF_FACTORS:
+                labels.append(sheet.compute(row, 0, OF_FACTORS[name][1], env, role="plain"))
+            else:
+                labels.append(Ref(sheet.name, row, 0, SPEED))
             moved.append(self._moved(row, {"low_usd": low, "now_usd": now, "high_usd": high}))
-            for column, (bar, env) in enumerate(
+            for column, (bar, given) in enumerate(
                 (
                     (figures.bar_start, {"low_usd": low, "now_usd": now}),
                     (figures.bar_length, {"from_usd": low, "to_usd": now}),
                     (figures.bar_length, {"from_usd": now, "to_usd": high}),
                 )
             ):
-                ref = sheet.compute(row, HIDDEN + 1 + column, bar, env, role="off_page")
+                ref = sheet.compute(row, HIDDEN + 1 + column, bar, given, role="off_page")
                 bars[column].append(ref)
             self.book.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
-        both = self._of_load(load_of(Context(case=HIGH), HIGH))
+        both = {**self._of_load(load_of(Context(case=HIGH), HIGH)), **env}
         row = top + 2 + len(names)
         sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="strong")
         sheet.cells[row - 1, 0].span = N_COLUMNS
@@ -569,8 +596,18 @@ class DecisionSheets:
             flag = sheet.compute(row_of_move, HIDDEN + 8, figures.is_largest, read, role="off_page")
             env[f"largest_{place}"] = flag
         state = self.wiring.inputs["choices_state"]
-        users, served = self.wiring.inputs["own_users"], self.shown["n_instances"]
-        return {**env, "choices_state": state, "users": users, "n_instances": served}
+        return {**env, **self._words_of_cases(), "choices_state": state, "n_instances": self.shown["n_instances"]}
+
+    def _words_of_cases(self) -> dict[str, Source]:
+        """The names of the ranges: whether the load is people, its context is told in pages, and the price is the
+        reader's own."""
+        inputs = self.wiring.inputs
+        return {
+            "users": inputs["own_users"],
+            "low_context_tokens": self.wiring.lists["contexts"].refs[LOW],
+            "tokens_per_page": inputs["tokens_per_page"],
+            "is_own_price": self.own_price,
+        }
 
     def _ways(self) -> None:
         """Ways to pay less, mildest first, with what each commits to and gives up."""
@@ -586,7 +623,7 @@ class DecisionSheets:
         working = self._put(
             "own_working_usd", "In working hours", figures.working_usd, {"monthly_usd": usd, "is_by_hour": is_by_hour}
         )
-        rent, term = sentences.cheapest_words, sentences.term_gives_up
+        rent, term = sentences.rent_of_way, sentences.term_gives_up
         ways: list[tuple[str | Formula, Formula, Mapping[str, Source], str | Formula]] = [
             ("At least an even chance to be fast enough", rent, self._beside(EVEN), _loses("less_sure")),
             (
@@ -596,7 +633,12 @@ class DecisionSheets:
                 sentences.hours_give_up,
             ),
             (_change("kv_fp8"), rent, self._of_load(load_of(Context(KV_FP8))), _loses("kv_fp8")),
-            (_change("four_bits"), rent, self._of_load(load_of(Context(FOUR_BITS))), _loses("four_bits")),
+            (
+                _change("four_bits"),
+                rent,
+                {**self._of_load(load_of(Context(FOUR_BITS))), "is_already": self._is_in_four_bits()},
+                _loses("four_bits"),
+            ),
             *(
                 (_change("term", term=TERMS[purchase]), rent, {**way, "n_months": self._months(purchase)}, term)
                 for purchase, way in self.terms.items()
@@ -621,11 +663,12 @@ class DecisionSheets:
             else:
                 sheet.compute(line, 0, label, {**inputs, "users": people}, role="plain_last")
             sheet.texts(line, 1, ("", ""), "plain_last")
-            env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
+            env: dict[str, Source] = {**inputs, "n_months": ZERO, "is_already": ZERO, **way, "base_usd": usd}
+            env["base_instances"] = self.shown["n_instances"]
             env["instance"] = way.get("type", NO_VALUE)
             env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.shown["chance"]}
-            sheet.compute(line, ANSWER, words, env, role="rent")
             env["way_usd"] = sheet.compute(line, 4, figures.usd_of_way, env, role="grid_number")
+            sheet.compute(line, ANSWER, words, env, role="rent")
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
             env["commits_usd"] = sheet.compute(line, 5, commits, env, role="grid_number")
             if isinstance(gives_up, str) and "chance" in way:
@@ -635,20 +678,25 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
-        for line in (self.row + len(ways) - 1, self.row + len(ways)):  # owning and a host, whose words are long
+        for line in range(self.row + 1, self.row + 1 + len(ways)):  # their losses may take two lines
             sheet.heights[line] = 25
-            for column in (ANSWER, N_COLUMNS - 1):
-                sheet.cells[line, column].wraps = True
+            sheet.cells[line, N_COLUMNS - 1].wraps = True
+        sheet.cells[self.row + len(ways), ANSWER].wraps = True  # the host's name, with its precision
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
             0,
-            "A dash in $: it saves nothing, or nobody knows its price. Cash by month, other hosts: on Money, "
-            "for the load of Sizing sheet.",
+            "A dash: it saves nothing, or has no price. Cash by month, other hosts: on Money, for the load of Sizing "
+            "sheet.",
             "quiet",
         )
         for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):
             sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")
+
+    def _is_in_four_bits(self) -> Lookup:
+        """1 where the weights asked for have 4 bits or fewer as they are."""
+        weight_bytes = self.wiring.tables["models"].columns["linear_bytes"][0]
+        return derived(lambda weight_bytes: where(weight_bytes < 1, 1, 0), weight_bytes)
 
     def _months(self, purchase: str) -> Ref:
         """The number of months of a class of commitment."""

@@ -344,12 +344,12 @@ def together_usd(together: Value, sum_usd: Quantity, n_known: Quantity, n_models
 
 
 @formula("$ per month", USD)
-def case_monthly_usd(monthly_usd: Quantity, price_factor: Quantity) -> Value:
-    """What the hardware of a case costs a month.
+def case_monthly_usd(monthly_usd: Quantity, price_factor: Quantity, is_own_price: Quantity) -> Value:
+    """What the hardware of a case costs a month; a price of the reader's own list stays as it is.
 
     Source: monthly_usd x the case's factor.
     """
-    return number_where(is_number(monthly_usd), monthly_usd * price_factor)
+    return number_where(is_number(monthly_usd), monthly_usd * where(is_own_price == 1, 1, price_factor))
 
 
 @formula("Start of a bar", USD)

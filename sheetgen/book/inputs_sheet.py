@@ -67,6 +67,7 @@ from sheetgen.question.stated_load import RATE, Rate
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import n_changed_here, n_out_of_range
 from sheetgen.report.wording import DRAFT_COUNTED
+from sheetgen.sizing import people
 from sheetgen.sizing.speed import cached_fraction
 from sheetgen.sizing.targets import DEFAULTS
 from sheetgen.units import DATE, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
@@ -287,13 +288,14 @@ class InputsSheet:
         other: Mapping[str, CellValue] | None = None,
         after: Mapping[str, Callable[[], None]] | None = None,
         notes: Mapping[str, str] | None = None,
+        follows: Mapping[str, Lookup] | None = None,
     ) -> None:
         """The inputs of a section, at the values of the settings or at `other`, and the rows that follow some of
-        them. notes: of some, in place of their own."""
+        them. notes: of some, in place of their own; follows: what some hold until somebody types over it."""
         settings, values, own = self.solved.question.settings, other or {}, notes or {}
         for entry in rows_in(title):
             value = values.get(entry.name, getattr(settings, entry.name, None))
-            self.place(entry, value, own.get(entry.name, ""))
+            self.place(entry, value, own.get(entry.name, ""), follows=(follows or {}).get(entry.name))
             if after and entry.name in after:
                 after[entry.name]()
 
@@ -497,7 +499,12 @@ def _money(page: InputsSheet) -> None:
     together = BY_NAME["together"].parse(question.options.get("together"))
     notes = {} if page.wiring.code == DOLLARS else {"currency": OF_SHOWN}
     fx_date = day_of(question.settings.fx_date) or question.as_of
-    page.of_table(MONEY, {"fx_date": fx_date, "together": together}, notes=notes)
+    follows: dict[str, Lookup] = {}
+    if question.is_use_of_load:
+        read: dict[str, Lookup | Ref] = {**page.wiring.inputs}
+        read["day_utilization"] = worked_out(people.day_utilization, read)
+        follows["utilization"] = worked_out(people.default_utilization, read)
+    page.of_table(MONEY, {"fx_date": fx_date, "together": together}, notes=notes, follows=follows)
 
 
 def _targets(page: InputsSheet) -> None:

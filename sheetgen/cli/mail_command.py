@@ -147,6 +147,7 @@ def _message(
     from sheetgen.question.sheet_question import ask
     from sheetgen.readback.package import read_file
     from sheetgen.readback.pulled import pull
+    from sheetgen.readback.pulled_words import another_build
     from sheetgen.report.build_page import build_page
 
     files = dict[str, bytes]()
@@ -173,6 +174,13 @@ def _message(
                 "its inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
                 "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
             )
+        if pulled.n_lost:
+            raise ScenarioError(
+                f"{shown(workbook, 200)}: {another_build(pulled)}: what stands in their place would contradict the "
+                "message. `sheetgen pull` with --format xlsx writes a workbook that agrees."
+            )
+        if pulled.is_of_another_build:
+            notes.append(f"{shown(workbook, 200)}: {another_build(pulled)}.")
         if overwritten := pulled.audit.overwritten if pulled.audit else ():
             first, n = overwritten[0], len(overwritten)
             raise ScenarioError(

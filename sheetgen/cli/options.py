@@ -106,6 +106,12 @@ class Command(click.Command):
                 raise click.BadOptionUsage(option, f"Option {option!r} requires an argument, not {value!r}.", ctx)
         try:
             return super().parse_args(ctx, [*args])
+        except click.BadOptionUsage as error:
+            lacking, name = options.get(error.option_name), error.option_name
+            if lacking is None or not error.message.endswith("requires an argument."):
+                raise
+            problem = f"Option {name!r} requires an argument: {name} {lacking.make_metavar(ctx)}."
+            raise click.BadOptionUsage(name, problem, ctx) from None
         except click.NoSuchOption as error:
             wrong = error.option_name
             right = in_either_number(wrong.lower().replace("_", "-"), options)

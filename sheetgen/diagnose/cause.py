@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sheetgen.diagnose.log_facts import SERVING, Evidence, Facts, Failure, Match, Run, Sample
+from sheetgen.shipped import shipped_table
 from sheetgen.units import GIB
 
 UNDETERMINED, NOT_AN_OOM, HEALTHY = "undetermined", "not_an_oom", "healthy"
@@ -25,24 +26,7 @@ ADDED, SHARED, FRAGMENTED = "lora_draft_model", "gpu_shared_by_other_process", "
 HOST = "host_ram_oom"
 MANY, LONG = "concurrency_spike", "long_completion"
 STARTING = ("loading", "loaded", "sized", "capturing", "captured", "failed-start")
-FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the part"
-LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
-PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"
 UNSAID = "unsaid"  # the signature of a failed allocation that does not mention memory
-UNSAID_MISSING = (
-    "how much memory was free: the operator's error does not say that it ran out, nor does every cause of it "
-    "(expandable segments under WSL 2, a compile cache of which a part is missing)"
-)
-REFUSED_MISSING = (
-    "what refused it: under WSL 2 the driver gives less than the card has free, as do a slice of a GPU (MIG, vGPU) and "
-    "a driver whose addresses are in pieces; nvidia-smi in that moment, or the same start on Linux itself, tells"
-)
-SOURCE_MISSING = "the log itself: the words stand in source code or in a command"
-QUOTED_MISSING = "the log itself: this reads like a text about such a failure, which may only quote the line"
-KILLER_MISSING = (
-    "who ended the process: dmesg of the host, or the pod's last state. Code 137 is any SIGKILL; the container's "
-    "limit shows as OOMKilled"
-)
 # Forms of a failure:
 REFUSED = "refused-with-room"  # an allocation failed though the GPU had more free than was requested
 PROMPTS = "prompts"  # host memory, in a server that keeps a copy of each prompt's cache there
@@ -104,26 +88,12 @@ class Verdict:
         return self.failure.amounts if self.failure else {}
 
 
-# The cause by the stage of the deepest frame.
-_OF_STAGE = {
-    "sampler": Cause(SAMPLER, 0.87),
-    "logprobs": Cause(SAMPLER, 0.85, also=(PREFILL,)),
-    "encoder": Cause(ENCODER, 0.85),
-    "lora": Cause(ADDED, 0.82, "lora"),
-    "draft": Cause(ADDED, 0.8, "draft"),
-    "graphs": Cause(WORKSPACE, 0.88),
-    "weights": Cause(WEIGHTS, 0.88),
-    "pinned": Cause(HOST, 0.85),
-    "cache": Cause(WORKSPACE, 0.5, also=(SHARED, POOL)),
-    "slots": Cause(MANY, 0.6, "pool", (LONG,)),
-}
-_OF_PHASE = {
-    "loading": Cause(WEIGHTS, 0.8),
-    "loaded": Cause(WORKSPACE, 0.6, "profile", (ENCODER,)),
-    "sized": Cause(WORKSPACE, 0.7, also=(SAMPLER,)),
-    "capturing": Cause(WORKSPACE, 0.87),
-    "captured": Cause(SAMPLER, 0.5, also=(WORKSPACE,)),
-}
+_TABLE = shipped_table("causes.toml")
+_MISSING: Mapping[str, str] = _TABLE["missing"]
+_OF_STAGE, _OF_PHASE = (
+    {place: Cause(**{**parts, "also": tuple(parts.get("also", ()))}) for place, parts in _TABLE[places].items()}
+    for places in ("stages", "phases")
+)
 # Stages of outer frames, which other frames specify: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 
@@ -139,20 +109,20 @@ def cause_of(failure: Failure, run: Run, added: Collection[str]) -> Cause:
     amounts, stages = failure.amounts, failure.stages
     if 0 < _WITH_ROOM * amounts.get("tried_bytes", 0.0) <= amounts.get("free_bytes", 0.0):
         suspects = [cause.label for cause in (_by_frame(stages, run),) if cause is not None]
-        return Cause(UNDETERMINED, 0.3, REFUSED, tuple(suspects), (REFUSED_MISSING,))
+        return Cause(UNDETERMINED, 0.3, REFUSED, tuple(suspects), (_MISSING["refused"],))
     share = _share_of_others(amounts) if amounts.get("other_bytes", 0.0) > GIB else 0.0
     if share > _MOSTLY_OTHERS:
         return Cause(SHARED, 0.7, also=(WEIGHTS,))
     cause = _by_frame(stages, run) or _by_phase(failure, run, added)
     is_block = amounts.get("tried_bytes", 0.0) > _OF_ONE_BLOCK * amounts.get("gpu_memory_bytes", float("inf"))
     if cause.case == "profile" and is_block:
-        cause = Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
+        cause = Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(_MISSING["lines"],))
     if failure.match.signature.says == UNSAID:
         most = _UNSAID_HERE if "no-virtual-memory" in run.clues else _UNSAID
-        also, missing = (*cause.also, NOT_AN_OOM), (UNSAID_MISSING, *cause.missing)
+        also, missing = (*cause.also, NOT_AN_OOM), (_MISSING["unsaid"], *cause.missing)
         cause = replace(cause, confidence=min(most, cause.confidence), also=also, missing=missing)
     if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
-        missing = tuple(LINES_MISSING if hint == FRAMES_MISSING else hint for hint in cause.missing)
+        missing = tuple(_MISSING["lines"] if hint == _MISSING["frames"] else hint for hint in cause.missing)
         cause = replace(cause, missing=missing)
     if share > _PARTLY_OTHERS and cause.confidence < 0.7:
         return Cause(SHARED, 0.55, also=(cause.label,) if cause.label != UNDETERMINED else ())
@@ -197,20 +167,20 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Cause:
     total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
     alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
     if alone and starting:
-        return Cause(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
+        return Cause(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(_MISSING["frames"], _MISSING["phase"]))
     likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
     if added:
-        return Cause(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
+        return Cause(ADDED, 0.45, next(iter(added)), likely, (_MISSING["frames"], _MISSING["phase"]))
     if "private_pool_bytes" in amounts and not starting:
-        return Cause(PREFILL, _GRAPHS_MADE, "peak", (WORKSPACE, SAMPLER), (FRAMES_MISSING, PHASE_MISSING))
-    return Cause(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
+        return Cause(PREFILL, _GRAPHS_MADE, "peak", (WORKSPACE, SAMPLER), (_MISSING["frames"], _MISSING["phase"]))
+    return Cause(UNDETERMINED, 0.3, also=likely, missing=(_MISSING["frames"], _MISSING["phase"]))
 
 
 def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Cause:
     """The cause of a failure while serving: the pool is allocated, so the peak of a step was too high."""
     if failure.match.signature.engine == "llama.cpp":
         # Its compute buffers were reserved at the start: a request allocates only for images, or scratch.
-        return Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(FRAMES_MISSING,))
+        return Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(_MISSING["frames"],))
     if "lora" in added:
         return Cause(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
@@ -218,7 +188,7 @@ def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Cause:
     by, usage = filled_by(samples), next((s.usage for s in reversed(samples) if s.usage is not None), 0.0)
     # A full pool does not make an allocation outside of it fail, but it limits the fixes.
     full = (_FILLED[by].label,) if by and usage >= NEARLY_FULL else ()
-    return Cause(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (FRAMES_MISSING,))
+    return Cause(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (_MISSING["frames"],))
 
 
 def soon_full(samples: Sequence[Sample]) -> bool:
@@ -287,16 +257,7 @@ def queue_of(samples: Sequence[Sample], most_running: float | None) -> Queue | N
 
 # The cause of a pool that fills while serving, by `filled_by`.
 _FILLED = {"length": Cause(LONG, 0.65, also=(MANY,)), "number": Cause(MANY, 0.65, "pool", (LONG,))}
-ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
-READY_MISSING = "the rest of the log, up to the line that says that the server is ready"
-CAUSE_ABOVE = "read the {who}'s own traceback above this line: it names the cause"
-NO_ENGINE = "a line of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy or llama.cpp: none was found"
-PHASES = {
-    "loading": "start: loading weights", "loaded": "start: weights loaded, KV pool not sized",
-    "sized": "start: KV pool sized", "capturing": "start: capturing CUDA graphs",
-    "captured": "start: CUDA graphs captured", "failed-start": "start", "ready": "serving", "serving": "serving",
-    "died-serving": "serving",
-}  # fmt: skip
+PHASES: Mapping[str, str] = _TABLE["words_of_phases"]
 SOURCE = "The words stand in source code or in a command and not in a line of a log."
 QUOTED = "This reads like a text about such a failure and not like a log: the line may only be quoted."
 _ADDED_ARGUMENTS = {
@@ -309,14 +270,7 @@ _HAD_FREE_TOKENS = 0.6  # confidence where the engine reports a shortage that it
 _CROWDED = 0.75  # confidence where weights did not fit beside other processes, usually ranks of the same job
 _JUST_BEFORE = 200  # lines
 _SMALL_STEP = 512  # tokens: if even so few do not fit, the weights fill the GPU
-# The phase that a label implies if it is from the engine's own message.
-_PHASE_OF_LABEL = {
-    POOL: "start: sizing the KV pool",
-    SHARED: "start: before the weights",
-    SAMPLER: "start: warming up the sampler",
-    MANY: "serving",
-    LONG: "serving",
-}
+_PHASE_OF_LABEL: Mapping[str, str] = _TABLE["phases_of_labels"]
 # Values of an argument that leave it off.
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
 # Words of errors that may concern memory or a limit, though no signature matches them.
@@ -360,20 +314,20 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
     if failure.match.signature.kind == "oom" and alone and "other-program" in run.clues:
         # Training, a notebook, an image generator: the same message, but no label of a server applies.
         also = (cause.label,) if cause.label != UNDETERMINED else cause.also
-        cause = Cause(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *cause.missing))
+        cause = Cause(UNDETERMINED, 0.2, also=also, missing=(_MISSING["engine"], *cause.missing))
     notes: tuple[str, ...] = ()
     if failure.match.is_source:
         line_number = failure.match.line_number
         # Tracebacks show source code too.
         if not run.n_tracebacks and all(frame.line_number == line_number for frame in failure.frames):
             also = (cause.label,) if cause.label != UNDETERMINED else cause.also
-            cause = Cause(UNDETERMINED, 0.1, also=also, missing=(SOURCE_MISSING,))
+            cause = Cause(UNDETERMINED, 0.1, also=also, missing=(_MISSING["source"],))
             notes = (SOURCE,)
     elif failure.match.is_quoted or (facts.is_text and not failure.match.is_printed and not failure.frames):
-        cause = replace(cause, confidence=min(_QUOTED, cause.confidence), missing=(QUOTED_MISSING, *cause.missing))
+        cause = replace(cause, confidence=min(_QUOTED, cause.confidence), missing=(_MISSING["quoted"], *cause.missing))
         notes = (QUOTED,)
     if cause.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
-        cause = replace(cause, missing=(*cause.missing, CAUSE_ABOVE.format(who=other[1].lower())))
+        cause = replace(cause, missing=(*cause.missing, _MISSING["traceback"].format(who=other[1].lower())))
     return Verdict(cause, run, failure, _phase(failure, run, cause), _evidence(run, failure, cause), notes)
 
 
@@ -464,7 +418,7 @@ def _cause_of_message(failure: Failure, run: Run, added: Collection[str]) -> Cau
     if s.says == HOST and "prompt-cache" in run.clues:
         cause = replace(cause, case=PROMPTS)
     if s.says == HOST and s.kind == "weak" and "killed-otherwise" in run.clues:
-        return replace(cause, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(KILLER_MISSING,))
+        return replace(cause, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(_MISSING["killer"],))
     if s.says == WEIGHTS and amounts.get("n_processes", 0) > 1 and _share_of_others(amounts) > _MOSTLY_OTHERS:
         return Cause(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
     small_step = 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP
@@ -578,27 +532,27 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
         if not _OF_CAPACITY.search(f"{error.text} {frames}"):
             return verdict(Cause(NOT_AN_OOM, 0.6), error, *marks)
         cause = _of_frames(run) if frames else Cause(UNDETERMINED, 0.2)
-        return verdict(replace(cause, missing=(FRAMES_MISSING, PHASE_MISSING)), error, *marks)
+        return verdict(replace(cause, missing=(_MISSING["frames"], _MISSING["phase"])), error, *marks)
     if run.seen("died-serving") or run.seen("failed-start"):
-        return verdict(Cause(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
+        return verdict(Cause(UNDETERMINED, 0.2, missing=(_MISSING["error"],)), *marks)
     if started:
         return verdict(Cause(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_as_evidence(*last))
     if "captured" in phases:
         return verdict(Cause(HEALTHY, 0.65), *marks)
     if any(name in phases for name in ("sized", "capturing")):
-        return verdict(Cause(HEALTHY, 0.45, missing=(READY_MISSING,)), *marks)
+        return verdict(Cause(HEALTHY, 0.45, missing=(_MISSING["ready"],)), *marks)
     if facts.votes:
-        return verdict(Cause(UNDETERMINED, 0.1, missing=(READY_MISSING,)), *marks)
-    return verdict(Cause(UNDETERMINED, 0.0, missing=(NO_ENGINE,)), *marks)
+        return verdict(Cause(UNDETERMINED, 0.1, missing=(_MISSING["ready"],)), *marks)
+    return verdict(Cause(UNDETERMINED, 0.0, missing=(_MISSING["engine"],)), *marks)
 
 
 def _of_frames(run: Run) -> Cause:
     """The cause by the frames of an error whose own line is missing, with low confidence."""
-    unknown = Cause(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
+    unknown = Cause(UNDETERMINED, 0.2, missing=(_MISSING["error"],))
     if not run.frames:
         return unknown
     match = run.frames[-1]
     cause = cause_of(Failure(match, run.phase_of(match.rank), run.frames), run, ())
     if cause.label in (UNDETERMINED, PREFILL):
         return replace(unknown, also=cause.also)
-    return replace(cause, confidence=min(cause.confidence, 0.45), missing=(ERROR_MISSING,))
+    return replace(cause, confidence=min(cause.confidence, 0.45), missing=(_MISSING["error"],))

@@ -35,23 +35,13 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.question import parse
 from sheetgen.question.deployment import wrong_values
+from sheetgen.shipped import shipped_table
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import StartupLog, measure
 from sheetgen.units import GB, GIB, MIB
 
 _NO_PART = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
 _COMPARED = ("weights_bytes_per_gpu", "activation_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens")
-# The figures for what was needed and what was available, and their words; the first pair in the log is reported.
-_PAIRS = (
-    ("kv_needed_bytes", "kv_available_bytes", "one request needs {} of KV cache, the pool has {}", "bytes"),
-    ("wanted_bytes", "free_at_start_bytes", "the share asks for {}, {} were free at the start", "bytes"),
-    ("host_needed_bytes", "host_free_bytes", "{} of host memory are needed, {} are free", "bytes"),
-    ("max_num_seqs", "mamba_blocks", "{} sequences need a state each, there are {} states", "sequences"),
-    ("max_model_len", "kv_tokens_available", "one request needs {} tokens, the pool holds {}", "tokens"),
-    ("requested_tokens", "limit_tokens", "prompt and answer have {} tokens, {} are allowed", "tokens"),
-    ("prompt_tokens", "limit_tokens", "the prompt has {} tokens, {} are allowed", "tokens"),
-    ("tried_bytes", "free_bytes", "one allocation requested {}, {} were free on the GPU", "bytes"),
-)
 
 
 @dataclass(frozen=True)
@@ -258,9 +248,10 @@ def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
     answer = numbers.get("completion_tokens", 0)
     both = {"requested_tokens": numbers.get("prompt_tokens", 0) + answer} if answer else {}
     figures = {**both, **numbers}
-    for needed, there, words, unit in _PAIRS:
-        if needed in figures and there in figures and figures[needed] > figures[there]:
-            return Shortfall(words, figures[needed], figures[there], figures[needed] - figures[there], unit)
+    for pair in shipped_table("causes.toml")["shortfalls"]:
+        needed, there = figures.get(pair["needed"]), figures.get(pair["available"])
+        if needed is not None and there is not None and needed > there:
+            return Shortfall(pair["says"], needed, there, needed - there, pair["unit"])
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded, read_text, with_home
@@ -18,22 +18,15 @@ from sheetgen.question import parse
 from sheetgen.question.deployment import served_model
 from sheetgen.question.parse import SHARE_ABOVE_0, Kind
 from sheetgen.question.stated_load import A_LOAD
+from sheetgen.shipped import shipped_table
 from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
 from sheetgen.startup.printed_arguments import DTYPES, RENAMED, command_flags
 from sheetgen.units import GIB, count
 
-CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}
-WEIGHTS = {  # quant_algo of a TensorRT-LLM checkpoint -> our precision
-    "fp8": "fp8", "fp8_block_scales": "fp8", "fp8_per_channel_per_token": "fp8", "nvfp4": "nvfp4", "w4a16": "int4",
-    "w4a16_awq": "int4", "w4a16_gptq": "int4", "w8a16": "int8", "w8a8_sq_per_channel": "int8", "w4a16_mxfp4": "mxfp4",
-}  # fmt: skip
+_OF_BUILD = shipped_table("arguments.toml")["trtllm-build"]
+CACHES: Mapping[str, str] = DTYPES | _OF_BUILD["caches"]
+WEIGHTS: Mapping[str, str] = _OF_BUILD["weights"]
 MAX_BYTES, MAX_TEXT, MAX_PAIRS = 1_000_000, 20_000, 5_000
-# The parts of a config.json or YAML of TensorRT-LLM with settings; other parts do not concern memory.
-PARTS = (
-    (), ("build_config",), ("builder_config",), ("plugin_config",), ("build_config", "plugin_config"),
-    ("kv_cache_config",), ("build_config", "kv_cache_config"), ("pretrained_config", "mapping"),
-    ("pretrained_config", "quantization"),
-)  # fmt: skip
 _ENV = re.compile(r"\s*(?:export\s+|-e\s+|--env\s+|ENV\s+)?([A-Za-z_][A-Za-z0-9_]{0,80})\s*=\s*(.*?)\s*\\?\s*")
 _ITEM = re.compile(r"-{0,2}([A-Za-z_][A-Za-z0-9_-]{0,80})\s*=(.*)", re.DOTALL)
 PASSED = "NIM_PASSTHROUGH_ARGS"
@@ -222,14 +215,14 @@ def _unquoted(value: str) -> str:
 
 
 def _settings_in(data: RawMapping, where: str) -> Stated:
-    """The scalars in PARTS of a file; where several parts have a name, the first one's."""
+    """The scalars in the parts of a file that have settings; where several parts have a name, the first one's."""
     values: dict[str, str] = {}
-    for part in PARTS:
+    for part in _OF_BUILD["parts"]:
         inside: RawValue = data
         for key in part:
             inside = inside.get(key) if isinstance(inside, dict) else None
         for name, value in (inside if isinstance(inside, dict) else {}).items():
-            plain = "kv_cache_dtype" if part[-1:] == ("kv_cache_config",) and name == "dtype" else str(name)
+            plain = "kv_cache_dtype" if part[-1:] == ["kv_cache_config"] and name == "dtype" else str(name)
             if isinstance(value, (str, int, float)) and plain not in values:
                 values[plain] = json.dumps(value) if isinstance(value, bool) else str(value)
     pretrained = data.get("pretrained_config")

@@ -3,33 +3,26 @@ replica, as often as the answer has replicas, on machines of its kind."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import yaml
 
 from sheetgen.catalog.stacks import Launcher
 from sheetgen.errors import ScenarioError
 from sheetgen.launch.start_lines import FIRST_PORT, PORT_FLAGS, Started
+from sheetgen.shipped import shipped_folder
 from sheetgen.units import count
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 LABELLED = ("aws", "azure", "gcp")  # providers whose Kubernetes nodes carry their instance type in a label
 INSTANCE_LABEL = "node.kubernetes.io/instance-type"
-SECRET = {"name": "huggingface", "key": "HF_TOKEN"}  # of Kubernetes, to be there before
 GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
-OF_AMD = {"devices": ["/dev/kfd", "/dev/dri"], "group_add": ["video"]}  # of a container: all GPUs, by their devices
-MODEL_LOADS_SECONDS = 3600  # until a replica that has not answered is started anew
-PROBE_SECONDS = 10
-SHARED_MEMORY = {"name": "shared-memory", "mountPath": "/dev/shm"}  # ranks of tensor parallelism talk through it
+MANIFESTS = ("compose", "kserve", "llm-d")  # each a template of templates/manifests
 GIB_OF_SAFETENSORS = 1.1  # of a checkpoint's folder, beside its weights: tokenizer, config, what is downloaded twice
-
-
-class _WithoutAliases(yaml.SafeDumper):
-    """YAML in which what stands twice is written twice, as people write manifests."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 class Deployment(NamedTuple):
@@ -62,120 +55,23 @@ class Deployment(NamedTuple):
         provider, instance_type = self.started.chosen.instance.split("/", 1)
         return {INSTANCE_LABEL: instance_type} if provider in LABELLED else {}
 
+    @property
+    def gib_of_files(self) -> int:
+        """GiB of the checkpoint's folder, rounded up."""
+        return math.ceil(GIB_OF_SAFETENSORS * self.weights_gib)
 
-def compose(deployment: Deployment) -> dict[str, object]:
-    """A Compose file for one machine: its replicas, each on its own GPUs and port."""
-    started, n_gpus = deployment.started, deployment.started.chosen.gpus_per_replica
-    entrypoint, *words = (word.replace("$", "$$") for word in deployment.words)  # `$` would be a variable
-    is_amd, services = started.candidate.gpu.vendor == "amd", {}
-    for replica in range(started.on_one):
-        gpus = [str(gpu) for gpu in range(replica * n_gpus, (replica + 1) * n_gpus)]
-        services[f"replica-{replica}"] = {
-            "image": deployment.image,
-            "entrypoint": [entrypoint],
-            "command": words,
-            "ports": [f"{FIRST_PORT + replica}:{FIRST_PORT}"],
-            "ipc": "host",
-            "environment": {"HF_TOKEN": "${HF_TOKEN:-}", **({"HIP_VISIBLE_DEVICES": ",".join(gpus)} if is_amd else {})},
-            "volumes": ["huggingface:/root/.cache/huggingface"],
-            "restart": "unless-stopped",
-            **(OF_AMD if is_amd else {"deploy": {"resources": {"reservations": {"devices": [_nvidia(gpus)]}}}}),
-        }
-    return {"services": services, "volumes": {"huggingface": {}}}
-
-
-def _nvidia(gpus: list[str]) -> dict[str, object]:
-    """These GPUs of a machine, by their numbers, as NVIDIA's driver gives them to a container."""
-    return {"driver": "nvidia", "device_ids": gpus, "capabilities": ["gpu"]}
-
-
-def kserve(deployment: Deployment) -> dict[str, object]:
-    """An InferenceService with as many pods as the answer has replicas."""
-    chosen = deployment.started.chosen
-    entrypoint, *words = deployment.words
-    gpus = {deployment.gpu_resource: str(chosen.gpus_per_replica)}
-    health = {"httpGet": {"path": "/health", "port": FIRST_PORT}, "periodSeconds": PROBE_SECONDS}
-    container = {
-        "name": "kserve-container",
-        "image": deployment.image,
-        "command": [entrypoint],
-        "args": words,
-        "env": [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {**SECRET, "optional": True}}}],
-        "ports": [{"containerPort": FIRST_PORT, "protocol": "TCP"}],
-        "resources": {"limits": gpus, "requests": gpus},
-        "startupProbe": {**health, "failureThreshold": MODEL_LOADS_SECONDS // PROBE_SECONDS},
-        "readinessProbe": health,
-        "volumeMounts": [SHARED_MEMORY],
-    }
-    return {
-        "apiVersion": "serving.kserve.io/v1beta1",
-        "kind": "InferenceService",
-        "metadata": {
-            "name": deployment.name,
-            "annotations": {"serving.kserve.io/deploymentMode": "RawDeployment"},
-        },
-        "spec": {
-            "predictor": {
-                "minReplicas": chosen.replicas_held,
-                "maxReplicas": chosen.replicas_held,
-                **({"nodeSelector": deployment.node_selector} if deployment.node_selector else {}),
-                "containers": [container],
-                "volumes": [{"name": SHARED_MEMORY["name"], "emptyDir": {"medium": "Memory"}}],
-            }
-        },
-    }
-
-
-def llm_d(deployment: Deployment) -> dict[str, object]:
-    """Values of the chart llm-d-modelservice. It writes `vllm serve MODEL`, port and parallel sizes itself."""
-    started, chosen = deployment.started, deployment.started.chosen
-    if started.engine != "vllm" or chosen.pipeline_parallel_size > 1:
-        raise ScenarioError(
-            "flags has 'llm-d', whose chart starts vLLM without pipeline stages, and this answer has"
-            f" {started.engine}, {count(chosen.pipeline_parallel_size, 'stage')}. Use kserve."
-        )
-    first, *groups = started.written.groups
-    own = ("--tensor-parallel-size", "--data-parallel-size")
-    words = [word for group in groups if group[0] not in own for word in group]
-    return {
-        "modelArtifacts": {
-            "name": deployment.name,
-            "uri": f"hf://{first[-1]}",
-            "size": f"{-(-GIB_OF_SAFETENSORS * deployment.weights_gib // 1):.0f}Gi",
-            "authSecretName": SECRET["name"],
-            "labels": {"llm-d.ai/inference-serving": "true", "llm-d.ai/model": deployment.name},
-        },
-        "accelerator": {"type": started.candidate.gpu.vendor},
-        "decode": {
-            "create": True,
-            "replicas": chosen.replicas_held,
-            **({"nodeSelector": deployment.node_selector} if deployment.node_selector else {}),
-            "parallelism": {
-                "tensor": chosen.tensor_parallel_size,
-                "data": chosen.data_parallel_size,
-                "dataLocal": chosen.data_parallel_size,
-            },
-            "containers": [
-                {
-                    "name": "vllm",
-                    "image": deployment.image,
-                    "modelCommand": "vllmServe",
-                    "args": words,
-                    "mountModelVolume": True,
-                    "volumeMounts": [SHARED_MEMORY],
-                }
-            ],
-            "volumes": [{"name": SHARED_MEMORY["name"], "emptyDir": {"medium": "Memory"}}],
-        },
-        "prefill": {"create": False},
-    }
-
-
-MANIFESTS: Mapping[str, Callable[[Deployment], dict[str, object]]] = {
-    "compose": compose,
-    "kserve": kserve,
-    "llm-d": llm_d,
-}
+    @property
+    def words_of_chart(self) -> list[str]:
+        """The flags that the chart of llm-d does not write itself. Raises ScenarioError where it cannot start the
+        replica."""
+        engine, n_stages = self.started.engine, self.started.chosen.pipeline_parallel_size
+        if engine != "vllm" or n_stages > 1:
+            raise ScenarioError(
+                "flags has 'llm-d', whose chart starts vLLM without pipeline stages, and this answer has"
+                f" {engine}, {count(n_stages, 'stage')}. Use kserve."
+            )
+        own = ("--tensor-parallel-size", "--data-parallel-size")
+        return [word for group in self.started.written.groups[1:] if group[0] not in own for word in group]
 
 
 def split_manifests(flags: str) -> tuple[tuple[str, ...], str]:
@@ -212,5 +108,22 @@ def manifest(kind: str, deployment: Deployment) -> str:
     remark = f"# {started.model}: {count(chosen.replicas_held, 'replica')} on {machines}"
     if kind == "compose" and chosen.replicas_held > 1:
         remark += "; this file on each of them, and a balancer in front of all replicas"
-    text = yaml.dump(MANIFESTS[kind](deployment), Dumper=_WithoutAliases, sort_keys=False, width=10_000)
+    filled = _template(kind).render(
+        deployment=deployment,
+        started=started,
+        chosen=chosen,
+        vendor=started.candidate.gpu.vendor,
+        first_port=FIRST_PORT,
+    )
+    text = yaml.safe_dump(yaml.safe_load(filled), sort_keys=False, width=10_000)
     return f"{remark}.\n{text}"
+
+
+def _template(kind: str) -> Template:
+    """The template of a manifest: YAML, each text in it as JSON."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # which most commands do without
+
+    folder = FileSystemLoader(shipped_folder("templates") / "manifests")
+    environment = Environment(loader=folder, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # in their order, as Python keeps them
+    return environment.get_template(f"{kind}.yaml.j2")

@@ -96,8 +96,10 @@ function* optionsOf(record, margin, isSure, measure) {
   if (!measure?.is_worth_it) return;
   const run = { ...(measure.decider ?? measure), measured: measure.decider ? evenOf(record)?.measured : undefined };
   const worth = worthValues(record, measure); // what failing costs more stands among the risks
-  const rent = run.instance === record.chosen.instance ? `${count(run.n_instances)} of these` : placeWords(run);
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
+  const isSame = run.instance === record.chosen.instance,
+    rent = isSame ? "" : placeWords(run),
+    machines = isSame ? machinesWords(run.n_instances) : "";
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure, machines), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
 }
 
 function worthValues(record, { decider, failed_costs_usd: more }) {
@@ -121,7 +123,7 @@ function sharedLoad({ question, requests_per_hour, concurrent_requests, n_instan
 }
 
 // What a day of measuring is, and what hangs on it.
-function testWords(record, measure) {
+function testWords(record, measure, machines = "") {
   const run = measure.decider ?? measure,
     even = evenOf(record),
     tried = measure.decider ? even : null,
@@ -131,6 +133,7 @@ function testWords(record, measure) {
     ...sharedLoad(record, run, tried),
     first_target,
     pace_target,
+    machines,
     is_brief: 0,
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",

@@ -27,20 +27,21 @@ from sheetgen.brand import Brand
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import NONE, THE_SAME, Option, Page, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 from sheetgen.writers.layout import page_colors
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
-_PERSON, _IN_FULL = "Cost", "Commitments in full"
+_PERSON, _IN_FULL, _RENT = "Cost", "Commitments in full", "Rent"
 LEFT_TO_PAGE = (
     _SURE,
-    _ENOUGH,
-    _PERSON,
     _OWNING,
+    _ENOUGH,
+    _RENT,
     _MODELS,
+    _PERSON,
     _IN_FULL,
     _PURPOSES,
 )  # what a mail has as far as its words allow, the most needed first
@@ -219,8 +220,12 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         )
         return tuple((label, text) for label, text in labelled if text)
 
+    def beside_figure(kept: Sequence[str]) -> Text:
+        rented = asked.options[0].rent if figure else NONE
+        return words("{} {}.", beside, rented) if rented and _RENT in kept else beside
+
     def is_long(kept: Sequence[str]) -> bool:
-        said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
+        said = [page.approver, sentence, figure, per, beside_figure(kept), page.owner, asked.prices, *asked.warnings]
         said += [part for pair in (*replies, *points(kept)) for part in pair]
         return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
 
@@ -234,7 +239,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         sentence,
         figure,
         per,
-        beside,
+        beside_figure(kept),
         replies,
         asked.warnings,
         points(kept),
@@ -271,7 +276,6 @@ def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
             commits = words("commits {}", way.commits) if is_worded else way.commits
             paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
-            there = "" if there == THE_SAME else there
             lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
         yield words("{} {} ({})", way.change, way.monthly, lost)
 

@@ -26,14 +26,13 @@ from sheetgen.catalog.base import Document, first_fault, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
-from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_until, raised_on, there_on
-from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.quarters import QUARTERS_OF_TERM, Quarter
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import MIX, Committed, Owned, Service, Supply
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Key, Plan
-from sheetgen.plan.supplied import live
+from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import grown_in, share_live, stated_for
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
@@ -351,8 +350,8 @@ def moved_calendar(old: Plan, new: Plan) -> Calendar:
 
     def serving(plan: Plan, many: Sequence[Quarter]) -> list[str]:
         parts: tuple[Owned | Committed, ...] = (*plan.supply.owned, *plan.supply.committed)
-        by_quarter = {part.id: zip(plan.quarters, live(plan, part), strict=True) for part in parts}
-        return [name for name, rows in by_quarter.items() if any(on for quarter, (on, _) in rows if quarter in many)]
+        some = [quarter in many for quarter in plan.quarters]
+        return [part.id for part in parts if paid_shares(plan, part)[some].any()]
 
     def level(plan: Plan, service: Service, q: int) -> float:
         since = plan.quarters[q].since(stated_for(plan, service, service.launch))
@@ -470,8 +469,8 @@ def _waits(plan: Plan, day: datetime.date) -> bool:
     terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
     ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
     for on_day in (replace(plan, as_of=as_of) for as_of in (plan.as_of, day)):
-        there = {*(there_on(on_day, way) for way in ways), *(raised_on(on_day, quota) for quota in plan.supply.quota)}
-        if any(any(missing_until(on_day, arrives)) for arrives in there):
+        there = {*(on_day.there_on(way) for way in ways), *(on_day.raised_on(quota) for quota in plan.supply.quota)}
+        if any(on_day.position(arrives) > on_day.today_at for arrives in there):
             return True
     return False
 

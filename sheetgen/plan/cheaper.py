@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
-from sheetgen.plan.orders import QUARTERS_OF_TERM
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
@@ -107,7 +107,7 @@ def cheaper(trials: Trials) -> tuple[Lever, ...]:
     answer = trials.answer
     changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer))
     tried = (*(_worked_out(trials, [change]) for change in changes), *_elsewhere(trials))
-    return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
+    return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd - lever.saves_p50_usd))
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
@@ -152,20 +152,20 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
-    """The savings of changes that are made together; None where they save no more than their moves cost, or leave more
-    without machines: of a policy, for longer than some days."""
+    """The savings of changes that are made together; None where on average at p50 and of what is to be approved they
+    save no more than their moves cost, or leave more without machines: of a policy, for longer than some days."""
     answer, other = trials.answer, trials.changed(changes)
     if other is None:
         return None
     asked, moves = sum(other.asked_usd), trials.more_moves_usd(other)
     saves = sum(answer.asked_usd) - asked - moves
-    if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
+    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum()) - moves
+    if saves + at_p50 <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
     waits = _waits_more(other.plan, trials.lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
     gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
-    at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum()) - moves
     bound = sum(other.bound_usd), other.bound_after_usd
     return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
 
@@ -203,10 +203,10 @@ def _policies(plan: Plan) -> Iterator[Change]:
     """Less that survives, no headroom, nothing that is kept longer than it is needed."""
     redundancies = [plan.redundancy(s) for s in range(len(plan.services))]
     levels = [SURVIVE.index(redundancy.survive) for redundancy in redundancies]
-    for level in range(max(levels)):
+    for level in reversed(range(max(levels))):
         word = SURVIVE[level]
         less = functools.partial(_surviving, update={"survive": word}, level=level)
-        yield Change(POLICY, f"survive: {word}", GIVES_UP[word], less, keeps_hardware=True)
+        yield Change(POLICY, f"survive: {word}", GIVES_UP[word], less)
     if any(redundancy.hot_share and level for redundancy, level in zip(redundancies, levels, strict=True)):
         none_hot = functools.partial(_surviving, update={"hot_share": 0.0})
         yield Change(POLICY, "hot_share: 0", "after a loss replicas start anew elsewhere", none_hot, True)
@@ -224,8 +224,9 @@ def _classes(answer: Answer) -> Iterator[Change]:
     plan, allowed = answer.plan, answer.plan.supply.allowed
     ways = {ON_DEMAND: "prices and machines that are not bound"} | {
         purchase: f"{quarters} quarters are paid, used or not"
-        for purchase, quarters in QUARTERS_OF_TERM.items()
         if quarters > 1
+        else "whole quarters are paid, used or not"
+        for purchase, quarters in QUARTERS_OF_TERM.items()
     }
     ways[MIX] = "its base is paid for its terms, used or not"
     for buy, gives_up in ways.items():

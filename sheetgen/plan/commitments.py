@@ -13,11 +13,12 @@ from dataclasses import replace
 
 from sheetgen.plan.decisions import Decision, dated
 from sheetgen.plan.draws import Draws
-from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months, lead_days
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.orders import class_months
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX
 from sheetgen.plan.terms import in_plan, quarters_of_term, quarters_usd, worth_a_term
 from sheetgen.plan.worked_plan import Answer
+from sheetgen.units import count as count_of
 
 
 def with_commitments(answer: Answer, draws: Draws, decisions: Iterable[Decision]) -> Iterator[Decision]:
@@ -78,7 +79,8 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
     usd, day = count * month_usd * MONTHS_IN_A_QUARTER, plan.first_day(plan.quarters[first])
     subject = "commit", answer.types[t].instance, count, purchase
     in_plan_usd = usd * min(n_quarters, len(plan.quarters) - first)
-    decision = dated(plan, *subject, day, lead_days(plan, purchase), in_plan_usd, about=f"for {n_quarters} quarters")
+    about = f"for {count_of(n_quarters, 'quarter')}"
+    decision = dated(plan, *subject, day, plan.lead_days(purchase), in_plan_usd, about=about)
     waiting = saves / n_quarters
     binds = usd * n_quarters
     return replace(decision, binds_usd=binds, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=waiting)

@@ -8,27 +8,18 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy
 
 from sheetgen.plan.needs import machines
-from sheetgen.plan.orders import (
-    QUARTERS_OF_TERM,
-    Cover,
-    class_months,
-    lead_days,
-    quota_of,
-    raised_on,
-    shed,
-    there_on,
-)
-from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH, Placed
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, months_after
+from sheetgen.plan.orders import Cover, class_months, quota_of, shed
+from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
 from sheetgen.plan.schema import MIX, Committed, Ordered, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
-from sheetgen.plan.stated_plan import Base, Plan
-from sheetgen.plan.supplied import term
+from sheetgen.plan.stated_plan import Base, Held, Plan, term
 from sheetgen.plan.tables import Type, Z, commitment_month_usd
 from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.together import moving_usd
@@ -39,9 +30,7 @@ from sheetgen.units import listed, number_text
 NOW, FORECAST = "now", "forecast"
 RAISE_QUOTA = "raise quota"
 BUDGET, QUOTA, MACHINES = "budget", "quota", "machines"  # limits
-ORDERED_BEFORE = "ordered before"
 A_BIT = 1e-9  # of a machine, by which shares may be off
-IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
 @dataclass(frozen=True)
@@ -55,25 +44,24 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class InTime:
-    """Machines of another type that are there in time for what is not served, all of it or as much as those hold that
-    were ordered before and that nothing else keeps. usd: the cost of those days, at today's price, beside what is
-    planned."""
+    """Machines of another type that are there in time for all that is not served. usd: the cost of those days, at
+    today's price, beside what is planned."""
 
     instance: str
     purchase: str
     n_instances: int
     there_on: datetime.date
     usd: float
-    share: float  # of the service, that they serve
-    was_ordered: bool = False
 
 
 @dataclass(frozen=True)
-class OnIdle:
-    """A share of a service that machines of another type serve which are idle or spare."""
+class OnOthers:
+    """A share of a service that machines of another type serve: those that are idle or spare, or of an earlier order
+    that is kept for it."""
 
     instance: str
     share: float
+    was_ordered: bool
 
 
 @dataclass(frozen=True)
@@ -89,7 +77,7 @@ class Unserved:
     share: float
     limit: str
     other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
-    on_idle: tuple[OnIdle, ...] = ()  # beside it
+    on_others: tuple[OnOthers, ...] = ()  # beside it
 
 
 @dataclass(frozen=True)
@@ -126,6 +114,16 @@ class Decision:
     def ways(self) -> tuple[Decision, ...]:
         """This decision and what may be done in its place."""
         return (self, *(self.other.ways if self.other else ()))
+
+    @property
+    def is_offered(self) -> bool:
+        """True where it takes the place of machines in the plan's sums, and is in none of them itself."""
+        return self.what in ("commit", "renew", "replace owned")
+
+    @property
+    def in_plan_usd(self) -> float | None:
+        """The part of the plan's sums that it is."""
+        return None if self.is_offered else self.usd
 
     @property
     def weight_usd(self) -> float:
@@ -211,33 +209,36 @@ def _with_hours(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decisio
             continue
         way = min(by_hour, key=by_hour.__getitem__)
         usd = decision.n_instances * by_hour[way] * sum(plan.months[q:])
-        subject = "order", decision.instance, decision.n_instances, way, decision.needed_from, lead_days(plan, way)
+        subject = "order", decision.instance, decision.n_instances, way, decision.needed_from, plan.lead_days(way)
         about = f"in place of {decision.purchase}: by the hour"
         yield replace(decision, other=dated(plan, *subject, usd, about=about))
 
 
 def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
     """Commitments, renewals and pools are the other way of the order of the same machines, where there is one."""
-    others = defaultdict[tuple[str, int | None], list[Decision]](list)
-    for decision in decided:
-        if decision.what in IN_PLACE_OF_ORDERS:
-            others[decision.instance, plan.quarter_of(decision.needed_from)].append(decision)
+    others = defaultdict[Decision, list[Decision]](list)
     of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
     orders = [
         decision
         for decision in decided
         if decision.what == "order" and not (of_mix and decision.purchase in QUARTERS_OF_TERM)
     ]
-    ordered = {(decision.instance, plan.quarter_of(decision.needed_from)) for decision in orders}
+    apart = list[Decision]()
     for decision in decided:
-        key = decision.instance, plan.quarter_of(decision.needed_from)
-        if decision in orders:
-            other = decision.other
-            for way in sorted(others[key], key=lambda way: way.saves_usd or -math.inf):
-                other = replace(way, other=other, about=f"in place of {decision.purchase}: {way.about}")
-            yield replace(decision, other=other)
-        elif decision.what not in IN_PLACE_OF_ORDERS or key not in ordered:
-            yield decision
+        q, instance = plan.quarter_of(decision.needed_from), decision.instance
+        mine = [order for order in orders if (order.instance, plan.quarter_of(order.needed_from)) == (instance, q)]
+        if decision.is_offered and mine:
+            others[min(mine, key=lambda order: order.needed_from != decision.needed_from)].append(decision)
+        elif decision.what == "commit":
+            apart.append(replace(decision, about=f"in place of {plan.class_of(instance)}: {decision.about}"))
+        else:
+            about = f"in place of {plan.class_of(instance)}: " if decision.what == "commit" else ""
+            apart.append(replace(decision, about=f"{about}{decision.about}"))
+    for decision in apart:
+        other = decision.other
+        for way in sorted(others[decision], key=lambda way: way.saves_usd or -math.inf):
+            other = replace(way, other=other, about=f"in place of {decision.purchase}: {way.about}")
+        yield replace(decision, other=other) if other else decision
 
 
 def in_lines(decided: Iterable[Decision]) -> list[tuple[Decision, bool]]:
@@ -282,29 +283,69 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
     return max(plan.first_day(plan.quarters[q]), plan.as_of)
 
 
-def unserved(answer: Answer) -> list[Unserved]:
-    """The loads that are not served until an order or its cover is there, or a quota is raised, by quarter and type.
-    Before a service waits it takes of the idle and spare machines that are there on these days, owned, committed or
-    ordered, and can hold it, the highest priority first."""
-    free, left = defaultdict[datetime.date, Any](lambda: _free(answer)), dict[Unserved, float]()
-    on_idle = defaultdict[Unserved, list[OnIdle]](list)
-    lacking = [*_lacking(answer)]
-    priorities = answer.plan.priorities
-    for lack in sorted(lacking, key=lambda gap: (gap.quarter, priorities[gap.service])):
-        left[lack], idle = lack.share, free[lack.first]
+def late(answer: Answer) -> tuple[list[Unserved], tuple[Held, ...]]:
+    """The loads that have no machine of their own type until an order or its cover is there, or a quota is raised, by
+    quarter and type; and the machines of earlier orders that are kept for them. Before a service waits it takes of the
+    idle and spare machines of other types that are there on these days, owned, committed or ordered, and can hold it,
+    then of those that were ordered before and would be given back; the highest priority first."""
+    plan, types, case = answer.plan, answer.types, answer.case
+    free, lacking = _free(answer), defaultdict[int, list[Unserved]](list)
+    for s, lack in _lacking(answer):
+        lacking[s].append(lack)
+    every, held = list[Unserved](), list[Held]()
+    kept = numpy.array([machine.buying.n_ordered for machine in types])
+    for s, start in enumerate(plan.spans.starts):
+        in_use, came = numpy.zeros(len(types)), numpy.zeros(len(types), bool)
+        for t, machine in enumerate(types):
+            for part in answer.rented[t].parts:
+                if part.way is machine.buying.before and start >= plan.today_at and not part.way.missing[s]:
+                    in_use[t], came[t] = part.gap[s, case], True
+        before = numpy.where(came, numpy.maximum(0, kept - in_use), 0)
+        left = before.copy()
+        for lack in sorted(lacking[s], key=lambda lack: plan.priorities[lack.service]):
+            every.append(_on_others(answer, lack, free[:, s], left))
+        used = numpy.ceil(before - left - A_BIT)
+        kept = numpy.where(came, in_use + used, kept)
+        for t in numpy.flatnonzero(used).tolist():
+            names = (answer.hardware.on((lack.service, lack.quarter), types[t].instance) for lack in lacking[s])
+            month_usd = next(place.instance_month_usd for place in names if place)
+            held.append(Held(types[t].instance, int(used[t]), s, month_usd))
+    order = attrgetter("quarter", "first", "service")
+    return sorted(_without_cuts(every), key=lambda gap: (answer.place[gap.instance], *order(gap))), tuple(held)
+
+
+def _on_others(answer: Answer, lack: Unserved, free: Any, ordered: Any) -> Unserved:
+    """A load that lacks machines, less what it finds on those of other types; they have so much less then. free,
+    ordered: by type those that are idle, and those that were ordered before and would be given back."""
+    share, on_others = lack.share, list[OnOthers]()
+    for was_ordered, left in ((False, free), (True, ordered)):
         for t, machine in enumerate(answer.types):
             there = answer.hardware.on((lack.service, lack.quarter), machine.instance)
             if there is None or machine.instance == lack.instance:
                 continue
             n = there.replicas_per_instance
             of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
-            taken = min(math.floor(idle[t, lack.quarter] * n + A_BIT), math.ceil(left[lack] * of_all - A_BIT))
-            idle[t, lack.quarter] -= taken / n
+            taken = min(math.floor(left[t] * n + A_BIT), math.ceil(share * of_all - A_BIT))
+            left[t] -= taken / n
             if taken:
-                on_idle[lack].append(OnIdle(machine.instance, min(left[lack], taken / of_all)))
-            left[lack] = max(0.0, left[lack] - taken / of_all)
-    waiting = (lack for lack in lacking if left[lack] > A_BIT)
-    return [replace(lack, share=left[lack], on_idle=tuple(on_idle[lack])) for lack in waiting]
+                on_others.append(OnOthers(machine.instance, min(share, taken / of_all), was_ordered))
+            share = max(0.0, share - taken / of_all)
+    return replace(lack, share=share if share > A_BIT else 0.0, on_others=tuple(on_others))
+
+
+def unserved(answer: Answer) -> list[Unserved]:
+    """Those of them that are not wholly served on other machines."""
+    return [gap for gap in late(answer)[0] if gap.share]
+
+
+def _without_cuts(every: Iterable[Unserved]) -> list[Unserved]:
+    """Those of a quarter that follow each other, and are the same, as one."""
+    whole = dict[Unserved, Unserved]()  # by what would follow it
+    for lack in every:
+        begins = replace(lack, last=datetime.date.min)
+        now = replace(whole.pop(begins, lack), last=lack.last)
+        whole[replace(begins, first=lack.last + _DAY)] = now
+    return [*whole.values()]
 
 
 def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
@@ -314,15 +355,9 @@ def with_others(answer: Answer, lost: Sequence[Unserved]) -> list[Unserved]:
     every = list[Unserved]()
     for lack in lost:
         ways = [*_in_time(answer, lack, offered)]
-        # What serves all of it from its first day on, at the least cost; else what serves most of its days.
-        other, filled = min(
-            ways,
-            key=lambda way: (-_served_days(way[0], lack), way[0].usd, way[0].instance),
-            default=(None, 0.0),
-        )
+        other, filled = min(ways, key=lambda way: (way[0].usd, way[0].instance), default=(None, 0.0))
         if other is not None:
-            way = ORDERED_BEFORE if other.was_ordered else other.purchase
-            offered[lack.first, lack.last, other.instance, way] += filled
+            offered[lack.first, lack.last, other.instance, other.purchase] += filled
         every.append(replace(lack, other=other))
     return every
 
@@ -332,114 +367,75 @@ def _in_time(
 ) -> Iterator[tuple[InTime, float]]:
     """Machines of other types that are there on the first of the days, within today's quota, in a class without a long
     term; with what it fills of them. offered: by days, type and class what others fill."""
-    plan = answer.plan
+    plan, months = answer.plan, ((lack.last - lack.first).days + 1) / DAYS_IN_A_MONTH
     for instance, place in answer.hardware.everywhere((lack.service, lack.quarter)).items():
         filled, quota = place.machines[BOUGHT] * lack.share, quota_of(plan, instance)
         if instance == lack.instance:
             continue
         for purchase, month_usd in class_months(plan, place.candidate).items():
-            day, before = there_on(plan, purchase), offered[lack.first, lack.last, instance, purchase]
+            day, before = plan.there_on(purchase), offered[lack.first, lack.last, instance, purchase]
             of_all = math.ceil(before + filled - A_BIT)
             if quota is not None and of_all > quota.limit:
                 continue
             if day <= lack.first and QUARTERS_OF_TERM.get(purchase, 0) <= 1:
                 n = of_all - math.ceil(before - A_BIT)
-                yield InTime(instance, purchase, n, day, n * month_usd * _months(day, lack), lack.share), filled
-        yield from _of_before(answer, lack, place, offered)
-
-
-def _served_days(other: InTime, lack: Unserved) -> float:
-    return round(other.share * _months(other.there_on, lack), 9)
-
-
-def _of_before(
-    answer: Answer,
-    lack: Unserved,
-    place: Placed,
-    offered: Mapping[tuple[datetime.date, datetime.date, str, str], float],
-) -> Iterator[tuple[InTime, float]]:
-    """The machines of an earlier order that the plan releases, kept until then."""
-    instance, ordered = place.instance, answer.plan.ordered(place.instance)
-    if ordered is None or ordered[1] > lack.last:
-        return
-    count, day = ordered
-    before = offered[lack.first, lack.last, instance, ORDERED_BEFORE]
-    left = count - float(answer.supply["gap"][answer.place[instance], lack.quarter, answer.case])
-    replicas = place.replicas_per_instance
-    filled = min(place.machines[BOUGHT] * lack.share, math.floor((left - before) * replicas + A_BIT) / replicas)
-    if filled > A_BIT:
-        n = math.ceil(before + filled - A_BIT) - math.ceil(before - A_BIT)
-        usd, share = n * place.instance_month_usd * _months(day, lack), filled / place.machines[BOUGHT]
-        purchase = answer.plan.class_of(instance)
-        yield InTime(instance, purchase, n, max(day, lack.first), usd, share, was_ordered=True), filled
-
-
-def _months(day: datetime.date, lack: Unserved) -> float:
-    """From a day on those in which a load has no machine."""
-    return ((lack.last - max(day, lack.first)).days + 1) / DAYS_IN_A_MONTH
+                yield InTime(instance, purchase, n, day, n * month_usd * months), filled
 
 
 def _free(answer: Answer) -> Any:
-    """By type and quarter the machines, parts of them too, that are there on its first day and that services do not
-    fill: owned, committed, or ordered in time."""
-    names = ("owned_instances", "committed_instances", "gap", "late_instances", "machines_of_all")
-    owned, committed, gap, late, filled = (answer.supply[name][..., answer.case] for name in names)
-    return numpy.maximum(0.0, owned + committed + gap - late - filled)
+    """By type and span the machines, parts of them too, that are there and that services do not fill: owned,
+    committed, or ordered in time."""
+    filled, case = answer.supply["machines_of_all"][..., answer.plan.spans.quarters, answer.case], answer.case
+    there = [(part.owned + part.committed + part.gap - part.added("late"))[:, case] for part in answer.rented]
+    return numpy.maximum(0.0, numpy.array(there).reshape(filled.shape) - filled)
 
 
-def _gaps(answer: Answer, t: int, q: int) -> Iterator[tuple[str, datetime.date, datetime.date, float]]:
-    """The days of a quarter on which machines of a type are short: by what they are limited, the first and the last of
-    them, and how many are short."""
-    buying, plan = answer.types[t].buying, answer.plan
-    first, end = _needed_from(plan, q), plan.last_day(plan.quarters[q])
-    ordered, whole, beyond = (
-        float(answer.supply[name][t, q, answer.case])
-        for name in ("late_ordered", "late_instances", "late_beyond_quota")
-    )
-    parts = ((buying.before, ordered), (buying, whole - ordered - beyond), (buying.beyond, beyond))
-    waits = [
-        (min((way.covers[q] or way).there_on - _DAY, end), short, QUOTA if way is buying.beyond else MACHINES)
-        for way, short in parts
-        if way is not None and short and way.unserved[q]
-    ]
-    for last in sorted({last for last, *_ in waits}):
-        left = [(short, limit) for until, short, limit in waits if until >= last]
-        if first <= last:
-            limits = {limit for _, limit in left}
-            yield MACHINES if MACHINES in limits else QUOTA, first, last, sum(short for short, _ in left)
-            first = last + _DAY
+def _short(answer: Answer, t: int) -> Iterator[tuple[int, str, float]]:
+    """The spans in which machines of a type are short, by what they are limited, and how many are short."""
+    beyond = answer.types[t].buying.beyond
+    for s in range(len(answer.plan.spans)):
+        short = [
+            (part.way is beyond, float(part.late[s, answer.case] * part.way.unserved[s]))
+            for part in answer.rented[t].parts
+        ]
+        if n := sum(count for _, count in short):
+            yield s, QUOTA if all(is_beyond for is_beyond, count in short if count) else MACHINES, n
 
 
 def _without_spare(answer: Answer, t: int, q: int) -> str:
     """The days of a quarter on which machines of a type are short, though a service on it is to survive a loss."""
     survives = any(answer.plan.redundancy(s).survive != "none" for s in answer.on(answer.types[t].instance, q))
-    last = max((last for _, _, last, _ in _gaps(answer, t, q)), default=None) if survives else None
+    days, quarters = answer.plan.days, answer.plan.spans.quarters
+    last = max((days[s][1] for s, *_ in _short(answer, t) if quarters[s] == q), default=None) if survives else None
     return f"until {last} a loss takes capacity" if last else ""
 
 
 def without_ordered_spare(answer: Answer) -> Iterator[str]:
     """The same of machines that were ordered before and come later than they are needed, of which no decision says
     it."""
-    late = answer.supply["late_ordered"][..., answer.case]
     for (t, machine), q in itertools.product(enumerate(answer.types), range(len(answer.plan.quarters))):
-        if late[t, q] and (until := _without_spare(answer, t, q)):
+        mine = answer.plan.spans.quarters == q
+        of_before = (part for part in answer.rented[t].parts if part.way is machine.buying.before)
+        is_late = any(part.late[mine, answer.case].any() for part in of_before)
+        if is_late and (until := _without_spare(answer, t, q)):
             yield f"{machine.instance}: {until}, as what was ordered comes later"
 
 
-def _lacking(answer: Answer) -> Iterator[Unserved]:
-    """The loads without a machine of their own type until an order or its cover is there, or a quota is raised, in the
-    hour that lacks most; the lowest priority first."""
+def _lacking(answer: Answer) -> Iterator[tuple[int, Unserved]]:
+    """By span the loads without a machine of their own type until an order or its cover is there, or a quota is
+    raised, in the hour that lacks most; the lowest priority first."""
     plan, case = answer.plan, answer.case
-    for (t, machine), q in itertools.product(enumerate(answer.types), range(len(plan.quarters))):
-        for limit, first, last, short in _gaps(answer, t, q):
+    for t, machine in enumerate(answer.types):
+        for span, limit, short in _short(answer, t):
+            q = int(plan.spans.quarters[span])
             filled = {s: _serving(answer, s, q) for s in answer.on(machine.instance, q)}
-            available = float(answer.supply["needed_instances"][t, q, case]) - short
+            available = float(answer.rented[t].needed[span, case]) - short
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
             lost = [shed(hour, plan.priorities, available) for hour in hours]
             for s in filled:
                 if share := max(hour.get(s, 0.0) for hour in lost):
-                    yield Unserved(s, q, machine.instance, first, last, share, limit)
+                    yield span, Unserved(s, q, machine.instance, *plan.days[span], share, limit)
 
 
 def _serving(answer: Answer, s: int, q: int) -> float:
@@ -450,56 +446,64 @@ def _serving(answer: Answer, s: int, q: int) -> float:
 
 
 def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
-    """Orders of machines that are more than in the quarter before, or anew as a term ends, and releases."""
+    """Orders of machines that are more than in the span before, or anew as a term ends, and releases."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     yield from _bases(answer)
     for t, machine in enumerate(answer.types):
-        names = ("gap", "ordered_instances", "late_beyond_quota")
-        gaps, ordered, short_of_quota = (answer.supply[name][t, :, answer.case] for name in names)
+        rented, way = answer.rented[t], machine.buying
+        gaps, ordered = rented.gap[:, answer.case], rented.added("ordered")[:, answer.case]
+        short_of_quota = {
+            s for part in rented.parts if part.way is way.beyond for s in part.late[:, answer.case].nonzero()[0]
+        }
         mine = [lack for lack in lost if (lack.instance, lack.limit) == (machine.instance, MACHINES)]
-        allowed = machine.buying.allowed(answer.supply["committed_instances"][t, :, answer.case])
+        before = numpy.append(way.n_ordered, gaps[:-1])
+        more = ordered if way.term else gaps - before
+        back = _given_back(answer, t, gaps)
+        days = [max(first, plan.as_of) for first, _ in plan.days]
         first_late = True
-        for q in range(len(plan.quarters)):
-            before, now = float(gaps[q - 1]) if q else machine.buying.n_ordered, float(gaps[q])
-            more = float(ordered[q]) if machine.buying.term else now - before
-            if more > 0:
-                at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
-                paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, q, (before, now), at_its_price)
-                order = _order(
-                    answer, machine, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
-                )
+        for s, q in enumerate(plan.spans.quarters.tolist()):
+            if more[s] > 0:
+                paid = _paid_months(answer, t, s, (float(before[s]), float(gaps[s])))
+                usd = float(sum(n * month_usd for n, month_usd in zip(paid, months[t], strict=True)))
+                order = _order(answer, machine, float(more[s]), s, usd)
                 if order.late:  # what is unserved before it is needed follows from it too
-                    until = next((r for r in range(q + 1, len(gaps)) if float(gaps[r]) > float(gaps[r - 1])), len(gaps))
-                    rows = [lack for lack in mine if (first_late or lack.quarter >= q) and lack.quarter < until]
+                    until = next((days[r] for r in range(s + 1, len(gaps)) if more[r] > 0), datetime.date.max)
+                    rows = [lack for lack in mine if (first_late or lack.first >= days[s]) and lack.first < until]
                     order, first_late = replace(order, shed=tuple(rows)), False
-                if machine.buying.term:
-                    ends = q - machine.buying.term
-                    again = (
-                        f"as the term of {number_text(ordered[ends])} from {plan.quarters[ends]} ends"
-                        if ends >= 0 and ordered[ends]
-                        else ""
-                    )
-                    binds = more * MONTHS_IN_A_QUARTER * machine.buying.term * float(months[t, q])
-                    order = replace(order, binds_usd=binds, about=order.about or again)
+                if way.term:
+                    ended = [p for p in range(s) if way.ends[p] == plan.spans.starts[s] and ordered[p]]
+                    again = [f"{number_text(ordered[p])} from {plan.quarters[plan.spans.quarters[p]]}" for p in ended]
+                    binds = float(more[s]) * MONTHS_IN_A_QUARTER * way.term * float(months[t, q])
+                    about = order.about or (f"as the term of {listed(again)} ends" if again else "")
+                    order = replace(order, binds_usd=binds, about=about)
                 by_hour = "by the hour" if plan.rents_by_hour else ""
-                few = f"no more than {machine.buying.quota:g} before the quota is raised" if short_of_quota[q] else ""
+                few = f"no more than {way.quota:g} before the quota is raised" if s in short_of_quota else ""
                 about = ", ".join(filter(None, (order.about, by_hour, few, _without_spare(answer, t, q))))
                 yield replace(order, about=about, machine_months=tuple(paid))
-            elif more < 0 and not machine.buying.term:
-                first = _needed_from(plan, q)
-                yield Decision("release", machine.instance, -more, machine.buying.purchase, first, first, 0.0)
+            if back[s] > 0 and not way.term:
+                yield Decision("release", machine.instance, float(back[s]), way.purchase, days[s], days[s], 0.0)
+
+
+def _given_back(answer: Answer, t: int, gaps: Any) -> Any:
+    """By span the machines of a type that are given back: those that are fewer than in the one before, with those that
+    are held for services that wait, which are not given back before they come."""
+    way, held = answer.types[t].buying, numpy.zeros(len(gaps))
+    for part in answer.plan.held:
+        held[part.span] = part.count * (part.instance == answer.types[t].instance) or held[part.span]
+    for s in reversed(numpy.flatnonzero([] if way.before is None else way.before.missing[:-1])):
+        held[s] = max(held[s], held[s + 1])
+    counts = gaps + held
+    return numpy.maximum(0, numpy.append(way.n_ordered, counts[:-1]) - counts)
 
 
 def ordered_before_usd(answer: Answer) -> float:
     """The cost of machines that earlier plans ordered, without a term, for as long as this one keeps them."""
     months, usd = answer.supply["quarter_instance_month_usd"][..., answer.case], 0.0
     for t, machine in enumerate(answer.types):
-        gaps = answer.supply["gap"][t, :, answer.case]
-        allowed = machine.buying.allowed(answer.supply["committed_instances"][t, :, answer.case])
-        of_all = 0.0, min(machine.buying.n_ordered, float(gaps[0]))
-        paid = _paid_months(machine, gaps, answer.rented_shares[t], allowed, 0, of_all, 0.0)
-        usd += math.fsum(n * month_usd for n, month_usd in zip(paid, months[t], strict=True))
-    return usd
+        if n := min(machine.buying.n_ordered, float(answer.rented[t].gap[0, answer.case])):
+            paid = _paid_months(answer, t, 0, (0.0, n))
+            usd += math.fsum(n * month_usd for n, month_usd in zip(paid, months[t], strict=True))
+    return usd + float(answer.held_usd_of_types[..., answer.case].sum())
 
 
 def _bases(answer: Answer) -> Iterator[Decision]:
@@ -513,7 +517,7 @@ def _bases(answer: Answer) -> Iterator[Decision]:
             for earlier in plan.base
             if earlier.instance == base.instance and earlier.first + earlier.term == base.first
         )
-        about, days = f"base of the mix{f', as {ended} of it end' if ended else ''}", lead_days(plan, base.purchase)
+        about, days = f"base of the mix{f', as {ended} of it end' if ended else ''}", plan.lead_days(base.purchase)
         usd, binds = quarter_usd * len(runs), quarter_usd * base.term
         subject = "order", base.instance, base.count, base.purchase
         yield dated(plan, *subject, first, days, usd, about=about, binds_usd=binds, other=_without(answer, base, first))
@@ -529,65 +533,55 @@ def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
     with_base = answer.money["spend_usd"][:, [*quantiles.values()]]
     spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - with_base.sum(axis=0)
     purchase = plan.policy.purchase
-    subject = "order", base.instance, base.count, purchase, first, lead_days(plan, purchase)
+    subject = "order", base.instance, base.count, purchase, first, plan.lead_days(purchase)
     about = f"in place of {base.purchase}: by the hour"
     return dated(plan, *subject, float(spent[-1] + paid), about=about, p50_usd=float(spent[0] + paid))
 
 
-def _paid_months(
-    machine: Type,
-    gaps: Sequence[float],
-    shares: Any,
-    allowed: Any,
-    first: int,
-    of_all: tuple[float, float],
-    at_its_price: float,
-) -> list[float]:
-    """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
-    of a term at that quarter's; others, which are the ones from a number to another (of_all), for the hours in which
-    they are rented, until fewer are needed. shares: of the hours, by quarter and machine; allowed: by quarter within
-    the quota of today."""
-    paid = [0.0] * len(gaps)
-    if machine.buying.term:
-        paid[first] = at_its_price
+def _paid_months(answer: Answer, t: int, first: int, of_all: tuple[float, float]) -> list[float]:
+    """By quarter at whose price months of the machines that are ordered for a span are paid within the plan: those of
+    a term at that one's; others, which are the ones from a number to another (of_all), for the hours in which they are
+    rented, until fewer are needed."""
+    rented, spans, case = answer.rented[t], answer.plan.spans, answer.case
+    paid = [0.0] * spans.n_quarters
+    if answer.types[t].buying.term:
+        paid[spans.quarters[first]] = float(rented.added("machine_months")[first, :, case].sum())
         return paid
     low, left = of_all[0], of_all[1] - of_all[0]
-    for q in range(first, len(gaps)):
-        left = min(left, float(gaps[q]) - low)  # those given back once are another order's
+    for s in range(first, len(spans)):
+        left = min(left, float(rented.gap[s, case]) - low)  # those given back once are another order's
         if left <= 0:
             break
-        position, way = numpy.arange(int(low), int(low + left)), machine.buying
-        missing = numpy.full(position.shape, way.missing[q])
-        if way.beyond is not None:
-            missing[position >= allowed[q]] = way.beyond.missing[q]
-        if way.before is not None:
-            missing[position < way.n_ordered] = way.before.missing[q]
-        paid[q] = float((shares[q, position] * (1 - missing)).sum()) * MONTHS_IN_A_QUARTER
+        shares = answer.paid_shares[t][s, int(low) : int(low + left)]
+        paid[spans.quarters[s]] += float(shares.sum() * spans.shares[s]) * MONTHS_IN_A_QUARTER
     return paid
 
 
-def _order(answer: Answer, machine: Type, count: float, q: int, usd: float) -> Decision:
+def _order(answer: Answer, machine: Type, count: float, s: int, usd: float) -> Decision:
     plan, purchase = answer.plan, machine.buying.purchase
-    first, quarter = _needed_from(plan, q), plan.first_day(plan.quarters[q])
-    until = machine.buying.covers[q]
+    day, q = plan.days[s][0], plan.spans.quarters[s]
+    first = max(day, plan.as_of)
+    until = next(
+        (cover for cover, r in zip(machine.buying.covers, plan.spans.quarters, strict=True) if cover and r == q), None
+    )
     in_time = [
         usd_of_month
         for name, usd_of_month in class_months(plan, machine.candidate).items()
-        if name not in (purchase, *QUARTERS_OF_TERM) and there_on(plan, name) <= first
+        if name not in (purchase, *QUARTERS_OF_TERM) and plan.there_on(name) <= first
     ]
     waiting = None
     if in_time or until:
         month_usd = min(in_time) if in_time else until.month_usd  # type: ignore[union-attr]
         waiting = waiting_usd(month_usd, machine.month_usd, count, MONTHS_IN_A_QUARTER)
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
-    ended = [part.id for part in supply if is_of(plan, part, machine) and quarter - _QUARTER <= term(part)[1] < quarter]
-    about, days = f"as {' and '.join(ended)} ends" if ended else "", lead_days(plan, purchase)
+    ended = [part.id for part in supply if is_of(plan, part, machine) and term(part)[1] == day]
+    about, days = f"as {' and '.join(ended)} ends" if ended else "", plan.lead_days(purchase)
     subject = "order", machine.instance, count, purchase
     order = dated(plan, *subject, first, days, usd, cost_of_waiting_usd=waiting, about=about)
     return replace(order, cover=until, there_on=machine.buying.there_on) if order.late else order
 
 
-_DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
+_DAY = datetime.timedelta(days=1)
 
 
 def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:
@@ -611,7 +605,7 @@ def _quotas(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
         shed_here = tuple(lack for lack in waiting if lack.instance == machine.instance)
         first, days = _needed_from(plan, over[0]), quota.request_lead_days
         decision = dated(plan, *subject, first, days, None, about=about, shed=shed_here)
-        yield replace(decision, there_on=raised_on(plan, quota)) if decision.late else decision
+        yield replace(decision, there_on=plan.raised_on(quota)) if decision.late else decision
 
 
 def _endings(answer: Answer) -> Iterator[Decision]:
@@ -623,13 +617,13 @@ def _endings(answer: Answer) -> Iterator[Decision]:
     start = max(start, plan.as_of - _DAY)
     ending = defaultdict[tuple[int, str, int], list[Committed]](list)
     for committed in plan.supply.committed:
-        last = term(committed)[1]
-        if start <= last < end:
-            q = plan.quarter_of(last + _DAY)
+        after = term(committed)[1]
+        if start < after <= end:
+            q = plan.quarter_of(after)
             assert q is not None
             ending[answer.place[plan.machine(committed.type)], committed.purchase, q].append(committed)
     for (t, purchase, q), parts in ending.items():
-        first = min(term(part)[1] for part in parts) + _DAY
+        first = min(term(part)[1] for part in parts)
         counts, n_quarters = [part.count for part in parts], QUARTERS_OF_TERM.get(purchase, 1)
         prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
         most = (float(answer.supply[name][t, q, answer.case]) for name in ("gap", "needed_instances"))
@@ -637,21 +631,20 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
         about = f"commitment{'s' * (len(parts) > 1)} {listed([part.id for part in parts])}, {sum(counts)} in all"
         subject = "renew" if again else "let end", answer.types[t].instance, again or sum(counts), purchase
-        usd, days = paid * again * quarter * min(n_quarters, len(plan.quarters) - q), lead_days(plan, purchase)
+        usd, days = paid * again * quarter * min(n_quarters, len(plan.quarters) - q), plan.lead_days(purchase)
         decision = dated(plan, *subject, first, days, usd, about=about, binds_usd=paid * again * quarter * n_quarters)
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
         yield replace(decision, cost_of_waiting_usd=waiting) if again else replace(decision, late=False)
     for pool in plan.supply.owned:
-        last = term(pool)[1]
-        if start <= last < end:
-            first, gpu = last + _DAY, plan.gpus[pool.id].id
+        first, gpu = term(pool)[1], plan.gpus[pool.id].id
+        if start < first <= end:
             types = [t for t, machine in enumerate(answer.types) if machine.gpu == gpu]
             q = plan.quarter_of(first)
             count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             replaced = "replace owned", answer.types[types[0]].instance, count, None
             about, waits = f"pool {pool.id}, {pool.count} x {gpu}", waiting if waiting > 0 else None
-            yield dated(plan, *replaced, first, lead_days(plan, "owned"), None, cost_of_waiting_usd=waits, about=about)
+            yield dated(plan, *replaced, first, plan.lead_days("owned"), None, cost_of_waiting_usd=waits, about=about)
 
 
 def _moves(answer: Answer) -> Iterator[Decision]:

@@ -24,6 +24,7 @@ from sheetgen.plan.decisions import (
     decisions,
     in_order,
     kind,
+    late,
     ordered_before_usd,
     two_ways,
     unserved,
@@ -41,7 +42,6 @@ from sheetgen.plan.services_table import NAMED
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import idle_at_ends, there_days
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
@@ -77,6 +77,7 @@ class Findings:
     decisions: tuple[Decision, ...]
     kept: tuple[Decision, ...]  # of earlier plans' orders
     unserved: tuple[Unserved, ...]
+    on_others: tuple[Unserved, ...]  # those that other machines serve, some or all of it
     last: Last | None
     bridge: Bridge | None
     checks: tuple[Check, ...]
@@ -108,6 +109,11 @@ class Findings:
         orders = [order for order in self.now if order.what == "order"]
         return math.fsum(order.usd or 0 for order in orders), math.fsum(order.binds_usd for order in orders)
 
+    @property
+    def offered_now(self) -> list[Decision]:
+        """The decisions to sign now that bind money which is in none of the plan's sums."""
+        return [decision for decision in self.now if decision.is_offered and decision.binds_usd]
+
     @cached_property
     def ordered_before_usd(self) -> float:
         """The cost of what earlier plans ordered."""
@@ -138,7 +144,8 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, lost = drawn(answer), with_others(answer, unserved(answer))
+    draws, (waiting, _) = drawn(answer), late(answer)
+    lost = with_others(answer, [gap for gap in waiting if gap.share])
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     trials, measured = Trials(answer, lost), measurements(answer)
@@ -149,6 +156,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(with_break_even(answer, kept(answer))) if answer.plan.supply.ordered else (),
         tuple(lost),
+        tuple(gap for gap in waiting if gap.on_others),
         last,
         None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
@@ -187,8 +195,9 @@ def changed_now(findings: Findings) -> list[Changed]:
         quarter = None if decision.what == RAISE_QUOTA else plan.quarter_of(decision.needed_from)  # there is but one
         return decision.what, decision.instance, decision.purchase, quarter
 
-    then = {subject(decision): decision for decision in closing.decisions}
-    now = {subject(decision): decision for decision in findings.now}
+    # What is offered was not worked out with the levers.
+    then = {subject(decision): decision for decision in closing.decisions if not decision.is_offered}
+    now = {subject(decision): decision for decision in findings.now if not decision.is_offered}
     changed = []
     for decision in now.values():
         other = then.get(subject(decision))
@@ -382,11 +391,6 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     yield Check(f"no price is older than {days}", old, f"{_are(len(old), 'price')} older than {days}")
     no_less = f"{_are(len(dear), 'term')} no cheaper than the hours on demand"
     yield Check("every term costs less than its hours on demand", dear, no_less)
-    idle = [
-        f"{part.id} in {' and '.join(str(plan.quarters[q]) for q in quarters)}, as it is there {there_days(plan, part)}"
-        for part, quarters in idle_at_ends(plan)
-    ]
-    yield Check("what is paid serves", idle, "what is paid for a part of a quarter serves nothing in it")
     unspared = [*without_ordered_spare(answer)]
     yield Check("what was ordered is there when it is needed", unspared, "machines that were ordered come too late")
     shares = answer.services["own_instances"].sum(axis=0)

@@ -33,7 +33,7 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
-from sheetgen.formula import both, is_number, number_where, where
+from sheetgen.formula import both, is_number, number_where, ratio, where
 from sheetgen.plan import needs
 from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
@@ -57,7 +57,7 @@ from sheetgen.plan.spending import (
     reserve_usd,
 )
 from sheetgen.plan.stated_plan import Base, in_class
-from sheetgen.plan.supplied import live
+from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.plan.yellow import (
@@ -434,7 +434,7 @@ class _Sheets:
             env: dict[str, Source] = {"amount": self.cells[f"{stem}cost"], "fx_rate": inputs["fx_rate"]}
             month = sheet.compute(row, 2, in_dollars, env, lock="column")
         refs = []
-        for q, (_, share) in enumerate(live(plan, part)):
+        for q, share in enumerate(paid_shares(plan, part).tolist()):
             days = sheet.put(row, (sheet.n_printed or 0) + 1 + q, Cell(share, "off_page", FACTOR), lock="none")
             env = {**inputs, "count": count, "committed_month_usd": month, "paid_share": days}
             if is_committed:
@@ -541,8 +541,8 @@ class _Sheets:
                     for z in CASE.values():
                         months = {machine.instance: paid[t][:, q, z].tolist()}
                         months |= self._of_base([base for base in plan.base if base.instance == machine.instance], [q])
-                        place, left = (row, 11 + z), 4 + z * len(self.months) * len(self.quarters)
-                        cells.append(self._bought_usd(sheet, *place, months, left))
+                        left = 2 * len(QUANTILES) + z * len(self.months) * len(self.quarters)  # behind `_cost_usd`
+                        cells.append(self._bought_usd(sheet, row, 11 + z, months, left))
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
                 self.costs[machine.instance, q] = [
@@ -566,15 +566,10 @@ class _Sheets:
         """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
         the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
-        there = [
-            (part, refs[q])
-            for part, refs in self.paid
-            if is_of(plan, part, machine) and [*live(plan, part)][q][0]  # to the end of the quarter
-        ]
-        pools = [part.count for part, _ in there if isinstance(part, Owned)]
-        gpus = float(self.answer.supply["owned_instances"][t, q, z]) * machine.gpu_count
-        share = gpus / sum(pools) if gpus else 0.0
-        column = 3 * (sheet.n_printed or 0) + 4 + len(QUANTILES) * (2 + len(self.quarters)) + z
+        there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
+        pools = [part.cost_per_quarter * paid_shares(plan, part)[q] for part, _ in there if isinstance(part, Owned)]
+        share = ratio(float(self.answer.supply["owned_paid_usd"][t, q, z]), sum(pools))
+        column = 2 * (sheet.n_printed or 0) + z
         part = sheet.put(row, column + len(QUANTILES), Cell(share, "off_page", FACTOR))
 
         def cost_usd(bought: Any, share: Any, *paid: Any) -> Any:

@@ -21,8 +21,9 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months
+from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
 from sheetgen.plan.terms import quarters_of_term
@@ -30,8 +31,8 @@ from sheetgen.plan.together import FEWER, TRIES, Assignment, moving_usd, togethe
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
-from sheetgen.sizing import parallelism
-from sheetgen.units import Layout
+from sheetgen.sizing import cost, parallelism
+from sheetgen.units import PURCHASES, Layout
 
 
 @dataclass(frozen=True)
@@ -393,18 +394,20 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     def column(name: str, rows: list[int] = rows) -> Any:
         return solved.grid.spread(name, ("load", "offer"))[rows]
 
-    monthly = column("monthly_usd")
+    monthly, hours = column("monthly_usd"), _hours_over_class(work.solved, offers)
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
     columns = {
         name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan)
         for name in (*OF_PLACE, "pipeline_stages", "suitability")
     }
-    usd, *filled = (
-        [*zip(column(name, middle), column(name), strict=True)]
-        for name in ("monthly_usd", *(fills.name for fills in FILLS))
-    )
+    columns["instance_month_usd"] = columns["instance_month_usd"] * hours
+    usd = [*zip(column("monthly_usd", middle) * hours, monthly * hours, strict=True)]
+    filled = [[*zip(column(fills.name, middle), column(fills.name), strict=True)] for fills in FILLS]
+    question = solved.question
+    of_plan = question.candidates[len(question.candidates) - question.n_there :]
+    there = frozenset(machine.instance for machine in of_plan)
     for i, pair in enumerate(picks[row] for row in rows):
-        yield _Load(
+        load = _Load(
             offers,
             None if pair is None else pair[0].offer,
             TOO_SLOW if slow[i] else NOTHING_FITS,
@@ -412,6 +415,20 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
             [fills[i] for fills in filled],
             {name: values[i] for name, values in columns.items()},
         )
+        # What `recommend` takes by itself is not for what the plan has.
+        pick_of_market = load.without(there).pick
+        yield load if pick_of_market is None else replace(load, pick=pick_of_market)
+
+
+def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
+    """By offer the hours that are paid in a month of its class, over those of the question's."""
+    settings = solved.question.settings
+
+    def paid(purchase: str) -> float:
+        is_committed = int(PURCHASES[purchase].committed)
+        return float(cost.paid_hours_per_month(settings.hours_per_month, cost.HOURS_IN_A_MONTH, is_committed))
+
+    return numpy.array([paid(candidate.purchase) / paid(settings.purchase) for candidate, _ in offers.there])
 
 
 def _speeds(

@@ -6,7 +6,7 @@ Machines without a term are rented for the hours in which something needs them. 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy
 
@@ -15,20 +15,33 @@ from sheetgen.plan.arrays import Array
 
 
 def missing_by_hour(
-    up: Array, owned: Array, committed: Array, release: int, wanted: Callable[[Array], Array] = numpy.asarray
+    up: Array,
+    owned: Array,
+    committed: Array,
+    kept_since: Sequence[int],
+    wanted: Callable[[Array], Array] = numpy.asarray,
 ) -> tuple[Array, Array]:
-    """Machines of a type that are short in each hour, and those that are rented: in a quarter that needs fewer than one
-    of the last so many before it, as many as in that. up: by quarter, case and hour; owned, committed: by quarter and
-    case; wanted: of those that are short, those that an order is for."""
+    """Machines of a type that are short in each hour, and those that are bought: in a span that needs fewer than one
+    of those before it from which they are kept, as many as in that. up: by span, case and hour; owned, committed: by
+    span and case; kept_since: by span the first of those; wanted: of those that are short, those that an order is
+    for."""
     there = [counts[..., None] for counts in (owned, committed)]
     short, missing = needs.short_instances(up, *there), numpy.zeros(up.shape)
-    orders = wanted(short)
-    for q in range(len(up)):
-        rows = slice(max(0, q - release), q + 1)
-        position = numpy.arange(rows.start, rows.stop).reshape(-1, *[1] * (up.ndim - 1))
-        kept = needs.kept_instances(up[rows], position, q, release)
-        missing[q] = needs.gap(orders[rows], position, q, release, kept, *(counts[q] for counts in there))
+    orders, kept = wanted(short), kept_by_span(up, kept_since)
+    for s, since in enumerate(kept_since):
+        position = numpy.arange(since, s + 1).reshape(-1, *[1] * (up.ndim - 1))
+        counts = (part[s] for part in there)
+        missing[s] = needs.gap(orders[since : s + 1], position, s, s - since, kept[s], *counts)
     return short, missing
+
+
+def kept_by_span(needed: Array, kept_since: Sequence[int]) -> Array:
+    """By span, the first side, the machines that are kept: the most needed from another one on."""
+    kept = numpy.empty(needed.shape)
+    for s, since in enumerate(kept_since):
+        position = numpy.arange(since, s + 1).reshape(-1, *[1] * (needed.ndim - 1))
+        kept[s] = needs.kept_instances(needed[since : s + 1], position, s, s - since)
+    return kept
 
 
 def needed_shares(counts: Array, weights: Array, n: int) -> Array:

@@ -9,8 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from sheetgen.plan.decisions import NOW
-from sheetgen.plan.orders import QUARTERS_OF_TERM
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, months_after, quarter_of
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Quarter, months_after, quarter_of
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.sizing.cost import HOURS_IN_A_MONTH
@@ -30,9 +29,8 @@ def next_plan(last: Mapping[str, Any], file: str, today: datetime.date) -> Data:
     retired = [service for service in data["services"] if _is_over(service, start)]
     data["services"] = [_moved(service, before, start) for service in data["services"] if service not in retired]
     buy = (data.get("policy") or {}).get("buy", ON_DEMAND)
-    now = [decision for decision in last.get("decisions", ()) if decision["kind"] == NOW]
     supply = data.get("supply") or {}
-    data["supply"] = supply | _signed(supply, now, last["as_of"], ON_DEMAND if buy == MIX else buy)
+    data["supply"] = supply | _signed(supply, _to_sign(last), last["as_of"], ON_DEMAND if buy == MIX else buy)
     for order in data["supply"].get("ordered", ()):
         if services := _on(order, last, start, {service["id"] for service in data["services"]}):
             order["services"] = services
@@ -40,14 +38,22 @@ def next_plan(last: Mapping[str, Any], file: str, today: datetime.date) -> Data:
 
 
 def _on(order: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> list[str]:
-    """The services that the last plan has on machines of an order, in the new plan's first quarter or in the one from
-    which they are there."""
-    day = str(order.get("from", ""))
-    until = [quarter["quarter"] for quarter in last.get("quarters", ()) if quarter["until"] >= day]
-    first = next((quarter for quarter in until if Quarter.parse(quarter) >= start), until[-1] if until else None)
-    rows = (row for row in last.get("services", ()) if row["quarter"] == first and row["instance"] is not None)
-    there = (row["id"] for row in rows if f"/{machine_in(row['instance'])}".endswith(f"/{order['type']}"))
-    return [*dict.fromkeys(name for name in there if name in ids)]
+    """The services that the last plan has on machines of an order: on the first of its days on which they are there,
+    and then as moves that were to be signed have it; a later move is a forecast."""
+    day, stands = str(order.get("from", "")), dict[str, str | None]()
+    moves = {(d["instance"], d["needed_from"]) for d in _to_sign(last) if d["what"] == "move"}
+    there = [quarter for quarter in last.get("quarters", ()) if quarter["until"] >= day]
+    for i, quarter in enumerate(there):
+        for row in last["services"] if i == 0 or Quarter.parse(quarter["quarter"]) <= start else ():
+            is_signed = i == 0 or (row["instance"], quarter["from"]) in moves
+            if row["quarter"] == quarter["quarter"] and row["id"] in ids and is_signed:
+                stands[row["id"]] = row["instance"]
+    return [name for name, on in stands.items() if on and f"/{machine_in(on)}".endswith(f"/{order['type']}")]
+
+
+def _to_sign(last: Mapping[str, Any]) -> list[Data]:
+    """The decisions that the last plan had to sign."""
+    return [decision for decision in last.get("decisions", ()) if decision["kind"] == NOW]
 
 
 def _is_over(service: Mapping[str, Any], start: Quarter) -> bool:

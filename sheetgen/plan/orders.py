@@ -11,23 +11,21 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy
 
-from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.arrays import Array
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.schema import Quota
-from sheetgen.plan.spending import arrives_day, cover_usd, missing_share, ordered_instances
+from sheetgen.plan.spans import Spans, end_of_term
+from sheetgen.plan.spending import cover_usd, ordered_instances
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
-
-CAPACITY_BLOCK = "capacity-block"
-QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  # other classes run on
 
 
 @dataclass(frozen=True)
@@ -36,19 +34,20 @@ class Cover:
 
     purchase: str
     month_usd: float  # of one, at today's price
-    missing: float  # share of the quarter that is over before this is there, too
     there_on: datetime.date
 
 
 @dataclass(frozen=True)
 class Buying:
-    """How machines of a type are bought. missing: by quarter the share of it that is over before what is ordered today
-    is there; covers: by quarter, where that is not 0; ordered: how the first so many are bought that were ordered
+    """How machines of a type are bought. missing: by span 1 where it is over before what is ordered today is there;
+    covers: by span, where that and the cover is there; ordered: how the first so many are bought that were ordered
     before; beyond: how those are bought that a quota does not allow yet."""
 
     purchase: str
+    spans: Spans
     there_on: datetime.date  # what is ordered today
-    missing: tuple[float, ...]
+    today: Fraction
+    there: Fraction  # the place of that day
     covers: tuple[Cover | None, ...]
     n_ordered: float = 0
     before: Buying | None = None  # those
@@ -61,78 +60,73 @@ class Buying:
         return QUARTERS_OF_TERM.get(self.purchase)
 
     @cached_property
-    def first_there(self) -> int:
-        """The first quarter in which something is there that is ordered today; one past the plan where none is."""
-        return next((q for q in self._all if self.missing[q] < 1), len(self.missing))
+    def missing(self) -> Array:
+        """By span 1 where it goes by before what is ordered today is there."""
+        return self.spans.missing(self.today, self.there)
 
     @cached_property
     def unserved(self) -> Array:
-        """By quarter the share of it in which neither an order nor its cover is there."""
-        return numpy.array(
-            [share if cover is None else cover.missing for share, cover in zip(self.missing, self.covers, strict=True)]
-        )
+        """By span 1 where neither an order nor its cover is there."""
+        return self.missing * [cover is None for cover in self.covers]
+
+    @cached_property
+    def ends(self) -> list[Fraction]:
+        """Of a term, by the span of an order where it ends."""
+        assert self.term is not None
+        return [end_of_term(start, self.term, self.today, self.there) for start in self.spans.starts]
 
     @cached_property
     def running(self) -> Array:
-        """Of a term, by the quarter of an order and every quarter: 1 where its machines are there, or were to be."""
-        return numpy.array([[float(p <= q < self._starts(p) + self._term) for q in self._all] for p in self._all])
-
-    @cached_property
-    def paid(self) -> Array:
-        """Of a term, by the quarter of an order and every quarter the share of it that is paid: all quarters of the
-        term, from the day on which the machines are there."""
-        q, first = numpy.array(self._all), numpy.array([[self._starts(p)] for p in self._all])
-        late = numpy.append(self.missing, 0.0)[first]
-        on_time, later = (((start <= q) & (q < start + self._term)).astype(float) for start in (first, first + 1))
-        return numpy.asarray((1 - late) * on_time + late * later)
-
-    @property
-    def _all(self) -> range:
-        return range(len(self.missing))
-
-    @property
-    def _term(self) -> int:
-        assert self.term is not None
-        return self.term
-
-    def _starts(self, p: int) -> int:
-        """The quarter from which an order's machines are paid."""
-        return max(p, self.first_there)
+        """Of a term, by the span of an order and every span: 1 where its machines are there, or were to be."""
+        starts, first = self.spans.starts, enumerate(self.ends)
+        return numpy.array([[float(s >= p and start < end) for s, start in enumerate(starts)] for p, end in first])
 
     def allowed(self, committed: Array | float) -> Array:
-        """By quarter the machines that the quota of today allows to be rented beside those that are committed; those
-        that were ordered before are within it."""
+        """By span the machines that the quota of today allows to be rented beside those that are committed; those that
+        were ordered before are within it."""
         return numpy.asarray(numpy.maximum(self.n_ordered, self.quota - committed))
 
     def most(self, committed: Array | float) -> Array:
         """By quarter the machines that may be there from its first day on beside those that are committed."""
-        late = numpy.zeros(len(self.missing)) if self.beyond is None else numpy.array(self.beyond.missing)
-        return numpy.where(late > 0, self.allowed(committed), math.inf)
+        late = 0 if self.beyond is None else self.beyond.missing
+        most = numpy.where(late, self.allowed(committed), math.inf) + numpy.zeros(len(self.spans))
+        return most[self.spans.firsts]
 
-    def parts(self, counts: Array, committed: Array) -> Iterator[tuple[Buying, Array]]:
-        """Machines by quarter, the first side, as they are bought: those that were ordered before, those within the
-        quota, and those beyond it. committed: by quarter."""
+    def split(self, counts: Array, committed: Array) -> list[tuple[Buying, Array]]:
+        """Machines by span, the first side, as they are bought: those that were ordered before, those within the quota,
+        and those beyond it. committed: by span."""
         within = numpy.minimum(counts, self.allowed(committed).reshape(-1, *[1] * (counts.ndim - 1)))
         ordered = numpy.minimum(counts, self.n_ordered)
-        if self.before is not None:
-            yield self.before, ordered
-        yield self, within - ordered
-        if self.beyond is not None:
-            yield self.beyond, counts - within
+        ways = [(self.before, ordered), (self, within - ordered), (self.beyond, counts - within)]
+        return [(way, n) for way, n in ways if way is not None]
+
+    def parts(self, counts: Array, committed: Array) -> Iterator[tuple[Buying, Array]]:
+        """The same by span, case and hour: in every hour those are used first that are there, then those that are
+        covered."""
+        parts = self.split(counts.max(axis=-1), committed)
+        for i, (way, n) in enumerate(parts):
+            others = [(other.is_ahead(way, k < i), m) for k, (other, m) in enumerate(parts) if k != i]
+            ahead = sum((is_ahead[:, None] * m for is_ahead, m in others), numpy.zeros(n.shape))
+            yield way, numpy.clip(counts - ahead[..., None], 0, n[..., None])
+
+    def is_ahead(self, other: Buying, is_first: bool) -> Array:
+        """By span where machines that are bought so are used before those of another way. is_first: of equal ones."""
+        mine, theirs = self.missing + self.unserved, other.missing + other.unserved
+        return numpy.asarray(mine <= theirs if is_first else mine < theirs)
 
     def wanted(self, short: Array) -> Array:
-        """By quarter, the first side, and case how many machines orders are for: those that are short; before anything
-        can be there no more than are short still when it is."""
+        """By span, the first side, how many machines orders are for: those that are short; before anything can be there
+        no more than are short still when it is."""
         wanted = numpy.array(short)
-        for q in reversed(range(min(self.first_there, len(wanted) - 1))):
-            wanted[q] = numpy.minimum(wanted[q], wanted[q + 1])
+        for s in reversed(numpy.flatnonzero(self.missing[:-1])):
+            wanted[s] = numpy.minimum(wanted[s], wanted[s + 1])
         return wanted
 
     def ordered(self, wanted: Array) -> Array:
-        """Of a term, by quarter and case the machines that are ordered: those that are wanted beyond what runs."""
+        """Of a term, by span and case the machines that are ordered: those that are wanted beyond what runs."""
         orders = numpy.zeros(wanted.shape)
-        for q in self._all:
-            orders[q] = ordered_instances(wanted[q], self._runs(orders, q))
+        for s in range(len(orders)):
+            orders[s] = ordered_instances(wanted[s], self._runs(orders, s))
         return orders
 
     def ordered_beyond(self, wanted: Array, committed: Array) -> tuple[Array, Array]:
@@ -140,104 +134,49 @@ class Buying:
         as are more than it allows, and what follows these when their term ends."""
         assert self.beyond is not None
         within, beyond = numpy.zeros(wanted.shape), numpy.zeros(wanted.shape)
-        for q in self._all:
-            runs, runs_beyond = self._runs(within, q), self.beyond._runs(beyond, q)
-            new = ordered_instances(wanted[q], runs + runs_beyond)
-            more = runs + new - self.allowed(committed)[q] if self.beyond.missing[q] else self.beyond._ended(beyond, q)
-            beyond[q] = numpy.clip(more, 0, new)
-            within[q] = new - beyond[q]
+        for s in range(len(wanted)):
+            runs, runs_beyond = self._runs(within, s), self.beyond._runs(beyond, s)
+            new = ordered_instances(wanted[s], runs + runs_beyond)
+            more = runs + new - self.allowed(committed)[s] if self.beyond.missing[s] else self.beyond._ended(beyond, s)
+            beyond[s] = numpy.clip(more, 0, new)
+            within[s] = new - beyond[s]
         return within, beyond
 
-    def _runs(self, ordered: Array, q: int) -> Array:
-        """The machines that were ordered before a quarter, and run in it."""
-        return numpy.asarray(numpy.tensordot(self.running[:q, q], ordered[:q], axes=(0, 0)))
+    def _runs(self, ordered: Array, s: int) -> Array:
+        """The machines that were ordered before a span, and run in it."""
+        return numpy.asarray(numpy.tensordot(self.running[:s, s], ordered[:s], axes=(0, 0)))
 
-    def _ended(self, ordered: Array, q: int) -> Array:
-        """The machines whose term ends as a quarter begins."""
-        ends = numpy.array([float(self._starts(p) + self._term == q) for p in range(q)])
-        return numpy.asarray(numpy.tensordot(ends, ordered[:q], axes=(0, 0)))
+    def _ended(self, ordered: Array, s: int) -> Array:
+        """The machines whose term ends as a span begins."""
+        return numpy.asarray(ordered[:s][[end == self.spans.starts[s] for end in self.ends[:s]]].sum(axis=0))
 
     def paid_quarters(self, short: Array) -> Array:
-        """Of a term, by the quarter at whose price, the first side, the quarters of machines that are paid for what is
+        """Of a term, by the span at whose price, the first side, the quarters of machines that are paid for what is
         short."""
         flat = short.reshape(len(short), -1)
         months = self.machine_months(flat, self.ordered(self.wanted(flat)))
         return numpy.asarray(months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER)
 
     def cover_usd(self, late: Array, price_factor: Array) -> Array:
-        """The cost of what covers machines that are late, by quarter and case."""
-        covers = [
-            (cover.month_usd, share - cover.missing) if cover else (0.0, 0.0)
-            for cover, share in zip(self.covers, self.missing, strict=True)
-        ]
-        month_usd, covered_share = numpy.array(covers).T[..., None]
-        return numpy.asarray(cover_usd(late, month_usd, price_factor, covered_share, MONTHS_IN_A_QUARTER))
-
-    def _moved(self, ordered: Array) -> Array:
-        """Of a term what is paid later than by whole quarters: an order in place of one that was there late begins, and
-        ends, on the day of the year on which that did."""
-        moved, n = numpy.zeros((len(ordered), *ordered.shape)), len(ordered)
-        first = self.first_there
-        if first < n and (late := self.missing[first]):
-            ends = ordered[: first + 1].sum(axis=0)
-            for q in range(first + self._term, n, self._term):
-                ends = numpy.minimum(ends, ordered[q])
-                moved[q, q] -= late * ends
-                moved[q, q + self._term : q + self._term + 1] += late * ends
-        return moved
+        """The cost of what covers machines that are late, by span and case."""
+        month_usd = numpy.array([cover.month_usd if cover else 0.0 for cover in self.covers])[:, None]
+        share = (self.missing * self.spans.shares)[:, None]
+        return numpy.asarray(cover_usd(late, month_usd, price_factor, share, MONTHS_IN_A_QUARTER))
 
     def machine_months(self, gap: Array, ordered: Array) -> Array:
-        """By the quarter at whose price they are paid, by quarter and case: months of machines. Without a term a
-        quarter has its own price, and machines that are not there are not paid."""
+        """By the span at whose price they are paid, by span and case: months of machines that are there, of a term to
+        its end. Without one a span has its own price."""
+        there = MONTHS_IN_A_QUARTER * (1 - self.missing) * self.spans.shares
         if self.term is not None:
-            return MONTHS_IN_A_QUARTER * (self.paid[..., None] * ordered[:, None] + self._moved(ordered))
-        return _at_own_price(self.there(gap))
-
-    def there(self, gap: Array) -> Array:
-        """Without a term: months of the machines while they are there."""
-        return numpy.asarray(MONTHS_IN_A_QUARTER * gap * (1 - numpy.array(self.missing))[:, None])
-
-
-def _at_own_price(machine_months: Array) -> Array:
-    """Months of machines by quarter and case, each at the price of its quarter: by the quarter at whose price first."""
-    return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
-
-
-def lead_days(plan: Plan, way: str) -> float:
-    """Days from an order to its delivery, which nine of ten orders keep to; where none is stated 0, of a capacity block
-    those that are judged."""
-    band = plan.supply.lead_time_days.get(way)
-    if band is None:
-        return number(assumptions(plan.catalog), "capacity_block_lead_days") if way == CAPACITY_BLOCK else 0.0
-    return band.p90
-
-
-def there_after(plan: Plan, days: float) -> datetime.date:
-    """The day on which something that takes so many days is there, for which approval is requested on the day of the
-    plan."""
-    return datetime.date.fromordinal(int(arrives_day(plan.as_of.toordinal(), days, plan.policy.approval_days)))
-
-
-def there_on(plan: Plan, way: str) -> datetime.date:
-    """The day on which something of a class is there that is ordered today."""
-    return there_after(plan, lead_days(plan, way))
-
-
-def missing_until(plan: Plan, day: datetime.date) -> tuple[float, ...]:
-    """By quarter the share of its days that go by, from today on, until a day."""
-    arrives, today = day.toordinal(), plan.as_of.toordinal()
-    days = ((plan.first_day(quarter).toordinal(), plan.last_day(quarter).toordinal() + 1) for quarter in plan.quarters)
-    return tuple(float(missing_share(arrives, first, after, today)) for first, after in days)
+            return numpy.asarray((self.running * there)[..., None] * ordered[:, None])
+        return numpy.asarray(numpy.eye(len(gap))[..., None] * (there[:, None] * gap)[:, None])
 
 
 def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
-    """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
-    all but spot, which may be taken away."""
-    prices, allowed = dict[str, float](), plan.supply.allowed
+    """By purchase class what an hour of an instance costs as listed, of the classes that may be used."""
+    prices = dict[str, float]()
     for purchase in PURCHASES:
-        price = candidate.class_price(purchase)
-        listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
-        may = listed and purchase not in allowed.exclude
+        price, may = candidate.class_price(purchase), plan.supply.allowed.may_buy(purchase)
         if price is not None and (may or purchase == plan.class_of(candidate.instance)):
             prices[purchase] = price.usd_per_hour
     return prices
@@ -261,11 +200,6 @@ def quota_of(plan: Plan, instance: str) -> Quota | None:
     return min(mine, key=lambda quota: quota.limit, default=None)
 
 
-def raised_on(plan: Plan, quota: Quota) -> datetime.date:
-    """The day from which on a quota no longer limits what is rented, where it is asked for today that it is raised."""
-    return there_after(plan, quota.request_lead_days)
-
-
 def buying(
     plan: Plan,
     candidate: Candidate | None,
@@ -277,11 +211,15 @@ def buying(
     whole = _buying(plan, candidate, purchase, plan.as_of)
     if ordered is not None:
         n_ordered, day = ordered
-        before = Buying(purchase, day, missing_until(plan, max(day, plan.as_of)), (None,) * len(plan.quarters))
-        whole = replace(whole, n_ordered=float(n_ordered), before=before)
-    if quota is None or not any(missing_until(plan, day := raised_on(plan, quota))):
+        whole = replace(whole, n_ordered=float(n_ordered), before=_from_day(plan, purchase, max(day, plan.as_of)))
+    if quota is None or plan.position(day := plan.raised_on(quota)) <= plan.today_at:
         return whole
     return replace(whole, quota=float(quota.limit), beyond=_buying(plan, candidate, purchase, day))
+
+
+def _from_day(plan: Plan, purchase: str, day: datetime.date) -> Buying:
+    """Machines that are there from a day on, without a cover."""
+    return Buying(purchase, plan.spans, day, plan.today_at, plan.position(day), (None,) * len(plan.spans))
 
 
 def _buying(plan: Plan, candidate: Candidate | None, purchase: str, earliest: datetime.date) -> Buying:
@@ -289,77 +227,60 @@ def _buying(plan: Plan, candidate: Candidate | None, purchase: str, earliest: da
     is covered by the class that leaves the least of the quarter unserved, of several the cheapest, where one without a
     term, or of a quarter at most, is there sooner.
     """
-
-    def there(way: str) -> datetime.date:
-        return max(earliest, there_on(plan, way))
-
-    missing = missing_until(plan, there(purchase))
-    covers: list[Cover | None] = [None] * len(missing)
-    if any(missing):
-        months = class_months(plan, candidate)
-        others = {
-            other: missing_until(plan, there(other))
-            for other in months
-            if other != purchase and QUARTERS_OF_TERM.get(other, 0) <= 1
-        }
-        for q, share in enumerate(missing):
-            sooner = [(gone[q], months[other], other) for other, gone in others.items() if gone[q] < share]
-            if sooner:
-                still, usd, other = min(sooner)
-                covers[q] = Cover(other, usd, still, there(other))
-    return Buying(purchase, there(purchase), missing, tuple(covers))
+    way = _from_day(plan, purchase, max(earliest, plan.there_on(purchase)))
+    if not way.missing.any():
+        return way
+    spans, covers, best = plan.spans, list[Cover | None](way.covers), dict[int, tuple[float, float, str]]()
+    others = dict[str, Buying]()
+    for other, month_usd in class_months(plan, candidate).items():
+        if other != purchase and QUARTERS_OF_TERM.get(other, 0) <= 1:
+            others[other] = _from_day(plan, other, max(earliest, plan.there_on(other)))
+            for q, share in enumerate(spans.sums(others[other].missing * spans.shares).tolist()):
+                best[q] = min(best.get(q, (math.inf, 0.0, "")), (share, month_usd, other))
+    for s, q in enumerate(spans.quarters.tolist()):
+        if q in best and way.missing[s] and not others[best[q][2]].missing[s]:
+            _, month_usd, other = best[q]
+            covers[s] = Cover(other, month_usd, others[other].there_on)
+    return replace(way, covers=tuple(covers))
 
 
 @dataclass(frozen=True)
 class Bought:
-    """Purchases of a type: machines that are ordered, there (or to be there), paid by month at the price of each
-    quarter's orders, short until an order is there; by quarter and case."""
+    """Purchases of a type in one way: machines that are ordered, there (or to be there), paid by month at the price of
+    each span's orders, short until an order is there; by span and case, each the most of any hour."""
 
+    way: Buying
     ordered: Array
     gap: Array
-    machine_months: Array  # quarters at whose price, quarters, cases
-    late: Array  # short of in the quarter's share that is missing
+    machine_months: Array  # spans at whose price, spans, cases
+    late: Array  # short of where it is missing
     cover_usd: Array
 
 
 def wanted(way: Buying, short: Array, committed: Array) -> Array:
-    """By quarter, the first side, the machines that orders are for, within a quota and beyond it."""
-    return numpy.asarray(sum(part.wanted(counts) for part, counts in way.parts(short, committed)))
+    """By span, case and hour the machines that orders are for, within a quota and beyond it."""
+    return numpy.asarray(sum(part.wanted(counts) for part, counts in way.split(short, committed)))
 
 
 def bought(
-    way: Buying, short: Array, kept_gap: Array, committed: Array, price_factor: Array, weights: Array | None = None
-) -> list[tuple[Buying, Bought]]:
-    """Purchases of a type in its parts. short, and what is bought without a term:
-    by quarter and case; of a type that is rented for the hours in which something needs it by hour too, whose weights
-    are given. committed: by quarter."""
+    way: Buying, short: Array, kept_gap: Array, committed: Array, price_factor: Array, weights: Array
+) -> list[Bought]:
+    """Purchases of a type in its parts. short, and what is bought without a term: by span, case and hour, whose weights
+    are given. committed: by span."""
     parts, gaps = [*way.parts(short, committed)], [gap for _, gap in way.parts(kept_gap, committed)]
     orders: Sequence[Array] = [numpy.zeros(price_factor.shape)] * len(parts)
     if way.term is not None:
-        wants = wanted(way, short, committed)
+        wants = wanted(way, short, committed).max(axis=-1)
         orders = [way.ordered(wants)] if way.beyond is None else way.ordered_beyond(wants, committed)
-        gaps = [numpy.tensordot(part.running.T, orders[i], axes=(1, 0)) for i, (part, _) in enumerate(parts)]
-    return [
-        (part, _bought(part, counts, gap, ordered, price_factor, weights))
-        for (part, counts), gap, ordered in zip(parts, gaps, orders, strict=True)
-    ]
-
-
-def _bought(
-    way: Buying, short: Array, gap: Array, ordered: Array, price_factor: Array, weights: Array | None
-) -> Bought:
-    if weights is None:
-        most, late, on_average, months = gap, short, short, way.machine_months(gap, ordered)
-    else:
-        most, late, on_average = gap.max(axis=-1), short.max(axis=-1), short @ weights
-        months = _at_own_price(way.there(gap @ weights))
-    is_late = (numpy.array(way.missing) > 0)[:, None]
-    return Bought(ordered, most, months, late * is_late, way.cover_usd(on_average * is_late, price_factor))
-
-
-def added(parts: Sequence[tuple[Buying, Bought]]) -> Bought:
-    """Purchases of a type together."""
-    return Bought(*(sum(getattr(part, entry.name) for _, part in parts) for entry in fields(Bought)))
+        runs = zip(parts, orders, strict=True)
+        gaps = [numpy.tensordot(part.running.T, ordered, axes=(1, 0))[..., None] for (part, _), ordered in runs]
+    every = list[Bought]()
+    for (part, counts), gap, ordered in zip(parts, gaps, orders, strict=True):
+        late = counts * part.missing[:, None, None]
+        months = part.machine_months(gap @ weights, ordered)
+        cover = part.cover_usd(late @ weights, price_factor)
+        every.append(Bought(part, ordered, gap.max(axis=-1), months, late.max(axis=-1), cover))
+    return every
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

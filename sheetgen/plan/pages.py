@@ -32,16 +32,14 @@ from sheetgen.plan.findings import (
     warnings,
 )
 from sheetgen.plan.measuring import ToMeasure
-from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
-from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import idle_at_ends, live, there_days
-from sheetgen.plan.tables import committed_by_quarter
+from sheetgen.plan.stated_plan import Plan, term
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
@@ -49,7 +47,7 @@ from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money, sure
-from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
+from sheetgen.units import CAPACITY_BLOCK, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
@@ -216,6 +214,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     yield Tile("To approve", usd(spend + reserve), tuple(asked))
     now, binds = findings.sign_now_usd
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
+    facts += _offered(findings)
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
         facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
@@ -246,6 +245,12 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
             words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),
     )
+
+
+def _offered(findings: Findings) -> Iterator[Text]:
+    """The decisions to sign now that no sum has, and what they bind."""
+    for decision in findings.offered_now:
+        yield words("offered, in no sum: {}, which binds {}", _decided(decision), usd(decision.binds_usd))
 
 
 def _in_nine_of_ten(findings: Findings) -> Text:
@@ -342,14 +347,14 @@ def _day_of(answer: Answer, measured: ToMeasure) -> Text:
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those that are late first, then those that bind most, then those of most money; a quota is of as much
-    as what cannot be had without it."""
+    """Decisions, those that are late first, then those that bind most, then those of most money, at last what is
+    offered in place of others; a quota is of as much as what cannot be had without it."""
 
-    def rank(decision: Decision) -> tuple[bool, float, float, bool]:
+    def rank(decision: Decision) -> tuple[bool, bool, float, float, bool]:
         is_quota = decision.what == RAISE_QUOTA
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
         binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
-        return not decision.late, -binds, -money, is_quota
+        return not decision.late, decision.is_offered, -binds, -money, is_quota
 
     return sorted(decisions, key=rank)
 
@@ -357,7 +362,7 @@ def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
 def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
     """The number of decisions that are not on the first page, and their money."""
     if further:
-        plan_usd = math.fsum(decision.usd or 0.0 for decision in further)
+        plan_usd = math.fsum(decision.in_plan_usd or 0.0 for decision in further)
         binds_usd = math.fsum(decision.binds_usd for decision in further)
         n_late = sum(decision.late for decision in further)
         late = f", {n_late} of them late" if n_late else ""
@@ -377,7 +382,7 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
         _decided(decision),
         _for_whom(answer, decision),
         decision.needed_from.isoformat(),
-        usd(decision.usd),
+        usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
         joined("; ", [*_remarks(answer, decision), *filter(None, [delay]), *_other_ways(decision)]) or "",
     )
@@ -459,25 +464,16 @@ def _expected(decision: Decision) -> Text:
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
     """The services that have no machine until the order or its cover is there, each with what is there in time."""
-
-    def days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
-        return gap.first, gap.last
-
-    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=days), days):
+    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=_days), _days):
         waiting = []
         for gap in gaps:
             way: Text = "nothing else that it allows is there in time"
             if gap.other is not None:
                 n = f"{gap.other.n_instances} x" if gap.other.n_instances else "on what is offered to others of"
                 machines = f"{n} {short_name(gap.other.instance)}, {gap.other.purchase}"
-                if gap.other.was_ordered:
-                    machines += f", ordered before, kept from {gap.other.there_on} to {last}"
-                if gap.other.share < gap.share:
-                    machines += f", for {gap.other.share:.0%} of it"
                 way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
-            if gap.on_idle:
-                idle = " and ".join(f"{part.share:.0%} is on idle {short_name(part.instance)}" for part in gap.on_idle)
-                way = words(f"{idle}; {{}}", way)
+            if gap.on_others:
+                way = words(f"{_on_others(gap)}; {{}}", way)
             waiting.append(
                 words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
             )
@@ -488,14 +484,23 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
         yield "what is offered until then adds up"
 
 
+def _days(gap: Unserved) -> tuple[datetime.date, datetime.date]:
+    return gap.first, gap.last
+
+
+def _on_others(gap: Unserved) -> str:
+    """The shares of a service that machines of other types serve until its own are there."""
+    kinds = {False: "idle ", True: "what was ordered before of "}
+    parts = (f"{part.share:.0%} is on {kinds[part.was_ordered]}{short_name(part.instance)}" for part in gap.on_others)
+    return " and ".join(parts)
+
+
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
-    budgets = [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
-    columns: list[Sequence[float]] = [budgets]
+    columns: list[Sequence[float]] = [_budgets_in_whole(plan)]
     for z in ("p50", "p90"):
-        parts = by_quarter_in_whole(answer, CASE[z])
-        columns += [*parts, [budget - sum(used) for budget, *used in zip(budgets, *parts, strict=True)]]
+        columns += [*by_quarter_in_whole(answer, CASE[z]), _left_in_whole(answer, z)]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
@@ -505,6 +510,17 @@ def _budget(findings: Findings) -> Section:
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
     return _section(drawn, *_months_of(plan))
+
+
+def _budgets_in_whole(plan: Plan) -> list[float]:
+    """By quarter the budget, NaN without one."""
+    return [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
+
+
+def _left_in_whole(answer: Answer, z: str) -> list[float]:
+    """By quarter what is left of it."""
+    parts = by_quarter_in_whole(answer, CASE[z])
+    return [budget - sum(used) for budget, *used in zip(_budgets_in_whole(answer.plan), *parts, strict=True)]
 
 
 def _budget_title(answer: Answer) -> str:
@@ -524,7 +540,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = {str(quarter): answer.left_usd(q)[1] for q, quarter in enumerate(answer.plan.quarters)}
+    left = dict(zip(map(str, answer.plan.quarters), _left_in_whole(answer, "p90"), strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
@@ -647,14 +663,16 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
         served_then = words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))
         lines.append((usd_cut, alike[0][0].quarter, served_then))
-    if lines:
+    elsewhere = [*_elsewhere(findings)]
+    if lines or elsewhere:
         worst = sorted(lines, key=lambda cut: -cut[0])[:MOST_CUT]
         in_time = [line for _, _, line in sorted(worst, key=lambda cut: cut[1])]
         n = len(lines) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
         kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
         until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
-        yield Section("If the limits are kept: who is cut, by priority", (*in_time, *more, *until, *_keeping(findings)))
+        every = (*in_time, *more, *until, *elsewhere, *_keeping(findings))
+        yield Section("If the limits are kept: who is cut, by priority", every)
 
 
 def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
@@ -663,6 +681,15 @@ def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
     if len(many) > 2 and many[-1] - many[0] == len(many) - 1:
         return f"{names[0]} to {names[-1]}"
     return listed(names) if len(names) <= NAMED else first_named(names)
+
+
+def _elsewhere(findings: Findings) -> Iterator[Text]:
+    """The services that machines of other types serve wholly until their own are there."""
+    services = findings.answer.plan.services
+    for (first, last), gaps in groupby(sorted(findings.on_others, key=_days), _days):
+        parts = [f"{services[gap.service].id} ({_on_others(gap)})" for gap in gaps if not gap.share]
+        if parts:
+            yield f"From {first} to {last} machines of other types help: {', '.join(parts)}."
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:
@@ -693,7 +720,7 @@ def _supply(answer: Answer) -> Section:
     """By machine what is needed, there, bought and in use in each quarter."""
     counts = {name: numbers[..., answer.case] for name, numbers in answer.supply_counts.items()}
     there, bought, needed = counts["owned"] + counts["committed"], counts["gap"], counts["needed"]
-    idle = numpy.maximum(0, there - needed)
+    idle = numpy.minimum(there, counts["idle"])
     mean, peak = answer.in_use
     some = [t for t in range(len(answer.types)) if there[t].any() or bought[t].any() or needed[t].any()]
     largest = sorted(some, key=lambda t: -(needed[t] * answer.types[t].gpu_count).sum())
@@ -711,21 +738,20 @@ def _supply(answer: Answer) -> Section:
     smaller = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
     title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
     heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
-    return _section(table(title, heads, rows), *_utilization(answer), *smaller, *_ending_within(answer))
+    return _section(table(title, heads, rows), *_utilization(answer), *smaller, *_within_quarters(answer))
 
 
-def _ending_within(answer: Answer) -> Iterator[Text]:
-    """Owned and committed machines that are paid for a part of a quarter, in which they serve nothing."""
-    plan = answer.plan
-    for part, quarters in idle_at_ends(plan):
-        names, shares = [str(plan.quarters[q]) for q in quarters], [share for _, share in live(plan, part)]
-        if isinstance(part, Committed):
-            machines, paid = short_name(plan.machine(part.type)), committed_by_quarter(plan, part)
-        else:
-            machines, paid = plan.gpus[part.id].name, [part.cost_per_quarter * share for share in shares]
-        there = f"as it is there {there_days(plan, part)}: {part.id}, {part.count:g} x {machines}"
-        idle = f"Paid and idle in {' and '.join(names)}, {there}: {{}}."
-        yield words(idle, usd(sum(float(paid[q]) for q in quarters)))
+def _within_quarters(answer: Answer) -> Iterator[Text]:
+    """Owned and committed machines that begin or end within a quarter of the plan."""
+    plan, day = answer.plan, datetime.timedelta(days=1)
+    parts: tuple[Committed | Owned, ...] = (*plan.supply.owned, *plan.supply.committed)
+    for part in parts:
+        first, after = term(part)
+        days = [f"from {first}"] * (plan.position(first) % 1 > 0) + [f"until {after - day}"] * (
+            plan.position(after) % 1 > 0
+        )
+        if days:
+            yield f"{part.id} serves {' and '.join(days)}; of a quarter the table has the most of any day."
 
 
 def _utilization(answer: Answer) -> Iterator[Text]:
@@ -903,7 +929,7 @@ def _forecast(findings: Findings) -> Table:
             decision.order_by.isoformat(),
             joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
             _for_whom(answer, decision),
-            usd(decision.usd),
+            usd(decision.in_plan_usd),
         )
         for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
         if kind(answer.plan, decision) != NOW
@@ -952,6 +978,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
+    signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
         words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
@@ -961,7 +988,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
-        ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
+        ("Sign now", words("{}.", joined("; ", signing)) if signing else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
         ("Expected", words("{} at p50; {}.", usd(p50), _in_nine_of_ten(findings))),
@@ -1022,7 +1049,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     covers = (decision.cover for decision in findings.decisions if decision.cover)
     bought = {decision.purchase for decision in findings.decisions} | {cover.purchase for cover in covers}
     if CAPACITY_BLOCK in bought and CAPACITY_BLOCK not in plan.supply.lead_time_days:
-        yield f"A capacity block is there after {lead_days(plan, CAPACITY_BLOCK):g} days, as judged: none were stated."
+        yield f"A capacity block is there after {plan.lead_days(CAPACITY_BLOCK):g} days, as judged: none were stated."
     yield words(
         "In nine of ten cases: of {} joint draws of demand and prices, correlation {}, seed {}.",
         cell(findings.draws.n, WHOLE),

@@ -7,9 +7,12 @@ import datetime
 import re
 from typing import NamedTuple
 
+from sheetgen.units import CAPACITY_BLOCK
+
 _QUARTER = re.compile(r"(20[0-9]{2})-Q([1-4])")
 QUARTERS_IN_A_YEAR, _MONTHS = 4, 12
 MONTHS_IN_A_QUARTER = _MONTHS // QUARTERS_IN_A_YEAR
+QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  # other classes run on
 
 
 def months_after(day: datetime.date, months: int) -> datetime.date:

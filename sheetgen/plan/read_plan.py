@@ -28,14 +28,26 @@ from sheetgen.plan.schema import (
     Budget,
     EngineOf,
     Head,
+    Places,
     Policy,
     Prices,
     Service,
     Supply,
 )
-from sheetgen.plan.stated_plan import Key, Plan, class_in, in_class, machine_in, options_of_service, region_of
+from sheetgen.plan.stated_plan import (
+    Key,
+    Plan,
+    class_in,
+    in_class,
+    key_of,
+    machine_in,
+    machines_there,
+    options_of_service,
+    region_of,
+)
 from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.plan.week import at_its_peak, states_peak_hour
+from sheetgen.question.market import Candidate
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.units import ON_DEMAND, PURCHASES, listed, number_text
@@ -43,6 +55,8 @@ from sheetgen.units import ON_DEMAND, PURCHASES, listed, number_text
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
 KEYS = (*SECTIONS, "budget", "services")
+# By option of `recommend` the key that states it for all services.
+OF_OPTIONS = {name: f"supply.allowed.{name}" for name in Places.model_fields} | {"purchase": "policy.buy"}
 
 
 def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Plan:
@@ -117,8 +131,11 @@ class _Reading:
         self.problems += past or _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
-        gpus, types = self._names(stated, self._region(resolved, stated or Supply()))
-        questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
+        region = self._region(resolved, stated or Supply())
+        gpus, types = self._names(stated, region)
+        options = policy or Policy(), prices or Prices(), supply or Supply()
+        there = [*machines_there(self.catalog, region, *options, gpus, types).values()]
+        questions = self._questions(resolved, *options, as_of, there)
         listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
         if self.problems or head is None or budget is None:
             return None
@@ -284,14 +301,19 @@ class _Reading:
                 listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
         return listed
 
-    def _asked(self, place: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
-        """The question of these options; what is wrong with them stands where it was written, and once."""
+    def _asked(
+        self, place: Loc, own: Mapping[str, Any], options: Mapping[str, Any], there: Sequence[Candidate]
+    ) -> Question | None:
+        """The question of these options; what is wrong with them stands where it was written, once, and by the keys of
+        a plan."""
         try:
-            return ask(self.catalog, options)
+            return ask(self.catalog, options, there=there)
         except SheetgenError as error:
             allowed = at_path(at_path(self.data, "supply"), "allowed")
             told = {problem for _, problem in self.problems}
-            for problem in error.problems:
+            keys = OF_OPTIONS | {"purchase": "services.buy"} if "buy" in own else OF_OPTIONS
+            for text in error.problems:
+                problem = re.sub("--([a-z_]+)", lambda option: keys.get(option[1], option[0]), text)
                 named = re.search("'(.+?)'", problem)
                 is_own = named is None or named[1].lower() in str(own).lower()
                 fields = allowed.items() if named and isinstance(allowed, dict) else ()
@@ -302,7 +324,13 @@ class _Reading:
             return None
 
     def _questions(
-        self, services: Mapping[int, Service], policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date
+        self,
+        services: Mapping[int, Service],
+        policy: Policy,
+        prices: Prices,
+        supply: Supply,
+        as_of: datetime.date,
+        there: Sequence[Candidate],
     ) -> dict[Key, Question]:
         """Each question that some service asks, once."""
         asked: dict[Key, Question | None] = {}
@@ -330,9 +358,9 @@ class _Reading:
                 except ValueError as error:
                     self.problems.append(((*base, "request"), str(error)))
                     continue
-                key = tuple(sorted(options.items()))
+                key = key_of(options, there)
                 if asked.get(key) is None:
-                    asked[key] = self._asked(place[:-1] if len(place) > len(base) else base, own, options)
+                    asked[key] = self._asked(place[:-1] if len(place) > len(base) else base, own, options, there)
         return {key: question for key, question in asked.items() if question is not None}
 
 

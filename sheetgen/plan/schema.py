@@ -19,7 +19,7 @@ from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.inputs import CONFIDENCE
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES, SPOT
 
 if TYPE_CHECKING:
     LeadOf = str
@@ -410,6 +410,11 @@ class Allowed(Places):
 
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
+
+    def may_buy(self, purchase: str) -> bool:
+        """True for a class that may be used: those listed, or all but spot, which may be taken away."""
+        listed = purchase in self.purchase if self.purchase else purchase != SPOT
+        return listed and purchase not in self.exclude
 
 
 def _models(value: Any) -> Any:

@@ -73,12 +73,12 @@ def served(answer: Answer, lost: Sequence[Unserved]) -> list[Served]:
 def _of_a_date(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Served]:
     """The services on machines that are short until a day."""
     days = {(gap.quarter, gap.instance, gap.last) for gap in lost}
-    shares = {(gap.service, gap.quarter, gap.last): gap.share for gap in lost}
     for q, instance, last in days:
         there = answer.on(instance, q)
+        shares = {gap.service: gap.share for gap in lost if gap.quarter == q and gap.first <= last <= gap.last}
         for s in in_order_of_priority(answer.plan):
             if s in there:
-                yield Served(s, q, MACHINES, instance, last, 1 - shares.get((s, q, last), 0.0), None)
+                yield Served(s, q, MACHINES, instance, last, 1 - shares.get(s, 0.0), None)
 
 
 def _limits(answer: Answer) -> Iterator[Limit]:
@@ -161,5 +161,4 @@ def _columns(answer: Answer, plan: Plan, live: Array) -> tuple[Array, Array]:
     another base."""
     z = numpy.full(live.shape[1], Z[answer.plan.policy.plan_at])
     grid, _ = answer.at_demand(z, live, plan)
-    gap, committed = (grid.spread(name, OF_TYPE) for name in ("gap", "committed_instances"))
-    return grid.spread("spend_usd", OF_MONEY), gap + committed
+    return grid.spread("spend_usd", OF_MONEY), grid.spread("rented_instances", OF_TYPE)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.supplied import live
+from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.whole_amounts import in_whole_of_spend
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
@@ -28,7 +29,7 @@ def machine_name(answer: Answer, instance: str, quarters: Sequence[int]) -> str:
     """The same with the pools whose owned GPUs it is; those alone where nothing of it is rented in these quarters."""
     t, many, plan = answer.place[instance], [*quarters], answer.plan
     of_gpu = (pool for pool in plan.supply.owned if plan.gpus[pool.id].id == answer.types[t].gpu)
-    pools = [pool.id for pool in of_gpu if any(on for q, (on, _) in enumerate(live(plan, pool)) if q in many)]
+    pools = [pool.id for pool in of_gpu if paid_shares(plan, pool)[[*many]].any()]
     counts = {name: answer.supply_counts[name][t, many, answer.case].any() for name in ("owned", "committed", "gap")}
     if not pools or not counts["owned"]:
         return short_name(instance)
@@ -46,11 +47,7 @@ def first_named(names: Sequence[str]) -> str:
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     """A row for each service, in the plan's order, then what is shared and the plan; with the price of its tokens at a
     host where some service has one."""
-    ids = range(len(answer.plan.services))
-    columns = [
-        in_whole_of_spend(answer, z, [*(answer.part_usd(s, z) for s in ids), float(answer.of_owners[None][:, z].sum())])
-        for z in (CASE["p50"], CASE["p90"])
-    ]
+    columns = [_parts_in_whole(answer, z) for z in (CASE["p50"], CASE["p90"])]
     at_hosts = {entry.service: usd(entry.usd) for entry in hosted}
     rows: Rows = [
         (
@@ -81,15 +78,21 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     return table("Services, at what their machines cost", heads, rows)
 
 
+def _parts_in_whole(answer: Answer, z: int) -> list[float]:
+    """The part of the spend of each service, in the plan's order, and what is shared."""
+    parts = [answer.part_usd(s, z) for s in range(len(answer.plan.services))]
+    return in_whole_of_spend(answer, z, [*parts, float(answer.of_owners[None][:, z].sum())])
+
+
 def owners_table(answer: Answer) -> Table:
     """The cost of each owner's services, and what is shared."""
-    rows: Rows = []
-    usd_of = answer.of_owners.values()
-    columns = [in_whole_of_spend(answer, z, [float(spend[:, z].sum()) for spend in usd_of]) for z in CASE.values()]
-    for i, owner in enumerate(answer.of_owners):
-        ids = [service.id for service in answer.plan.services if (service.owner or answer.plan.head.owner) == owner]
-        names = first_named(ids) if owner is not None else SHARED
-        amounts = (usd(column[i]) for column in columns)
+    rows, services = Rows(), answer.plan.services
+    columns = [_parts_in_whole(answer, z) for z in CASE.values()]
+    for owner in answer.of_owners:
+        of_owner = [s for s, service in enumerate(services) if (service.owner or answer.plan.head.owner) == owner]
+        names = first_named([services[s].id for s in of_owner]) if owner is not None else SHARED
+        places = of_owner if owner is not None else [len(services)]
+        amounts = (usd(math.fsum(column[place] for place in places)) for column in columns)
         rows.append((owner or ("nobody named" if owner is not None else "all"), names, *amounts))
     rows.append((WHOLE_PLAN, "", *(usd(sum(column)) for column in columns)))
     heads: Heads = ("Owner", "Services", *(number(f"$ of all quarters, {quantile}") for quantile in QUANTILES))

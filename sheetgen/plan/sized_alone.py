@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Iterator
 
-from sheetgen.plan.stated_plan import machine_in, served_in
+from sheetgen.plan.stated_plan import machine_in, options_of, served_in
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.stated_load import A_LOAD
@@ -41,12 +41,13 @@ def _options(answer: Answer, s: int, q: int) -> dict[str, str]:
     """The options of `recommend` for a service on the machine that the plan has it on, which is named: by itself, with
     its spare machines or without them, it may be cheaper on another."""
     plan = answer.plan
-    options: dict[str, str] = dict(plan.key(plan.services[s], served_in(plan.services[s], plan.quarters[q])))
+    options: dict[str, str] = options_of(plan.key(plan.services[s], served_in(plan.services[s], plan.quarters[q])))
     rate, at_once = load_alone(answer, s, q)
     load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(at_once)}
     shared = (*A_LOAD, *SURVIVAL) if starts_elsewhere(answer, s, q) else A_LOAD
     others = {name: value for name, value in options.items() if name not in shared}
-    return others | load | {"instances": machine_in(answer.hardware.placed[s, q].instance)}
+    instance = answer.hardware.placed[s, q].instance
+    return others | load | {"instances": machine_in(instance), "purchase": plan.class_of(instance)}
 
 
 def load_alone(answer: Answer, s: int, q: int) -> tuple[float, int]:

@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 
 import numpy
 
-from sheetgen.plan.decisions import unserved
+from sheetgen.plan.decisions import late, unserved
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
@@ -54,7 +54,7 @@ def solved_plan(
     """The plan worked out; not timed, without how fast its hardware is. kept: see `sized`; hardware: what it is on,
     where that is not to be chosen; tried: the types without which it is tried, where these are not to be searched
     for."""
-    plan = replace(plan, base=())
+    plan = replace(plan, base=(), held=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     if hardware:
         return _bought(plan, grid, hardware)
@@ -182,6 +182,10 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
     if plan.policy.buy == MIX and (base := (*bases(plan, types, rented, CASE[plan.policy.plan_at]),)):
         plan = replace(plan, base=base)
         put_supply(grid, plan, types)
+        rented = buy(grid, plan, types)
+    held = late(Answer(plan, hardware, types, grid, rented))[1] if plan.supply.ordered else ()
+    if held:
+        plan = replace(plan, held=held)
         rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")

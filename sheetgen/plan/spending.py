@@ -13,11 +13,10 @@ from sheetgen.formula import (
     power,
     ratio,
     round_up,
-    smallest,
     where,
 )
 from sheetgen.sizing.cost import contingency_usd
-from sheetgen.units import DATE, EXACT_PERCENT, ONE_DECIMAL, PERCENT, TEXT, USD, USD_CENTS
+from sheetgen.units import DATE, ONE_DECIMAL, PERCENT, TEXT, USD, USD_CENTS
 
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
 
@@ -186,16 +185,6 @@ def ordered_instances(wanted_instances: Quantity, running_instances: Quantity) -
     Source: definition.
     """
     return largest(0, wanted_instances - running_instances)
-
-
-@formula("Share of the quarter without an order", EXACT_PERCENT)
-def missing_share(arrives_day: Quantity, first_day: Quantity, next_first_day: Quantity, as_of_day: Quantity) -> Any:
-    """The share of a quarter's days that go by, from the day of the plan on, until what is ordered today is there.
-
-    Source: definition; days that are over went as they went.
-    """
-    from_day, until_day = largest(first_day, as_of_day), smallest(arrives_day, next_first_day)
-    return largest(0, until_day - from_day) / (next_first_day - first_day)
 
 
 @formula("Cover of late orders, $", USD)

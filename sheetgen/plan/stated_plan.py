@@ -7,23 +7,34 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.guidance import assumptions, number
-from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter, quarter_of
+from sheetgen.plan.quarters import (
+    MONTHS_IN_A_QUARTER,
+    QUARTERS_IN_A_YEAR,
+    QUARTERS_OF_TERM,
+    Quarter,
+    quarter_of,
+)
 from sheetgen.plan.schema import (
     OF_ENGINE,
     Allowed,
+    Committed,
     EngineOf,
     Head,
     Ordered,
+    Owned,
     Places,
     Policy,
     Prices,
+    Quota,
     Redundancy,
     Request,
     Served,
@@ -31,14 +42,16 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
-from sheetgen.plan.spending import price_factor
+from sheetgen.plan.spans import Spans
+from sheetgen.plan.spending import arrives_day, price_factor
 from sheetgen.plan.week import Week, week_of
-from sheetgen.question.market import Candidate
+from sheetgen.question.market import Candidate, Filters, is_sold, machine_at, select
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import PURCHASES
+from sheetgen.units import CAPACITY_BLOCK, PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
+THERE = "there"  # beside them, the machines that the plan has
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,16 @@ class Base:
     def runs(self, n_quarters: int) -> list[int]:
         """The quarters of the plan in which they run, by position."""
         return [*range(self.first, min(self.first + self.term, n_quarters))]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Machines of an earlier order that are kept in a span, as services wait for others then."""
+
+    instance: str
+    count: int
+    span: int  # by position
+    month_usd: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +100,7 @@ class Plan:
     priced_for: Quarter | None = None  # in which machines cost what they do today; none: that of the plan's day
     priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
+    held: tuple[Held, ...] = ()  # once it is worked out who waits
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property
@@ -99,16 +123,25 @@ class Plan:
         return self.head.every_quarter
 
     @cached_property
-    def _candidates(self) -> dict[tuple[str, str, int], str]:
-        """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
+    def _candidates(self) -> dict[str, tuple[str, str, int]]:
+        """By instance provider, GPU and count of the candidates, those behind that the plan has itself."""
         mine = (question for key, question in self.questions.items() if dict(key)["purchase"] == self.policy.purchase)
-        return {candidate.shape: candidate.instance for question in mine for candidate in question.candidates}
+        return {candidate.instance: candidate.shape for question in mine for candidate in question.candidates}
+
+    @cached_property
+    def there(self) -> dict[str, Candidate]:
+        """The machines of the supply, by instance: see `machines_there`."""
+        supply = self.policy, self.prices, self.supply, self.gpus, self.types
+        return machines_there(self.catalog, self.region, *supply)
 
     def machine(self, name: str) -> str:
-        """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
-        one, as only the cheapest of those is."""
+        """The instance behind a type of the supply; of a quota for a type that no service may be on the candidate with
+        the same GPUs of its provider, as only the cheapest of those is."""
         row = self.types[name]
-        return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
+        if row.id in self.there or row.id in self._candidates:
+            return row.id
+        shape = row.provider, row.gpu, int(row.gpu_count)
+        return next((instance for instance, other in self._candidates.items() if other == shape), row.id)
 
     def ordered(self, instance: str) -> tuple[int, datetime.date] | None:
         """The machines of a type that were ordered before, and the day on which the last of them is there."""
@@ -128,8 +161,8 @@ class Plan:
 
     def instance_of(self, order: Ordered) -> str:
         """The instance behind an earlier order, in its class."""
-        buy = self.policy.purchase
-        return in_class(self.machine(order.type), order.purchase or buy, buy)
+        instance = self.machine(order.type)
+        return in_class(instance, order.purchase or self.policy.purchase, self.class_of(instance))
 
     @property
     def region(self) -> str:
@@ -171,16 +204,82 @@ class Plan:
     def last_day(self, quarter: Quarter) -> datetime.date:
         return quarter.last_day(self.head.fiscal_year_starts)
 
+    def position(self, day: datetime.date) -> Fraction:
+        """The place of a day, in quarters from the first day; one outside of the plan is at its end."""
+        q = self.quarter_of(day)
+        if q is None:
+            return Fraction(0 if day < self.first_day(self.quarters[0]) else len(self.quarters))
+        first, last = self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
+        return q + Fraction((day - first).days, (last - first).days + 1)
+
+    @cached_property
+    def today_at(self) -> Fraction:
+        """The place of the plan's day."""
+        return self.position(self.as_of)
+
+    @cached_property
+    def spans(self) -> Spans:
+        """Its quarters, cut where something that is owned or committed begins or ends, or is no longer kept after it,
+        where an order can be there, and where a term ends."""
+        policy, supply = self.policy, self.supply
+        bought = {policy.purchase, *(service.buy for service in self.services if service.buy)}
+        ways = [way for way in PURCHASES if way in bought or supply.allowed.may_buy(way)]
+        raised = [self.raised_on(quota) for quota in supply.quota]
+        there = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
+        days = {self.as_of, *raised, *itertools.chain(*there.values())}
+        days |= {max(self.as_of, order.starts) for order in supply.ordered if order.starts}
+        parts: tuple[Committed | Owned, ...] = (*supply.committed, *supply.owned)
+        ends = {self.position(day) for part in parts for day in term(part)}
+        terms = {
+            (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in there[way]
+        }
+        after = {end + policy.release_after_quarters for end in {*ends, self.today_at}}
+        return Spans.cut(len(self.quarters), {*map(self.position, days), *ends, *after}, self.today_at, terms)
+
+    @cached_property
+    def days(self) -> list[tuple[datetime.date, datetime.date]]:
+        """By span its first and its last day."""
+        firsts = [self._day(start) for start in self.spans.starts]
+        ends = [*firsts[1:], self.last_day(self.quarters[-1]) + _DAY]
+        return [(first, end - _DAY) for first, end in zip(firsts, ends, strict=True)]
+
+    def _day(self, place: Fraction) -> datetime.date:
+        quarter = self.quarters[math.floor(place)]
+        first, last = self.first_day(quarter), self.last_day(quarter)
+        return first + datetime.timedelta(days=math.ceil(place % 1 * ((last - first).days + 1)))
+
+    def lead_days(self, way: str) -> float:
+        """Days from an order to its delivery, which nine of ten orders keep to; where none is stated 0, of a capacity
+        block those that are judged."""
+        band = self.supply.lead_time_days.get(way)
+        if band is None:
+            return number(assumptions(self.catalog), "capacity_block_lead_days") if way == CAPACITY_BLOCK else 0.0
+        return band.p90
+
+    def there_after(self, days: float) -> datetime.date:
+        """The day on which something that takes so many days is there, for which approval is requested on the day of
+        the plan."""
+        return datetime.date.fromordinal(int(arrives_day(self.as_of.toordinal(), days, self.policy.approval_days)))
+
+    def there_on(self, way: str) -> datetime.date:
+        """The day on which something of a class is there that is ordered today."""
+        return self.there_after(self.lead_days(way))
+
+    def raised_on(self, quota: Quota) -> datetime.date:
+        """The day from which on a quota no longer limits what is rented, where it is asked for today that it is
+        raised."""
+        return self.there_after(quota.request_lead_days)
+
     def question(self, key: Key) -> Question:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
-            self.questions[key] = ask(self.catalog, dict(key))
+            self.questions[key] = ask(self.catalog, options_of(key), there=[*self.there.values()])
         question, purchase = self.questions[key], dict(key)["purchase"]
         if self.listed is None and purchase == self.policy.purchase:
             return question
         priced = key, self.policy.purchase, id(self.listed)
         if priced not in self.priced:
-            candidates = (self._priced(candidate, purchase) for candidate in question.candidates)
+            candidates = (self._priced(candidate) for candidate in question.candidates)
             self.priced[priced] = replace(question, candidates=tuple(candidates))
         return self.priced[priced]
 
@@ -208,18 +307,20 @@ class Plan:
         stated = self.policy.start_minutes
         return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
 
-    def _priced(self, candidate: Candidate, purchase: str) -> Candidate:
-        """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
-        classes are two types."""
-        names = {way: in_class(candidate.instance, way, self.policy.purchase) for way in PURCHASES}
-        prices = dict[str, float]()
-        for name in (candidate.instance, *names.values()):
+    def _priced(self, candidate: Candidate) -> Candidate:
+        """A candidate at the prices of the plan, named with its class where that is not the one in which such machines
+        are bought: machines of two classes are two types."""
+        instance, prices = candidate.instance, dict[str, float]()
+        for name in (instance, *(in_class(instance, way, self.policy.purchase) for way in PURCHASES)):
             prices |= (self.listed or {}).get(name, {})
-        return replace(_at_prices(candidate, prices), instance=names[purchase])
+        name = in_class(instance, candidate.purchase, self.class_of(instance))
+        return replace(_at_prices(candidate, prices), instance=name)
 
     def class_of(self, instance: str) -> str:
-        """The class in which a type of machine is bought."""
-        return class_in(instance) or self.policy.purchase
+        """The class in which a type of machine is bought: the plan's, or that in which it is sold of one that is
+        there."""
+        there = self.there.get(instance)
+        return class_in(instance) or (there.purchase if there else self.policy.purchase)
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
@@ -231,9 +332,19 @@ class Plan:
         return self.question(self.key(service, served_in(service, quarter)))
 
     def key(self, service: Service, served: Served) -> Key:
-        return tuple(
-            sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
-        )
+        options = options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served)
+        return key_of(options, self.there.values())
+
+
+_DAY = datetime.timedelta(days=1)
+
+
+def term(part: Committed | Owned) -> tuple[datetime.date, datetime.date]:
+    """The first day of what is owned or committed, and the first one after it."""
+    first = part.starts or datetime.date.min
+    if isinstance(part, Committed) and part.days is not None:
+        return first, first + datetime.timedelta(days=part.days)
+    return first, datetime.date.max if part.until is None else part.until + _DAY
 
 
 def in_class(instance: str, purchase: str, buy: str) -> str:
@@ -320,3 +431,64 @@ def options_of_service(
     texts: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
     measured = (*policy.measured, *engine.measured)
     return texts | ({"measured": measured} if measured else {})
+
+
+def key_of(options: Mapping[str, Any], there: Iterable[Candidate]) -> Key:
+    """The key of a question with these options, in a plan that has these machines."""
+    facts = tuple((candidate.instance, candidate.purchase, candidate.usd_per_hour) for candidate in there)
+    return tuple(sorted({**options, **({THERE: facts} if facts else {})}.items()))
+
+
+def options_of(key: Key) -> dict[str, Any]:
+    """The options of `recommend` in a question's key."""
+    return {name: value for name, value in key if name != THERE}
+
+
+def machines_there(
+    catalog: Catalog,
+    region: str,
+    policy: Policy,
+    prices: Prices,
+    supply: Supply,
+    gpus: Mapping[str, Gpu],
+    types: Mapping[str, Instance],
+) -> dict[str, Candidate]:
+    """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
+    is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
+    plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
+    sold in the plan's class those of others."""
+    buy, there = policy.purchase, dict[str, Candidate]()
+    ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
+    parts: tuple[Committed | Ordered, ...] = (*supply.committed, *supply.ordered)
+    for part in parts:
+        row = types.get(part.type)
+        if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
+            continue
+        listed = {price.purchase: price for price in row.offered}
+        stated = _stated_usd(prices, row, buy)
+        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
+        if price is None:
+            paid = part.usd_per_hour if isinstance(part, Committed) else None
+            mine = next((listed[way].usd_per_hour for way in (part.purchase, *PURCHASES) if way in listed), None)
+            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
+            price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
+        if price is not None:
+            there[row.id] = machine_at(catalog, row, price)
+    engine, sellers = load_engine(catalog, EngineOf().name, None), {row.provider for row in catalog.instances()}
+    providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
+    for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
+        for way in ways:
+            filters = Filters(providers=providers, gpus=(gpu,), region=region, purchase=way)
+            if is_sold(catalog, engine, filters):
+                sold = select(catalog, engine, filters).candidates if way != buy else ()
+                there |= {candidate.instance: candidate for candidate in sold if candidate.instance not in there}
+                break
+    return there
+
+
+def _stated_usd(prices: Prices, row: Instance, purchase: str) -> float | None:
+    """The price of an hour of a machine that a plan states in its class."""
+    names = {row.id.lower(), row.type.lower()}
+    stated = prices.usd_per_hour.items()
+    mine = (usd for name, usd in stated if machine_in(name).lower() in names and class_in(name) in ("", purchase))
+    return next(mine, None)

@@ -10,20 +10,22 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from sheetgen.catalog.hardware import GPUS_OF_A_MACHINE
 from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
-from sheetgen.plan.hours import missing_by_hour, needed_shares
-from sheetgen.plan.orders import Bought, Buying, added, bought, buying, quota_of, wanted
+from sheetgen.plan.hours import kept_by_span, missing_by_hour, needed_shares
+from sheetgen.plan.orders import Bought, Buying, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
+from sheetgen.plan.spans import Spans
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import live, supplied
+from sheetgen.plan.supplied import live, paid_shares, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.question.inputs import BY_NAME
@@ -77,19 +79,9 @@ _TABLES = (
         (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas),
     ),
     Table("prices", ("quarter", "case"), (spending.price_factor,)),
-    Table("pools", ("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
-    Table(
-        "gaps",
-        ("type", "quarter", "case"),
-        (
-            needs.short_instances,
-            needs.gap,
-            needs.idle,
-            needs.spare_instances,
-            spending.quarter_instance_month_usd,
-        ),
-    ),
-    Table("mean", ("type", "quarter", "case"), (spending.there_instances, spending.mean_month_usd)),
+    Table("pools", ("type", "span", "case"), (needs.needed_instances,)),
+    Table("gaps", ("type", "quarter", "case"), (needs.spare_instances, spending.quarter_instance_month_usd)),
+    Table("mean", ("type", "quarter", "case"), (spending.mean_month_usd,)),
     Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
     Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 )
@@ -239,7 +231,6 @@ def settings(plan: Plan) -> Columns:
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
         "max_prefill_utilization": BY_NAME["max_prefill_utilization"].default,
-        "release_after_quarters": float(plan.policy.release_after_quarters),
         "contingency_fraction": plan.prices.contingency_fraction,
         "expected_change_per_year": change.p50,
     }
@@ -264,8 +255,7 @@ def commitment_month_usd(plan: Plan, committed: Committed) -> float:
 def committed_by_quarter(plan: Plan, committed: Committed) -> Any:
     """By quarter what a commitment costs, whether used or not."""
     month_usd, months = commitment_month_usd(plan, committed), CONSTANTS["months_in_a_quarter"]
-    shares = numpy.array([share for _, share in live(plan, committed)])
-    return spending.committed_quarter_usd(committed.count, month_usd, months, shares)
+    return spending.committed_quarter_usd(committed.count, month_usd, months, paid_shares(plan, committed))
 
 
 def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
@@ -303,6 +293,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 def demand_grid(plan: Plan, z: Any) -> Grid:
     """The plan's grid up to the loads: at the quantiles z of the demand, a case each."""
     grid = Grid.over(service=len(plan.services), quarter=len(plan.quarters), case=len(z))
+    grid = grid.along("span", {"quarter": plan.spans.quarters.tolist()})
     of_service, of_quarter = demand_columns(plan)
     grid.put((), settings(plan))
     grid.put(("service",), of_service)
@@ -351,61 +342,92 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """Put in what is owned and committed, its cost, used or not, and the budget."""
     n_quarters, months, supply = len(plan.quarters), CONSTANTS["months_in_a_quarter"], supplied(plan)
-    none = numpy.zeros(n_quarters)
+    none, no_spans = numpy.zeros(n_quarters), numpy.zeros(len(plan.spans))
     committed_usd, owned_usd = none.copy(), none.copy()
-    of_type, serving, of_gpus = (defaultdict[str, Any](none.copy) for _ in range(3))  # serving: whole quarters
-    base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(2))
+    of_type, base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(3))
+    of_gpus = defaultdict[str, Any](no_spans.copy)
     for committed in plan.supply.committed:
-        name, paid = plan.machine(committed.type), committed_by_quarter(plan, committed)
+        paid = committed_by_quarter(plan, committed)
         committed_usd += paid
-        of_type[name] += paid
-        serving[name] += paid * [serves for serves, _ in live(plan, committed)]
+        of_type[plan.machine(committed.type)] += paid
     for pool in plan.supply.owned:
-        for q, (serves, share) in enumerate(live(plan, pool)):
-            owned_usd[q] += pool.cost_per_quarter * share
-            of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
+        owned_usd += pool.cost_per_quarter * paid_shares(plan, pool)
+        of_gpus[plan.gpus[pool.id].id] += pool.cost_per_quarter * live(plan, pool)
     for base in plan.base:
         base_usd[base.instance][base.runs(n_quarters)] += base.count * base.month_usd * months
         base_counts[base.instance][base.runs(n_quarters)] += base.count
-    by_type = {
-        "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + none for machine in types],
-        "committed_instances": [supply.committed.get(machine.instance, none) for machine in types],
+    by_span = {
+        "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + no_spans for machine in types],
+        "committed_by_span": [supply.committed.get(machine.instance, no_spans) for machine in types],
+        "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, no_spans)) for machine in types],
+    }
+    by_quarter = {
         "committed_paid_usd": [of_type[machine.instance] for machine in types],
-        "committed_type_usd": [serving[machine.instance] for machine in types],
-        "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, none)) for machine in types],
         "base_instances": [base_counts[machine.instance] for machine in types],
         "base_usd": [base_usd[machine.instance] for machine in types],
     }
-    grid.put(("type", "quarter"), {name: numpy.array(rows).reshape(-1, n_quarters) for name, rows in by_type.items()})
-    by_quarter = {
+    for axis, columns in (("span", by_span), ("quarter", by_quarter)):
+        shape = len(types), grid.sizes[axis]
+        grid.put(("type", axis), {name: numpy.array(rows).reshape(shape) for name, rows in columns.items()})
+    of_plan = {
         "committed_usd": committed_usd,
         "owned_usd": owned_usd,
         "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
         "quarters_ahead": numpy.array(plan.quarters_ahead, float),
-        "this_quarter": numpy.arange(float(n_quarters)),
     }
-    grid.put(("quarter",), by_quarter)
+    grid.put(("quarter",), of_plan)
     months_usd = [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types]
     grid.put(
         ("type",), {"gpu_count": [float(machine.gpu_count) for machine in types], "instance_month_usd": months_usd}
     )
 
 
-class Rented(NamedTuple):
-    """Machines of a type that are rented, by quarter, case and hour of a week; and the weights of the hours."""
+@dataclass(frozen=True)
+class Rented:
+    """Machines of a type that are rented, by span, case and hour of a week, with the weights of the hours; those that
+    are needed, owned and committed, by span and case; and the parts in which they are bought."""
 
-    counts: Any
-    weights: Any
+    spans: Spans
+    counts: Array
+    weights: Array
+    needed: Array
+    owned: Array
+    committed: Array
+    parts: Sequence[Bought]
 
-    def shares(self, case: int) -> Any:
+    @property
+    def gap(self) -> Array:
+        """By span and case those that are there or were to be, in the hour that has most."""
+        return numpy.asarray(self.counts.max(axis=-1))
+
+    def added(self, name: str) -> Array:
+        """What all parts have of something."""
+        return numpy.asarray(sum(getattr(part, name) for part in self.parts))
+
+    def shares(self, case: int) -> Array:
         """By quarter and machine the share of the hours in which it is rented, in a case."""
+        return self.spans.means(self._shares(case))
+
+    def _shares(self, case: int) -> Array:
         return needed_shares(self.counts[:, case], self.weights, int(self.counts.max(initial=0)))
 
-    def of_all_cases(self) -> Any:
+    def of_all_cases(self) -> Array:
         """The same, summed over the cases."""
-        n_quarters, n_cases = self.counts.shape[:2]
+        n_spans, n_cases = self.counts.shape[:2]
         weights = numpy.tile(self.weights, n_cases)
-        return needed_shares(self.counts.reshape(n_quarters, -1), weights, int(self.counts.max(initial=0)))
+        shares = needed_shares(self.counts.reshape(n_spans, -1), weights, int(self.counts.max(initial=0)))
+        return self.spans.means(shares)
+
+    def paid_shares(self, case: int) -> Array:
+        """By span and machine, in the order of the parts, the share of the hours for which it is paid: of those that
+        are there, which are rented first."""
+        ways = [part.way for part in self.parts]
+        ends = numpy.cumsum([part.gap[:, case] for part in self.parts], axis=0)
+        shares = self._shares(case)
+        of_way = (numpy.arange(shares.shape[1]) >= ends[:-1, :, None]).sum(axis=0)
+        states = numpy.array([way.missing + way.unserved for way in ways])[of_way, numpy.arange(len(shares))[:, None]]
+        ranks = states.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        return numpy.asarray(numpy.take_along_axis(shares, ranks, axis=1) * (states == 0))
 
 
 def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
@@ -413,76 +435,83 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     what is rented by the hour."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    pooled = _put_pools(grid, types)
-    axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
-    needed, kept = TABLES["pools"].quantities
-    short, gap, *others = TABLES["gaps"].quantities
-    buyings = [machine.buying for machine in types]
-    grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
-    grid.evaluate((needed,), axes)
+    _put_pools(grid, types)
+    work_out(grid, "pools")
     up, weights = _by_hour(grid, plan, types)
-    grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
-    grid.evaluate((kept,), axes, rows="earlier")
-    kept_by_case = [counts.T for counts in grid.spread("kept_instances", axes)]  # quarters last
+    axes, spans = TABLES["pools"].axes, plan.spans
+    needed, committed = (grid.spread(name, axes) for name in ("needed_instances", "committed_by_span"))
+    factors, since = grid.spread("price_factor", axes[1:]), spans.kept_since(plan.policy.release_after_quarters)
+    kept = [kept_by_span(counts, since) for counts in needed]
     kinds = [(machine.gpu, machine.gpu_count) for machine in types]
-    of_types = [counts.T for counts in supplied(plan).owned_instances(kinds, kept_by_case, gives_rest=True)]
-    grid.put(axes, {"owned_instances": numpy.array(of_types).reshape(pooled.shape)})
-    grid.evaluate((short,), axes)
-    shorts, factors = (grid.spread(name, axes) for name in ("short_instances", "price_factor"))
-    owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
-    ordered = [wanted(way, shorts[t], committed[t, :, 0]) for t, way in enumerate(buyings)]
-    grid.put(earlier, {"short": numpy.array(ordered).reshape(pooled.shape)})
-    grid.evaluate((gap,), axes, rows="earlier")
-    gaps = grid.spread("gap", axes)
-    parts, rented = list[list[tuple[Buying, Bought]]](), list[Rented]()
-    for t, way in enumerate(buyings):
-        there = committed[t, :, 0]
-        if way.term is not None or plan.week.is_flat:
-            parts.append(bought(way, shorts[t], gaps[t], there, factors[t]))
-            rented.append(Rented(added(parts[t]).gap[..., None], numpy.ones(1)))
-            continue
-        release, orders = plan.policy.release_after_quarters, functools.partial(wanted, way, committed=there)
-        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, orders)
-        parts.append(bought(way, missing, counts, there, factors[t], weights))
-        rented.append(Rented(counts, weights))
+    of_types = supplied(plan).owned_instances(kinds, [counts.T for counts in kept], gives_rest=True)
+    owned = numpy.array([counts.T for counts in of_types]).reshape(needed.shape)
+    rented = list[Rented]()
+    for t, machine in enumerate(types):
+        way, there = machine.buying, committed[t, :, 0]
+        is_held = way.term is not None or plan.week.is_flat
+        hours, of_hours = (needed[t][..., None], numpy.ones(1)) if is_held else (up[t], weights)
+        orders = functools.partial(wanted, way, committed=there)
+        short, counts = missing_by_hour(hours, owned[t], committed[t], since, orders)
+        parts = bought(way, short, counts, there, factors, of_hours)
+        if way.term is not None:
+            counts = numpy.asarray(sum(part.gap for part in parts))[..., None]
+        rented.append(Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], parts))
 
-    def summed(column: str, way: str = "") -> Any:
-        """By type what all its parts have, or the one that is bought in another way."""
-        mine = [
-            [getattr(part, column) for of_way, part in of_type if not way or of_way is getattr(buying, way)]
-            for buying, of_type in zip(buyings, parts, strict=True)
-        ]
-        shape = numpy.shape(mine[0][0]) if mine and mine[0] else pooled.shape[1:]
-        return numpy.array([sum(of_type, numpy.zeros(shape)) for of_type in mine]).reshape(-1, *shape)
+    def summed(name: str) -> Any:
+        """By type what all its parts have of something."""
+        return numpy.array([of_type.added(name) for of_type in rented]).reshape(needed.shape)
 
-    columns = {
-        "gap": summed("gap"),
-        "ordered_instances": summed("ordered"),
-        "late_instances": summed("late"),
-        "late_ordered": summed("late", "before"),
-        "late_beyond_quota": summed("late", "beyond"),
-        "cover_usd": summed("cover_usd"),
-        "cover_beyond_usd": summed("cover_usd", "beyond"),
+    gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)
+    there = spending.there_instances(needed, owned, committed, gap)
+    of_gpus = owned * (grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes))
+    most = {
+        "needed_instances": needed,
+        "kept_instances": numpy.array(kept).reshape(needed.shape),
+        "owned_instances": owned,
+        "committed_instances": committed,
+        "gap": gap,
+        "rented_instances": gap + committed,
+        "idle": needs.idle(needed, owned, committed, gap),
     }
-    grid.put(axes, columns)
-    grid.evaluate(others, axes)
-    months = grid.spread("quarter_instance_month_usd", axes)
-    paid = summed("machine_months").reshape(len(types), *pooled.shape[1:2], *pooled.shape[1:])
-    grid.put(OF_PAID, {"machine_months": paid})
-    on_demand = (paid * months[:, :, None]).sum(axis=1)
-    grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})
+    means = {"there_instances": there, "mean_anyway": owned + committed, "mean_gap": gap, "owned_paid_usd": of_gpus}
+    sums = {"ordered_instances": summed("ordered"), "cover_usd": summed("cover_usd")}
+    columns = {name: spans.most(counts, 1) for name, counts in most.items()}
+    columns |= {name: spans.means(counts, 1) for name, counts in means.items()}
+    columns |= {name: spans.sums(counts, 1) for name, counts in sums.items()}
+    columns["held_usd"] = _held_usd(grid, plan, types)
+    columns["cover_usd"] = columns["cover_usd"] + columns["held_usd"]
+    of_quarter = TABLES["gaps"].axes
+    grid.put(of_quarter, columns)
+    work_out(grid, "gaps")
+    months = grid.spread("quarter_instance_month_usd", of_quarter)
+    paid = [spans.sums(spans.sums(of_type.added("machine_months")), 1) for of_type in rented]
+    machine_months = numpy.array(paid).reshape(len(types), *months.shape[1:2], *months.shape[1:])
+    grid.put(OF_PAID, {"machine_months": machine_months})
+    on_demand = (machine_months * months[:, :, None]).sum(axis=1)
+    grid.put(of_quarter, {"bought_usd": on_demand + grid.spread("base_usd", of_quarter)})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
-        grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
-    paid_usd = grid.spread("committed_type_usd", axes) + owned * (
-        grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes)
-    )
-    grid.put(axes, {"paid_usd": paid_usd})
+        grid.put(("quarter", "case"), {of_all: grid.spread(name, of_quarter).sum(axis=0)})
+    paid_usd = grid.spread("committed_paid_usd", of_quarter) + columns["owned_paid_usd"]
+    grid.put(of_quarter, {"paid_usd": paid_usd})
     work_out(grid, "mean")
     return rented
 
 
+def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
+    """By type, quarter and case the cost of machines of earlier orders that are kept for services that wait."""
+    usd, factors = (
+        numpy.zeros([grid.sizes[axis] for axis in TABLES["gaps"].axes]),
+        grid.spread("price_factor", ("quarter", "case")),
+    )
+    place = {machine.instance: t for t, machine in enumerate(types)}
+    for held in plan.held:
+        q, months = plan.spans.quarters[held.span], MONTHS_IN_A_QUARTER * plan.spans.shares[held.span]
+        usd[place[held.instance], q] += held.count * held.month_usd * months * factors[q]
+    return usd
+
+
 def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
-    """Machines of each type that are up by quarter, case and hour of a week, and the weights of the hours; the most of
+    """Machines of each type that are up by span, case and hour of a week, and the weights of the hours; the most of
     any hour takes the place of what the services need at their peaks. Puts in what a service fills on average."""
     axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
     if week.is_flat:
@@ -496,17 +525,23 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
     work_out(hourly, "replicas")
     _put_pools(hourly, types)
-    hourly.evaluate(TABLES["pools"].quantities[:1], axes)
-    of_types, of_services = (len(types), *shape[1:], n_kinds), (*shape, n_kinds)
-    needed, pooled = (hourly.spread(name, axes).reshape(of_types) for name in ("needed_instances", "machines_of_all"))
-    grid.put(axes, {"needed_instances": needed.max(axis=-1), "machines_of_all": pooled.max(axis=-1)})
-    filled = hourly.spread("machines", of_service).reshape(of_services)
+    work_out(hourly, "pools")
+
+    def by_kind(name: str, axes: Axes) -> Any:
+        """By kind of hour, the last side."""
+        sizes = (grid.sizes[axis] for axis in axes)
+        return hourly.spread(name, axes).reshape(*sizes, n_kinds)
+
+    needed, of_quarter = by_kind("needed_instances", axes), TABLES["gaps"].axes
+    grid.put(axes, {"needed_instances": needed.max(axis=-1)})
+    grid.put(of_quarter, {"machines_of_all": by_kind("machines_of_all", of_quarter).max(axis=-1)})
+    filled = by_kind("machines", of_service)
     grid.put(of_service, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
-    return week.up(needed, plan.start_minutes)
+    return week.up(needed, plan.start_minutes, plan.spans.quarters)
 
 
-def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
-    """Put in what the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+def _put_pools(grid: Grid, types: Sequence[Type]) -> None:
+    """Put in what the services of a type fill together, and what of it a loss must leave."""
     is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
     machines, safe, halves = (
         grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
@@ -532,7 +567,6 @@ def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
         "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
     }
     grid.put(("type", "quarter", "case"), pooled)
-    return pooled["machines_of_all"]
 
 
 def share(grid: Grid, case: int) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import numpy
 
 from sheetgen.plan.arrays import Array
-from sheetgen.plan.orders import QUARTERS_OF_TERM, buying, there_on
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.orders import buying
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.stated_plan import Base, Plan
 
 
@@ -48,7 +48,7 @@ def wanted_for_terms(
     its whole length; 0 for quarters whose first day comes before an order of today is delivered. bought_usd, term_usd:
     what a machine costs in each quarter, bought_usd also after the plan's end; most: those that a quota allows in each
     quarter."""
-    wanted, day, n = numpy.zeros(len(shares)), there_on(plan, purchase), len(shares)
+    wanted, day, n = numpy.zeros(len(shares)), plan.there_on(purchase), len(shares)
     for q, quarter in enumerate(plan.quarters):
         ahead = quarters_of_term(purchase, q, n)
         if ahead and day <= plan.first_day(quarter):
@@ -71,7 +71,8 @@ def base_of(
     for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=QUARTERS_OF_TERM.__getitem__):
         of_term = quarters_usd(plan, months[purchase], range(n))
         wanted = wanted_for_terms(plan, purchase, shares, bought, of_term, most)
-        orders = buying(plan, None, purchase).ordered(wanted[:, None])[:, 0]
+        by_span = buying(plan, None, purchase).ordered(wanted[plan.spans.quarters, None])[:, 0]
+        orders = plan.spans.sums(by_span)
         ways.append(
             tuple(
                 Base(instance, purchase, int(count), q, QUARTERS_OF_TERM[purchase], float(usd) / MONTHS_IN_A_QUARTER)

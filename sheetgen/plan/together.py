@@ -21,9 +21,9 @@ import numpy
 
 from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
-from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
+from sheetgen.plan.orders import buying
 from sheetgen.plan.placement import At, Placed, filled_by_hour
-from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.supplied import Supplied, supplied
 from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
@@ -208,7 +208,8 @@ class _Search:
         # By type, whether there are in all hours so many as in the one that needs most.
         self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
-        none = numpy.zeros(len(self.months))
+        self.spans, none = plan.spans, numpy.zeros(len(plan.spans))
+        self.kept_since = numpy.array(self.spans.kept_since(plan.policy.release_after_quarters))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
         self.supply = supply
         self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
@@ -554,14 +555,14 @@ class _Search:
         return numpy.array([self.seen[key] for key in keys])
 
     def _usd_of_rows(self, types: Array, machines: Array, spares: Array) -> Array:
-        quarters = numpy.arange(len(self.months))
-        filled, spared = (numpy.moveaxis(part, 0, -3) for part in (machines, spares))
+        spans = numpy.arange(len(self.spans))
+        filled, spared = (numpy.moveaxis(part, 0, -3)[..., self.spans.quarters] for part in (machines, spares))
         needed = needs.needed_instances(*filled, *spared[:, None], self.lost[types])
         pairs = needed.reshape(2, -1, *needed.shape[1:])
         held = numpy.where(self.is_held[types][..., None], pairs.max(axis=1, keepdims=True), pairs)
         needed = held.reshape(needed.shape)
-        release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
-        kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
+        before, earlier = spans - self.kept_since, spans.reshape(-1, *[1] * needed.ndim)
+        kept = needs.kept_instances(_by_earlier_span(needed), earlier, spans, before)
         owned = numpy.zeros(kept.shape)
         if self.is_owned[types[0, 0]]:
             of_types = [*numpy.moveaxis(kept, -2, 0)]
@@ -569,20 +570,20 @@ class _Search:
             owned = numpy.stack([numpy.broadcast_to(count, of_types[0].shape) for count in counts], axis=-2)
         committed = self.committed[types]
         short = needs.short_instances(needed, owned, committed)
-        missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)
+        missing = needs.gap(_by_earlier_span(short), earlier, spans, before, kept, owned, committed)
         for purchase, term in self.terms.items():
             mine = self.bought_as[types] == purchase
             paid = term.paid_quarters(numpy.moveaxis(short[:, mine], -1, 0))
-            missing[:, mine] = numpy.moveaxis(paid, 0, -1)
+            missing[:, mine] = numpy.moveaxis(paid, 0, -1) / self.spans.shares
         months = self._paid_months(missing, self.of_term[types])
         return numpy.asarray((months * self.month_usd[types]).sum(axis=1))
 
     def _paid_months(self, missing: Array, of_term: Array) -> Array:
         """By row and type months of machines that are paid, of those that are missing by block of hours, row, type and
-        quarter, at today's price: the mean of the hours at p50 and at the quantile. Of a mix those machines are bought
+        span, at today's price: the mean of the hours at p50 and at the quantile. Of a mix those machines are bought
         for a term that the hours at the quantile need for a larger share of the time than what the term costs over
         it."""
-        paid = self.weights[:, None, None] * self.months
+        paid = (self.weights * self.months)[:, None, None, self.spans.quarters] * self.spans.shares
         if (of_term == 1).all():
             return numpy.asarray((missing * paid).sum(axis=(0, -1)))
         half = len(self.weights) // 2
@@ -596,6 +597,6 @@ class _Search:
         return numpy.asarray((above * paid).sum(axis=(0, -1)) + base * of_term * whole)
 
 
-def _by_earlier_quarter(counts: Array) -> Array:
-    """Counts by quarter, the last side, as rows that are read whole for each quarter: they are the first side then."""
+def _by_earlier_span(counts: Array) -> Array:
+    """Counts by span, the last side, as rows that are read whole for each span: they are the first side then."""
     return numpy.moveaxis(counts, -1, 0)[..., None]

@@ -110,14 +110,14 @@ class Week:
         blocks = [of_hours(hours[..., block == i], axis=-1) for i in range(len(sizes))]
         return numpy.stack(blocks, axis=-1), numpy.tile(sizes / self.n_parts, (len(self.kinds), 1))
 
-    def up(self, needed: Array, start_minutes: float) -> tuple[Array, Array]:
+    def up(self, needed: Array, start_minutes: float, quarters: Array) -> tuple[Array, Array]:
         """Machines that are up in the hours of the week, where each is asked for so many minutes before it is needed;
-        and the share of a week that each of these hours is. needed: by kind of hour, the last side, and by quarter, the
-        second; what is given has the hours there."""
+        and the share of a week that each of these hours is. needed: by kind of hour, the last side, and by span, the
+        second; what is given has the hours there; quarters: of the spans."""
         if self.is_flat:
             return needed, numpy.ones(1)
-        quarters = numpy.arange(len(self.kinds))[:, None]
-        by_hour = numpy.moveaxis(needed, (1, -1), (0, 1))[quarters, self.kinds]
+        spans = numpy.arange(len(quarters))[:, None]
+        by_hour = numpy.moveaxis(needed, (1, -1), (0, 1))[spans, self.kinds[quarters]]
         whole, part = divmod(start_minutes / self.minutes, 1)
         ahead = [numpy.roll(by_hour, -i, axis=1) for i in range(min(int(whole) + 2, self.n_parts))]
         first = numpy.maximum.reduce(ahead[: int(whole) + 1])

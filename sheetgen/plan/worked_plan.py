@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ class Answer:
     @cached_property
     def rented_instances(self) -> Array:
         """By type, quarter and case the machines that a quota counts: committed or bought."""
-        return numpy.asarray(self.supply["gap"] + self.supply["committed_instances"])
+        return numpy.asarray(self.supply["rented_instances"])
 
     @cached_property
     def to_buy(self) -> Array:
@@ -136,9 +137,9 @@ class Answer:
         return [*self.grid.read("machine_months", OF_PAID)]
 
     @cached_property
-    def rented_shares(self) -> list[Array]:
-        """By type, at the quantile that is bought: by quarter and machine, of the hours in which it is rented."""
-        return [rented.shares(self.case) for rented in self.rented]
+    def paid_shares(self) -> list[Array]:
+        """By type, at the quantile that is bought: by span and machine, of the hours in which it is paid."""
+        return [rented.paid_shares(self.case) for rented in self.rented]
 
     @cached_property
     def bound_usd(self) -> list[float]:
@@ -195,10 +196,9 @@ class Answer:
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
         """The part of a service's month that owned machines cost."""
         t = self.place[self.hardware.placed[s, q].instance]
-        names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
-        usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
+        usd, there = (float(self.supply[name][t, q, z]) for name in ("owned_paid_usd", "there_instances"))
         part = float(self.services["own_instances"][s, q, z]) / there if there else 0.0
-        return part * owned * gpus * usd / MONTHS_IN_A_QUARTER
+        return part * usd / MONTHS_IN_A_QUARTER
 
     @cached_property
     def mean_shares(self) -> Array:
@@ -264,18 +264,16 @@ class Answer:
     def _busy(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
         peak; at p50."""
-        owned, committed, gap = (
-            self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
-        )
+        there, gap = (self.supply[name][..., self.case] for name in ("mean_anyway", "mean_gap"))
         busy, is_of = self._busy_machines(CASE["p50"])
-        mean, there = (is_of * (busy * self.mean_shares)).sum(axis=1), owned + committed
+        mean = (is_of * (busy * self.mean_shares)).sum(axis=1)
         return (mean, there + self.rented_on_average), (self._busy_at_peak(CASE["p50"]), there + gap)
 
     @cached_property
     def rented_on_average(self) -> Array:
         """By type and quarter the machines that are rented, on average over the hours; at the quantile that is
         bought."""
-        means = [rented.counts[:, self.case] @ rented.weights for rented in self.rented]
+        means = [self.plan.spans.means(rented.counts[:, self.case] @ rented.weights) for rented in self.rented]
         return numpy.array(means).reshape(len(self.types), len(self.plan.quarters))
 
     @cached_property
@@ -283,7 +281,7 @@ class Answer:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
         held in all hours, at the price of the class that is bought; of a mix on demand."""
         gap, base, months = (
-            self.supply[name][..., self.case] for name in ("gap", "base_instances", "quarter_instance_month_usd")
+            self.supply[name][..., self.case] for name in ("mean_gap", "base_instances", "quarter_instance_month_usd")
         )
         return numpy.asarray((gap + base) * months * MONTHS_IN_A_QUARTER)
 
@@ -297,8 +295,7 @@ class Answer:
     @cached_property
     def of_owners(self) -> dict[str | None, Array]:
         """By owner what its services' machines cost, by quarter and quantile; of None what is shared: spare and idle
-        machines, what covers late orders, and what is paid of quarters that it does not serve to their end. All of them
-        sum to the spend."""
+        machines, and what covers late orders. All of them sum to the spend."""
         usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
         owners = [service.owner or self.plan.head.owner for service in self.plan.services]
         usd_of: dict[str | None, Array] = {
@@ -307,20 +304,23 @@ class Answer:
         shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
         return usd_of | {None: numpy.round(shared, A_TRACE) + 0.0}  # sums leave a trace that is no money
 
+    @property
+    def held_usd_of_types(self) -> Array:
+        """By type, quarter and quantile the cost of machines of earlier orders that are kept for services that wait."""
+        return numpy.asarray(self.grid.spread("held_usd", OF_TYPE))
+
     @cached_property
     def of_classes(self) -> dict[str, Array]:
         """By purchase class the cost of what is rented: bought, committed already, or a cover of late orders; by
         quarter and quantile."""
         usd = defaultdict[str, Array](lambda: numpy.zeros(self.money["late_usd"].shape))
-        names = ("bought_usd", "base_usd", "cover_usd", "cover_beyond_usd")
-        bought, of_base, covers, beyond = (self.grid.spread(name, OF_TYPE) for name in names)
+        bought, of_base = (self.grid.spread(name, OF_TYPE) for name in ("bought_usd", "base_usd"))
+        quarters = self.plan.spans.quarters
         for t, machine in enumerate(self.types):
-            way = machine.buying
-            usd[way.purchase] += bought[t] - of_base[t]
-            for part, cover_usd in ((way, covers[t] - beyond[t]), (way.beyond, beyond[t])):
-                for q, cover in enumerate(part.covers if part else ()):
-                    if cover is not None:
-                        usd[cover.purchase][q] += cover_usd[q]
+            usd[machine.buying.purchase] += bought[t] - of_base[t] + self.held_usd_of_types[t]
+            for part, (s, q) in itertools.product(self.rented[t].parts, enumerate(quarters)):
+                if (cover := part.way.covers[s]) is not None:
+                    usd[cover.purchase][q] += part.cover_usd[s]
         for base in self.plan.base:
             usd[base.purchase][base.runs(len(self.plan.quarters))] += base.count * base.month_usd * MONTHS_IN_A_QUARTER
         for committed in self.plan.supply.committed:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
-from sheetgen.plan.orders import lead_days
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Band, Growth, Head
 from sheetgen.plan.stated_plan import Plan, class_in, in_class
 from sheetgen.plan.tables import bands_of, numbers_of
@@ -126,7 +125,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
     ways += dict.fromkeys((order["instance"], order["purchase"]) for order in orders if order["instance"] in machines)
     prices = ((name, way, record["prices"][name][way]) for name, way in ways)
     return {
-        name if class_in(name) else in_class(name, way, plan.policy.purchase): float(usd) for name, way, usd in prices
+        name if class_in(name) else in_class(name, way, plan.class_of(name)): float(usd) for name, way, usd in prices
     }
 
 
@@ -145,14 +144,15 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     yield from _fields(POLICY, OF_POLICY, policy, ("policy",))
     yield from _fields(POLICY, REDUNDANCY, policy.redundancy, ("policy", "redundancy"))
     for way in (*PURCHASES, "owned"):
-        days, name = lead_days(plan, way), f"lead_days_{part_of_name(way)}"
+        days, name = plan.lead_days(way), f"lead_days_{part_of_name(way)}"
         place: Loc = ("supply", "lead_time_days", way, "p90")
         about = "That nine of ten orders keep to."
         if days and way not in plan.supply.lead_time_days:
             about += " As judged: none was stated."
         yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
-        place = ("prices", "usd_per_hour", instance)
+        key = instance if class_in(instance) else in_class(instance, plan.class_of(instance), policy.purchase)
+        place = ("prices", "usd_per_hour", key)
         yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
     yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
     if plan.head.currency != DOLLARS:

@@ -263,52 +263,7 @@ REPEATED = tuple(item.asked_as for item in INPUTS if item.option and item.option
 CONFIDENCE = BY_NAME["confidence"].kind
 OF_SETTINGS = tuple(BY_NAME[setting.name] for setting in fields(Settings))
 OF_TERMS = tuple(item for item in INPUTS if item.name in OWNING_TERMS)
-# The inputs of one deployment, in the order of its JSON.
-OF_A_POINT = tuple(
-    {**BY_NAME, **BY_OPTION}[name]
-    for name in (
-        "model",
-        "gpu",
-        "engine",
-        "engine_version",
-        "weight_dtype",
-        "kv_cache_dtype",
-        "tensor_parallel_size",
-        "pipeline_parallel_size",
-        "data_parallel_size",
-        "expert_parallel_size",
-        "gpu_memory_utilization",
-        "max_model_len",
-        "max_num_seqs",
-        "max_num_batched_tokens",
-        "block_size",
-        "context_tokens",
-        "users",
-        "requests_per_user_per_day",
-        "active_fraction",
-        "concurrent_requests",
-        "input_tokens",
-        "output_tokens",
-        "prefix_cache_hit_fraction",
-        "history_hit_fraction",
-        "draft_model",
-        "kv_cache_memory_bytes",
-        "average_context_fraction",
-        "kv_allocation",
-        "hybrid_kv_manager",
-        "enable_prefix_caching",
-        "enforce_eager",
-        "skip_mm_profiling",
-        "requests_per_second",
-        "requests_per_day",
-        "tokens_per_day",
-        "peak_hour_share",
-        "burst_factor",
-        "speed_factor",
-        "ttft_factor",
-        "network_gbps",
-    )
-)
+OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in shipped_table("deployment.toml")["inputs"])
 OPTION_GROUPS = (
     "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors",
     "measured", "money",

@@ -126,13 +126,15 @@ class Filters:
 class Selected(NamedTuple):
     """Candidates in the class asked for; the number of rows left out, by reason; and, by other class, its rows that are
     no candidates in this one. `rows`: candidates of all classes, in catalog order, at this class's prices. `doubted`:
-    instances that an implausible price keeps out of this class, each with the reason."""
+    instances that an implausible price keeps out of this class, each with the reason. `n_there`: the last so many of
+    the candidates are some as the user has them."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
     others: Mapping[str, tuple[Candidate, ...]]
     rows: tuple[Candidate, ...]
     doubted: tuple[tuple[str, str], ...]
+    n_there: int = 0
 
 
 def vendor_name(vendor: str) -> str:
@@ -140,21 +142,27 @@ def vendor_name(vendor: str) -> str:
     return _VENDORS.get(vendor, vendor.capitalize())
 
 
-def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
+def select(catalog: Catalog, engine: Engine, filters: Filters, there: Sequence[Candidate] = ()) -> Selected:
     """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
     with NVIDIA data-centre GPUs of 22 GiB or more, and those that the user's own catalogs bring, of any provider and
-    priced by the GPU too; per provider, GPU and count the cheapest.
+    priced by the GPU too; per provider, GPU and count the cheapest. Behind them those of `there`, which the user has,
+    whatever their class, and others as cheap, unless they are named otherwise.
 
     Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
     """
-    return _selected(catalog, _RunsOn.of(engine), filters, MAX_CANDIDATES)
+    runs_on = _RunsOn.of(engine)
+    taken = [*filter(_Asked.of(catalog, runs_on, filters).takes, there)] if there else []
+    selected = _selected(catalog, runs_on, filters, MAX_CANDIDATES, not taken)
+    here = {(candidate.instance, candidate.purchase) for candidate in selected.candidates}
+    more = [candidate for candidate in taken if (candidate.instance, candidate.purchase) not in here]
+    return selected._replace(candidates=(*selected.candidates, *more), n_there=len(more))
 
 
 @lru_cache(16)  # the services of a plan ask for the same machines
-def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters, most: int) -> Selected:
+def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters, most: int, needs_any: bool) -> Selected:
     asked = _Asked.of(catalog, engine, filters)
     kept, left_out = asked.select(asked.is_by_provider)
-    if not kept:
+    if needs_any and not kept:
         raise ScenarioError(asked.why_nothing(left_out))
     kept = _as_many_as_a_workbook_carries(kept, left_out, most)
     doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
@@ -165,6 +173,15 @@ def _selected(catalog: Catalog, engine: _RunsOn, filters: Filters, most: int) ->
         tuple(asked.of_all_classes(kept, most)),
         tuple((instance, why) for instance, why in doubts if why),
     )
+
+
+def machine_at(catalog: Catalog, row: Instance, price: InstancePrice) -> Candidate:
+    """A whole instance as a candidate at a price, be it another than those that are listed."""
+    asked = _Asked.of(catalog, _RunsOn("", ()), Filters())
+    (candidate,) = asked.offers(row, catalog.gpu(row.gpu), price)
+    own = candidate.class_price(price.purchase)
+    others = (listed for listed in candidate.prices if listed.purchase != price.purchase)
+    return replace(candidate, prices=(*others, own) if own else candidate.prices)
 
 
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
@@ -310,7 +327,7 @@ class _Asked:
         for row, gpu, reason in self._rows(takes):
             price = _offered(row, self.filters.purchase)
             if reason is None and price is not None:
-                kept += self._offers(row, gpu, price)
+                kept += self.offers(row, gpu, price)
             else:
                 left_out[reason or self._unpriced(row)] += 1
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
@@ -336,7 +353,7 @@ class _Asked:
         candidates = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
-            for offer in self._offers(row, gpu, own or row.offered[0]) if row.offered else ():
+            for offer in self.offers(row, gpu, own or row.offered[0]) if row.offered else ():
                 is_candidate = any(offer.instance in names for names in named.values())
                 if offer.instance not in here and (room == 0 or not is_candidate):
                     continue
@@ -356,7 +373,7 @@ class _Asked:
         for row, gpu in self.takes_part():
             for price in row.offered:
                 if price.purchase != self.filters.purchase:
-                    offers = (offer for offer in self._offers(row, gpu, price) if offer.instance not in known_here)
+                    offers = (offer for offer in self.offers(row, gpu, price) if offer.instance not in known_here)
                     others.setdefault(price.purchase, []).extend(offers)
         return {purchase: tuple(candidates) for purchase, candidates in others.items()}
 
@@ -399,10 +416,8 @@ class _Asked:
 
     def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
         """The reason why a row is no candidate, whatever its region and price."""
-        if gpu.memory.basis not in ("measured", "derived", "stated"):
-            return "whose GPU memory is not known"
-        if gpu.vendor not in self.engine.vendors:
-            return f"that {self.engine.name} does not run on"
+        if reason := self._refusal_of_gpu(gpu):
+            return reason
         if not self.explicit:
             if gpu.vendor not in self.vendors:
                 return f"without a GPU of {' or '.join(map(vendor_name, self.vendors))}"
@@ -418,7 +433,26 @@ class _Asked:
             return "that are marketplaces or averages"
         return None
 
-    def _offers(self, row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
+    def _refusal_of_gpu(self, gpu: Gpu) -> str | None:
+        if gpu.memory.basis not in ("measured", "derived", "stated"):
+            return "whose GPU memory is not known"
+        return None if gpu.vendor in self.engine.vendors else f"that {self.engine.name} does not run on"
+
+    def takes(self, candidate: Candidate) -> bool:
+        """True for a machine that the user has and that no filter leaves out: what by default takes no part is no
+        reason."""
+        gpu, row_id = candidate.gpu, candidate.instance.removesuffix(f" x{candidate.gpu_count}")
+        sizes = self.instances.get(candidate.instance) or self.instances.get(row_id, frozenset())
+        of_vendor = self.explicit or not self.filters.vendors or gpu.vendor in self.vendors
+        return (
+            self._refusal_of_gpu(gpu) is None
+            and (not self.instances or not sizes.isdisjoint((candidate.gpu_count, None)))
+            and (not self.gpus or gpu.id in self.gpus)
+            and (not self.filters.providers or candidate.provider in self.providers)
+            and of_vendor
+        )
+
+    def offers(self, row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
         """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a
         replica."""
         assumed, most = not row.is_whole, gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]

@@ -377,6 +377,7 @@ class Question:
     doubted: tuple[tuple[str, str], ...] = ()  # instances of which a price takes no part, as it is implausible: and why
     declined: DeclinedClass | None = None
     measurements: Measurements = NOTHING_MEASURED
+    n_there: int = 0  # the last so many candidates would be none if the user had no such machines
 
     @property
     def catalog_sha256(self) -> str:
@@ -417,6 +418,11 @@ class Question:
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
+    def is_use_of_load(self) -> bool:
+        """True where the utilization follows from how a rate is stated: nobody states it itself."""
+        return self.rate is not None and self.options.get("utilization") is None
+
+    @property
     def fp8_remarks(self) -> list[str]:
         """A sentence for each model whose KV cache the engine by itself keeps in FP8 on some of the GPUs."""
         is_auto = self.settings.kv_cache_dtype == "auto"
@@ -450,11 +456,13 @@ class Question:
         return self.paces[cell.model, cell.workload]
 
 
-def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False) -> Question:
+def ask(
+    catalog: Catalog, options: Options, on_demand_where_unsold: bool = False, there: Sequence[Candidate] = ()
+) -> Question:
     """The question that the options of `build` (by their long names with underscores) state.
 
     With `context_tokens` among them it is one load of the user's own, as `recommend` asks it. on_demand_where_unsold:
-    ask on demand where no instance has a price in the class that was requested.
+    ask on demand where no instance has a price in the class that was requested. there: machines that the user has.
 
     Raises ScenarioError or CatalogError with every problem found, one line each.
     """
@@ -506,10 +514,10 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
         if is_sold_plainly and not is_sold_here:
             filters, purchase, settings = plain, ON_DEMAND, replace(settings, purchase=ON_DEMAND)
             options = {**options, "purchase": ON_DEMAND}
-    selected = attempt(select, catalog, engine, filters) if engine else None
-    candidates, left_out, others, rows, doubted = selected or ((), (), {}, (), ())
+    selected = attempt(select, catalog, engine, filters, there) if engine else None
+    candidates, left_out, others, rows, doubted, n_there = selected or ((), (), {}, (), (), 0)
     overrides = attempt(typed.read_overrides, options.get("typed"))
-    by_id = {c.gpu.id: c.gpu for c in rows}
+    by_id = {c.gpu.id: c.gpu for c in (*rows, *candidates)}
     if overrides:  # a user's own instance may have a GPU that nothing else offers
         own = {str(row.get("instance_gpu")).lower() for row in overrides[0].own_instances}
         by_id |= {gpu.id: gpu for gpu in catalog.gpus() if gpu.id.lower() in own and gpu.id not in by_id}
@@ -553,6 +561,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
         rate=rate,
         draft=draft and at_weights(draft, models[0].weight_dtype),
         doubted=doubted,
+        n_there=n_there,
         declined=None
         if requested == purchase
         else DeclinedClass(requested, "unsold", None, len(candidates), len(candidates)),

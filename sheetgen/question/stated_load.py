@@ -11,10 +11,9 @@ from sheetgen.question.deployment import RATES as RATES
 from sheetgen.question.deployment import SECONDS_PER_HOUR
 from sheetgen.question.inputs import BY_NAME, Settings
 from sheetgen.question.parse import Options
-from sheetgen.sizing import people, rates
+from sheetgen.sizing import cost, people, rates
 from sheetgen.units import listed, rate_text
 
-HOURS_PER_DAY = 24
 A_LOAD = ("concurrent_requests", *RATES)
 BY_DAY = tuple(name for name in RATES if name != "requests_per_second")
 RATE = "rate"  # among the tiers of a workbook, and as its headline
@@ -70,9 +69,9 @@ def rate_of(options: Options) -> Rate | None:
 
 
 def mean_over_peak(peak_hour_share: float, burst_factor: float) -> float:
-    """The average load as a share of the peak's where a day's requests are known: it sets the utilization, at least the
-    smallest that is allowed."""
-    return max(BY_NAME["utilization"].kind.low, 1 / (HOURS_PER_DAY * peak_hour_share * burst_factor))
+    """The mean load as a share of the peak's where a day's requests are known, which sets the utilization."""
+    hours, least = cost.CONSTANTS["hours_in_a_day"], BY_NAME["utilization"].kind.low
+    return float(people.day_utilization(peak_hour_share, burst_factor, hours, least))
 
 
 def users_of(options: Options) -> int | None:

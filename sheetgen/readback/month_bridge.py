@@ -24,7 +24,7 @@ from sheetgen.readback import compared_facts
 from sheetgen.readback.compare import Comparison, changed_load, headline_loads, usd
 from sheetgen.readback.compared_facts import LoadKey, SheetFacts, same
 from sheetgen.readback.pulled import row_keys
-from sheetgen.readback.read_book import target_that_follows
+from sheetgen.readback.read_book import input_that_follows
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, only what finance reads in it
@@ -207,7 +207,7 @@ def _follows(side: SheetFacts, target: str, workload: str) -> bool:
     inputs = {name: setting.value for name, setting in side.settings.items()}
     lengths = {f"context_{workload}": asked_lengths.context_tokens, f"output_{workload}": asked_lengths.output_tokens}
     try:
-        return same(target_that_follows(name, {**inputs, **lengths}, {}), inputs[name])
+        return same(input_that_follows(name, {**inputs, **lengths}, {}), inputs[name])
     except (KeyError, TypeError):  # the JSON does not have the inputs of defaults
         return False
 

@@ -13,7 +13,7 @@ from sheetgen.answer.recording import record_of
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.book import build_book
-from sheetgen.book.carried import KEY_COLUMNS
+from sheetgen.book.carried import KEY_COLUMNS, formula_digests
 from sheetgen.book.change_log import values_as_built
 from sheetgen.book.decision_choices import AS_TYPED, decision, headline_choices
 from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
@@ -28,16 +28,16 @@ from sheetgen.question.parse import Raw, name_part, plain
 from sheetgen.question.sheet_question import ASKED, MEASURED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
-from sheetgen.readback.file_cells import is_number
+from sheetgen.readback.file_cells import Grid, is_number
 from sheetgen.readback.package import Place, naming
 from sheetgen.readback.read_book import (
     OF_DECISION,
     Snapshot,
     Table,
+    input_that_follows,
     read_every_cell,
     read_workbook,
     still_holds,
-    target_that_follows,
     unlike,
 )
 from sheetgen.report.build_page import build_page
@@ -353,7 +353,7 @@ def option_of(name: str) -> str | None:
 def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
     """`before`, the options behind `built`, changed by everything that differs from it.
 
-    follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
+    follows: the inputs that nobody states. Raises ScenarioError for an input that was emptied.
     """
     options, overrides = dict(before.options), plain(before.overrides)
     after = Carried(options, overrides, dict(before.places), dict(before.option_places))
@@ -405,20 +405,22 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
     return after
 
 
-def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
-    """The targets whose cells still hold the formula by which they follow their workload's lengths: the cell has the
-    formula's value or, in a workbook that was not recalculated, the value it was built with."""
+def _inputs_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
+    """The targets whose cells still hold the formula by which they follow their workload's lengths, and the utilization
+    by which it follows the rate: the cell has the formula's value or, in a workbook that was not recalculated, the
+    value it was built with."""
     inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     parts = {workload.name: name_part(workload.id) for workload in before.question.workloads}
     names: set[str] = set()
     of_workloads = itertools.product(TARGETS, before.question.workloads)
     follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
-    for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS)):
+    of_load = ("utilization",) if before.question.is_use_of_load else ()
+    for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS), *of_load):
         cell = snapshot.cells.get(f"in_{name}")
         if cell is None or not cell.is_formula:
             continue
-        held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
+        held = input_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
         if any(still_holds(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)
@@ -479,7 +481,8 @@ NARROWED_BY = ("providers", "vendors", "gpus", "region")
 class Pulled:
     """A workbook as it was read, its differences from the sheet as built, and the sheet that it gives.
 
-    `audit` is nothing where the formulas were not compared: today's catalog may make a sheet of another form.
+    `audit` is nothing where the formulas were not compared: today's catalog may make a sheet of another form, and
+    another build of sheetgen other formulas. n_lost: of such a workbook, the formulas that stand there no more.
     """
 
     snapshot: Snapshot
@@ -491,6 +494,8 @@ class Pulled:
     after: Built
     notes: tuple[str, ...]
     audit: Audit | None = None
+    is_of_another_build: bool = False
+    n_lost: int = 0
 
     @property
     def asked_apart(self) -> tuple[str, ...]:
@@ -521,12 +526,29 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     """
     pulled = ask_anew(read_workbook(path), catalog, models)
     same_catalog, tables = not pulled.other_catalog, pulled.snapshot.tables
+    if same_catalog and _is_of_another_build(pulled):
+        return replace(pulled, is_of_another_build=True, n_lost=_n_lost(pulled.snapshot, read_every_cell(path)))
     # Cells are compared only where a sheet of today has the rows that the workbook was built with.
     areas = {name: table.areas.values() for name, table in tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in pulled.before.n_rows.items())
     if not (same_catalog or same_form):
         return pulled
     return replace(pulled, audit=audit(pulled.before.book, pulled.after.book, read_every_cell(path), same_catalog))
+
+
+def _is_of_another_build(pulled: Pulled) -> bool:
+    """True where sheets that both have are written with other formulas than the workbook was built with."""
+    then, now = pulled.snapshot.record.formulas, formula_digests(pulled.before.book.sheets)
+    return any(then[name] != now[name] for name in then.keys() & now.keys())
+
+
+def _n_lost(snapshot: Snapshot, every: Mapping[str, Grid]) -> int:
+    """How many formulas of a workbook stand there no more, but for those of inputs that follow others."""
+    held = {name: sum(cell.formula is not None for cell in grid.values()) for name, grid in every.items()}
+    for name, cell in snapshot.cells.items():
+        if name.startswith("in_") and cell.is_formula and cell.place is not None:
+            held[cell.place.sheet] -= 1
+    return sum(max(0, n - held.get(name, 0)) for name, n in snapshot.record.n_formulas.items())
 
 
 def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
@@ -549,7 +571,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
         if not same_catalog and before.tables["instances"].keys() != snapshot.tables["instances"].keys():
             start = _with_instances_of(snapshot, start, catalog)
             before = _build(catalog, start, start)
-        follows = _targets_that_follow(before, snapshot)
+        follows = _inputs_that_follow(before, snapshot)
         stated = {f"{name}_{name_part(w)}" for name in TARGETS for w in before.question.stated[name]}
         differ = [change for change in _changes(before, snapshot) if change.name not in follows - stated]
 

@@ -45,12 +45,21 @@ def lines(pulled: Pulled) -> Iterator[str]:
         yield f"  and {len(pulled.changed) - MOST:,} more; --json has all"
     for change in pulled.fixed:
         yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
-    yield from _audit_lines(pulled.audit)
+    if pulled.is_of_another_build:
+        yield another_build(pulled)
+    else:
+        yield from _audit_lines(pulled.audit)
     if pulled.other_results and not (pulled.audit and pulled.audit.verdict == "not calculated"):
         differ = f"{len(pulled.other_results):,} of {len(pulled.snapshot.results):,}"
         name, was, now = pulled.other_results[0]
         yield f"{differ} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
     yield from pulled.notes
+
+
+def another_build(pulled: Pulled) -> str:
+    """That another build of sheetgen made the workbook; and how many of its formulas are gone."""
+    lost = f"; {count(pulled.n_lost, 'formula')} of it stand there no more" if pulled.n_lost else ""
+    return f"another build of sheetgen made it: its inputs were read, its formulas not compared with today's{lost}"
 
 
 def change_words(change: Change, other_catalog: bool = False) -> str:
@@ -105,6 +114,8 @@ def data(pulled: Pulled) -> dict[str, Raw]:
         "changes": [_change(change, change_words(change, pulled.other_catalog)) for change in pulled.changed],
         "fixed_figures": [_change(change, change_words(change)) for change in pulled.fixed],
         "recalculation": audited.verdict if audited else "not compared",
+        "is_of_another_build": pulled.is_of_another_build,
+        "n_lost": pulled.n_lost,
         "n_formulas": audited.n_formulas if audited else None,
         "n_wrong": len(audited.wrong) if audited else None,
         "overwritten": [cell.data() for cell in (audited.overwritten if audited else ())],

@@ -34,7 +34,7 @@ from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.question.parse import Raw, name_part
 from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
 from sheetgen.question.sheet_question import TARGETS as STATED_TARGETS
-from sheetgen.question.stated_load import RATE
+from sheetgen.question.stated_load import BY_DAY, RATE, mean_over_peak, stated_kind
 from sheetgen.readback.file_cells import BLANK, Cell, Grid, as_shown, is_number, read_cells, read_named
 from sheetgen.readback.package import Area, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
 from sheetgen.readback.read_record import LOST, Carried, read_parts
@@ -120,7 +120,7 @@ class Snapshot:
 OF_DECISION = "decision_"
 OF_LENGTHS = f"{OF_DECISION}context_tokens", f"{OF_DECISION}answer_tokens"
 # Inputs that hold a formula until somebody types over it.
-FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_", f"in_{OF_DECISION}tpot_ms", f"in_{OF_DECISION}ttft_ms")
+FOLLOWING = ("in_utilization", "in_tpot_ms_", "in_ttft_ms_", f"in_{OF_DECISION}tpot_ms", f"in_{OF_DECISION}ttft_ms")
 OF_EACH_WORKLOAD = ("context", "output", *BY_WORKLOAD)
 REQUIRED = (
     "tier_1",
@@ -268,16 +268,20 @@ def required_columns() -> list[str]:
 
 
 def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
-    """True where an input is a target that follows its workload and no program has calculated it."""
+    """True where an input is one that follows others and no program has calculated it."""
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
-def target_that_follows(name: str, inputs: Mapping[str, Raw], parts: Mapping[str, str]) -> float:
-    """The default target for an input's name, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
-    workload or those on Decision.
+def input_that_follows(name: str, inputs: Mapping[str, Raw], parts: Mapping[str, str]) -> float:
+    """The default for an input's name: of a target, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
+    workload or those on Decision; of the utilization, from how the rate is stated.
 
     parts: the ends of the names of each workload's inputs, by its name.
     """
+    if name == "utilization":
+        is_by_day = stated_kind(inputs) in BY_DAY
+        of_day = mean_over_peak(inputs["peak_hour_share"], inputs["burst_factor"])
+        return of_day if is_by_day else float(BY_NAME["utilization"].default)
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
         part = parts.get(inputs.get(f"{OF_DECISION}workload", ""))
@@ -355,7 +359,7 @@ class _Reading:
         for name, cell in cells.items():
             if _is_unknown_target(name, cell.value, cell.is_formula):
                 try:
-                    value = target_that_follows(name.removeprefix("in_"), inputs, parts)
+                    value = input_that_follows(name.removeprefix("in_"), inputs, parts)
                 except (KeyError, TypeError):  # a cell that it follows from is blank
                     why = f"holds a formula without a value. {OPEN_AND_SAVE}"
                     self.problems[why].append(f"{name} ({cell.place})")

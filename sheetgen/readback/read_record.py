@@ -92,6 +92,8 @@ class Carried(_Part):
     answer: Document
     beside_loads: dict[str, int | float | str | None]
     yellow_sha256: str
+    formulas: dict[str, str]
+    n_formulas: dict[str, int]
 
 
 def read_parts(places: Mapping[str, Area], value_at: Callable[[Area], object], check: Callable[[Any], T]) -> T:

@@ -118,10 +118,9 @@ _WHY = template(
     even=q.is_even == 1,
 )
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
-_FATE = template("[alone?nothing served if it fails|slower if one fails]", alone=q.n_instances == 1)
+_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|slower if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
-    "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next cheapest:][other? {place}, {costs}"
-    "[failing?; {fate}]].",
+    "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next type:][other? {place}, {costs}[failing?; {fate}]].",
     failing=is_text(q.fate),
     lower=is_text(q.usd),
     other=is_text(q.costs),
@@ -141,15 +140,16 @@ _TEST = template(
     falls=is_text(q.cheaper),
 )
 _SPAN = template(
-    "{low} to {high}[paged? pages][compared?, now {now}[worded? ({tokens} tokens)]][loosened?; targets follow]",
+    "{low} to {high}[paged? pages][compared?, now {now}][loosened?; targets follow]",
     compared=is_text(q.now),
     loosened=q.loosened == 1,
     paged=q.is_paged == 1,
-    worded=is_text(q.tokens),
 )
 _PRICES = template("−{less} to +{more}")
 _TOGETHER = template(
-    "High ends together: first two [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
+    "High ends together: first two [served?{load}|nothing serves]; all[priced?, with {more} prices,] "
+    "[carried?{every}|nothing serves].",
+    priced=is_text(q.more),
     served=q.served == 1,
     carried=q.carried == 1,
 )
@@ -172,7 +172,7 @@ _SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
     "all]]|The machine fails: nothing is served]"
-    f"[margin?; the margin survives, still {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
+    f"[margin?; the margin survives, {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
     margin=q.is_margin == 1,
     told=q.is_told == 1,
     alike=q.is_alike == 1,
@@ -227,7 +227,7 @@ SENTENCES: dict[str, Template] = {
 }  # fmt: skip
 _LIST_PRICES = "List prices"
 _NUMBER = re.compile(r"\d[\d.,]*")
-_UNIT = re.compile(r" (?:at|a|each)\b")  # the unit of a mover follows it
+_UNIT = re.compile(r":| (?:at|a|each)\b")  # the unit of a mover follows it
 
 
 def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:
@@ -300,9 +300,8 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     of_named = [question.instances[instance].price_as_of or "" for instance in named]
     compared = tuple(reason for reason in request.reasons if reason != _smaller_models())
     risks = tuple(risk for risk in request.risks if risk != _too_slow(question, cell))
-    beside_next = _failure(question, cell, is_beside_next=True, is_on_page=True)
-    alone = _failure(question, cell, is_on_page=True)
-    short = tuple(_movers(question, cell, is_brief=True))
+    beside_next = _failure(question, cell, is_beside_next=True)
+    short, together = tuple(_movers(question, cell, is_brief=True)), _moved_together(cell, is_priced=True)
     price = question.instances[cell.answer.instance]
     is_old = notes.is_old(price, question, question.reference.assumption("stale_after_days"))
     for changes in (
@@ -314,13 +313,14 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {"options": tuple(_options(question, cell, is_brief=True))},
         {"owning": owning_unpriced(question, [cell], is_short=True)},
         {"serves": tuple(_serves(question, cell, is_short=True))},
-        {} if is_old else {"movers": _without_list_prices(request.movers)},
+        {} if is_old else {"movers": _without_list_prices(request.movers), "together": together},
         {
             "reasons": compared[1:],
-            "risks": tuple(alone if risk == beside_next else risk for risk in risks),
+            "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
         },
         {
             "movers": short if is_old else _without_list_prices(short),
+            "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
             "ways": tuple(_without_hours(way) for way in own),
         },
         {"together": NONE},
@@ -616,15 +616,16 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
         yield option._replace(facts=(*option.facts, *steps))
     if cell.measure is not None and cell.measure.is_worth_it:
         run, cheaper = cell.measure.run, cell.measure.decider
+        is_same = run.instance == answer.instance
         facts = _TEST.fill(
             **measure_values(question, cell),
             is_brief=int(is_brief),
+            machines=str(plural(run.n_instances, "machine")) if is_same else "",
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
             falls=cheaper is not None,
         )
-        is_same = run.instance == answer.instance
-        rented = words("{} of these", run.n_instances) if is_same else _place(run, cheaper is None or cheaper.measured)
+        rented: Text = "" if is_same else _place(run, cheaper is None or cheaper.measured)
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
         worth = sentences.measure_worth.fill(
@@ -783,12 +784,10 @@ def _length_moved(question: Question, cell: CellRecord, move: MoveRecord, is_bri
     amounts = tuple(tokens / (1 if is_short else a_page) for tokens in (move.low, move.high, cell.context_tokens))
     workload = question.workload_of(cell.row).id
     follows = question.settings.speed_targets and any(workload not in question.stated[name] for name in TARGETS)
-    tokens = "" if is_short or is_brief else short_tokens(cell.context_tokens)
+    length = "Length" if is_brief else f"Length: {short_tokens(cell.context_tokens)} tokens"
     unit = "tokens" if is_short else "pages"
-    name = "Tokens each" if is_short else "Length"
-    return _moved(
-        name, wording.whole, amounts, f"{{}} {unit}", tokens=tokens, is_paged=not is_short, loosened=bool(follows)
-    )
+    name = "Tokens each" if is_short else length
+    return _moved(name, wording.whole, amounts, f"{{}} {unit}", is_paged=not is_short, loosened=bool(follows))
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
@@ -808,16 +807,13 @@ def _moved(
     shown: Callable[[float], Cell],
     amounts: Sequence[float],
     pattern: str,
-    tokens: str = "",
     is_paged: bool = False,
     loosened: bool = False,
 ) -> Moved:
     """A numeric input that moves the month: its low and high end, and its present value where the title does not give
-    it. tokens: the present value in these. is_paged: in pages. loosened: its targets move with it."""
+    it. is_paged: in pages. loosened: its targets move with it."""
     low, high, *now = map(shown, amounts)
-    span = _SPAN.fill(
-        low=low, high=high, now=str(now[0]) if now else "", tokens=tokens, is_paged=int(is_paged), loosened=loosened
-    )
+    span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", is_paged=int(is_paged), loosened=loosened)
     return name, span, (words(pattern, low), words(pattern, high))
 
 
@@ -830,9 +826,11 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord, bool], Moved]] = {
 }
 
 
-def _moved_together(cell: CellRecord) -> Text:
-    """The month at the load's high ends together, and at all high ends at once."""
+def _moved_together(cell: CellRecord, is_priced: bool = False, is_brief: bool = False) -> Text:
+    """The month at the load's high ends together, and at all high ends at once. is_priced: with that of prices, where
+    these have no bar. is_brief: without its figure."""
     by_input = {move.input: move for move in cell.moves}
+    prices = by_input.get("price_factor") if is_priced else None
     load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
     if load is None or everything is None:
         return NONE
@@ -840,6 +838,7 @@ def _moved_together(cell: CellRecord) -> Text:
     return _TOGETHER.fill(
         load=months[0],
         every=months[1],
+        more=("dearer" if is_brief else f"+{Cell(prices.high - 1, PERCENT)}") if prices else "",
         served=load.high_usd is not None,
         carried=everything.high_usd is not None,
     )
@@ -997,7 +996,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     answer, usd = cell.answer, cell.answer.monthly_usd
     if too_slow := _too_slow(question, cell):
         yield too_slow
-    if failure := _failure(question, cell, is_beside_next=True, is_on_page=True):
+    if failure := _failure(question, cell, is_beside_next=True):
         yield failure
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         together = cell.waits.same_moment if cell.waits else None
@@ -1038,9 +1037,9 @@ def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> 
 
 
 def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False, is_on_page: bool = False) -> Cell:
-    """The load that is served when a machine fails, and the machines that survive that; NONE where none do.
-    is_beside_next: beside what is next cheapest, which has named its machines. is_on_page: beside the option with a
-    margin, which may have named the machines."""
+    """The load that is served when a machine fails, and the machines that survive that, unless they stand with the
+    option that has a margin; NONE where none do. is_beside_next: beside what is next cheapest, which has named its
+    machines."""
     answer, survivor = cell.answer, cell.survives_machine
     if question.settings.survive:
         return _SURVIVED.fill(lost=wording.lost(question))
@@ -1050,7 +1049,7 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False,
     return _FAILS.fill(
         **_survivor_values(question, cell, survivor, is_beside_next),
         margin=_is_margin(cell, survivor),
-        told=is_on_page and _survives_too(cell),
+        told=_survives_too(cell),
         left=wording.whole(math.floor(left)),
         asked=wording.whole(cell.requests),
         several=answer.n_instances > 1,

@@ -4,7 +4,7 @@ model, the load in people, the weights in use, and the ways to pay less."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess, Record
 from sheetgen.answer.pay_less import NOT_REQUESTED
@@ -132,10 +132,7 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         lines.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
         lines.append(sentences.hour_of_rate.fill(per_hour=per_hour))
-    runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
-    if days := sorted(run.usd for run in runs):
-        ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
-        lines.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+    lines += _days_of_measuring(cells)
     if question.speed.is_beyond(cells[0].input_tokens):
         lines.append(sentences.word_beyond.fill())
     if unpriced := owning_unpriced(question, cells):
@@ -145,6 +142,23 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         options = listed(abroad)
         lines.append(sentences.owning_abroad.fill(prices=joined(" and ", prices), options=options))
     return tuple(lines)
+
+
+def _days_of_measuring(cells: Sequence[CellRecord]) -> Iterator[Cell]:
+    """The cost of a day of measuring: on machines that are rented from the lowest to the highest, and on each other
+    one, which may prove cheaper than what is rented."""
+    own, others = list[float](), dict[str, Text]()
+    for cell in cells:
+        if cell.measure and cell.measure.run.instance == cell.answer.instance:
+            own.append(cell.measure.run.usd)
+        elif cell.measure:
+            run = cell.measure.run
+            others[run.instance] = words("{} ({})", money(run.usd), wording.instance_name(run.instance))
+    days = [joined(" to ", [money(usd) for usd in dict.fromkeys((min(own), max(own)))])] if own else []
+    if others:
+        days.append(words("on what may prove cheaper {}", joined(", ", [*others.values()])))
+    if days:
+        yield words("A day of measuring costs {}.", joined("; ", days))
 
 
 def terms_of_us(question: Question) -> tuple[str, ...]:

@@ -162,10 +162,12 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         for candidate in _answered(record, question)
         if candidate.brought
     }
-    to_own = _ends(
-        filter(None, (capex_as_of(question, cell.owned.gpu) for cell in record.headline_cells if cell.owned))
-    )
-    parts = [f"to own of {' to '.join(to_own)}"] if to_own else []
+    to_own: dict[str, list[str]] = {}
+    for cell in record.headline_cells:
+        if cell.owned and (day := capex_as_of(question, cell.owned.gpu)):
+            gpu = question.instances[cell.answer.instance].gpu.short_name
+            to_own.setdefault(day, []).extend([gpu] if gpu not in to_own.get(day, []) else [])
+    parts = [f"to own {' and '.join(names)} of {day}" for day, names in to_own.items()]
     if parts := [*parts, *(f"of {provider} from {origin}" for provider, origin in own_lists.items())]:
         yield f"Prices {'; '.join(parts)}"
     if settings.currency != "USD":
@@ -191,12 +193,6 @@ def as_measured(question: Question) -> Iterator[str]:
 def _file(source: str) -> str:
     """A source without its folder."""
     return source.rpartition("/")[2]
-
-
-def _ends(dates: Iterable[str]) -> tuple[str, ...]:
-    """The oldest and the newest of some dates, once where they are the same; those that are no dates left out."""
-    dated = sorted((text for text in dates if day_of(text)), key=lambda text: (day_of(text), text))
-    return tuple(dict.fromkeys((dated[0], dated[-1]))) if dated else ()
 
 
 def _answered(record: Record, question: Question) -> Iterator[Candidate]:

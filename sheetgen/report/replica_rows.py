@@ -78,7 +78,8 @@ def drive_words(question: Question, cell: CellRecord) -> Text:
     if cell.measure is None:
         return NONE
     model, at_once = question.model_of(cell.row).model.name, cell.answer.sure_at.requests
-    return sentences.measure_drive.fill(model=model, at_once=at_once, **measure_values(question, cell))
+    most = str(whole(cell.answer.paced_requests)) if at_once < cell.answer.paced_requests else ""
+    return sentences.measure_drive.fill(model=model, at_once=at_once, most=most, **measure_values(question, cell))
 
 
 def _held_at_low_end(started: Mapping[str, float], held: int) -> int:

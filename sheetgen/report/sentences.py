@@ -269,12 +269,15 @@ measure_stakes = template(
     priced=is_text(q.more),
     nothing=is_text(q.level),
 )
-# A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes. places:
-# of one replica, where that is the answer's. short: of memory, which a start shows.
+# A measurement: its load, the machines' share of it or all, of a rate then every place taken, and what passes.
+# machines: how many of the answer's. places: of one machine, where that is the answer's. short: of memory, which a
+# start shows.
 measure_run = template(
-    "A day at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, then [placed?"
-    "{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that the load fits|"
-    "[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a second]]]]",
+    "A day[alone? on {machines}] at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, "
+    "then [placed?{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that "
+    "the load fits|[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a "
+    "second]]]]",
+    alone=is_text(q.machines),
     placed=is_text(q.places),
     shared=is_text(q.part),
     rate=q.is_rate == 1,
@@ -431,12 +434,14 @@ log_counts = template(
     "{model}: the log counts {charged} {unit} a request, as while its prompt is read; then it keeps {kept}, so the "
     "pool holds {held}."
 )
+# most: the requests that each replica is started for, where the measured load is fewer.
 measure_drive = template(
     "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour on one machine's replicas, then "
-    "{at_once} at once on each, which decides|at once on one machine's replicas, at most {at_once} on each] "
-    "(--max-concurrency {at_once}).",
+    "{at_once} at once on each, which decides[fewer?: the load needs no more of the {most} that each is started for]|"
+    "at once on one machine's replicas, at most {at_once} on each] (--max-concurrency {at_once}).",
     shared=is_text(q.part),
     rate=q.is_rate == 1,
+    fewer=is_text(q.most),
 )
 memory_counted = template("Sized for memory of {holds} requests at once, with the engine's default buffers.")
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
@@ -565,6 +570,15 @@ answerable = q.choices_state == OK
 cheapest_words = template(
     "{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent_of_type
 ).formula("cheapest_words", "Cheapest of all")
+rent_of_way = template(
+    "[already?already so|[served?[saves?{rent}|saves nothing]|nothing sold so]]",
+    when=answerable,
+    otherwise=None,
+    already=q.is_already == 1,
+    served=is_number(q.n_instances),
+    saves=is_number(q.way_usd),
+    rent=rent_of_type,
+).formula("rent_of_way", "What a way to pay less rents")
 cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent_of_type).formula(
     "cheapest_answer", "Cheapest of all, or why none"
 )
@@ -654,17 +668,19 @@ asked_in_words = template(
 ).formula("asked_in_words", "What is asked")
 # A further machine serves the next person, where it holds a whole replica and no zone may be lost; other hardware may
 # cost less.
+_MOST_PEOPLE = round_down(q.served_at_target * ratio(q.users, q.requests_per_second))
 up_to_people = template(
     "[people?up to {most:grouped} {most:person|people}|up to {served_at_target} at once]"
-    "[next?; for one more {one_more_usd:usd} at most]",
+    "[next?; {one_more:grouped} {one_more:needs|need} at most {one_more_usd:usd}]",
     when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
-    most=round_down(q.served_at_target * ratio(q.users, q.requests_per_second)),
+    most=_MOST_PEOPLE,
+    one_more=where(_OF_PEOPLE, _MOST_PEOPLE, q.served_at_target) + 1,
     next=both(q.survive <= q.own_survive, q.replicas_per_instance >= 1),
     one_more_usd=q.monthly_usd + ratio(q.monthly_usd, q.n_instances),
 ).formula("up_to_people", "People up to whom the machines serve, and the next step")
-at_once_label = template("[people?requests at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
+at_once_label = template("[people?at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
     "at_once_label", "Requests at once, or that people stand in their place"
 )
 
@@ -679,24 +695,36 @@ PAYS_OFF = "pays off in {pays_after_months:tenths} months"
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
 _IS_OTHER = where(_HAS_CHANCES, where(_steps_of(q.chance) == _steps_of(q.base_chance), 0, 1), 0) == 1
-way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_sure, doubted=_IS_DOUBTED).formula(
-    "way_gives_up", "What a way gives up"
-)
+# One machine in place of several.
+LOST_WITH_IT = "nothing served if it fails"
+_IS_ALONE = both(is_number(q.base_instances), q.n_instances == 1, q.base_instances > 1)
+way_gives_up = template(
+    f"{{gives_up}}[alone?; {LOST_WITH_IT}][doubted?; {{how_sure}} sure]",
+    when=is_number(q.way_usd),
+    otherwise=None,
+    alone=_IS_ALONE,
+    how_sure=how_sure,
+    doubted=_IS_DOUBTED,
+).formula("way_gives_up", "What a way gives up")
 term_gives_up = template(
-    f"{PAYS_OFF}[other?; {{how_sure}} sure]",
+    f"cancelling[alone?; {LOST_WITH_IT}][other?; {{how_sure}} sure]; {PAYS_OFF}",
     when=both(is_number(q.commits_usd), is_number(q.base_usd)),
     otherwise=None,
+    alone=_IS_ALONE,
     how_sure=how_sure,
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
 hours_lost = template("nights, weekends: {working_hours} of {hours} h")
-hours_give_up = hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}").formula(
-    "hours_give_up", "What working hours alone give up"
-)
+hours_give_up = template(
+    "{lost}",
+    when=is_number(q.way_usd),
+    otherwise=None,
+    lost=hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}"),
+).formula("hours_give_up", "What working hours alone give up")
 # other: a GPU of the same family that has one, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: no price known for {gpus}[other?; {other} has one[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} has one[named?: build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
@@ -718,7 +746,23 @@ cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is
 way_of_cash = template("{way}: [priced?{cash_usd:usd}|{lacking}]", priced=is_number(q.cash_usd)).formula(
     "way_of_cash", "A way to pay, with its cash, in a chart"
 )
-_UNCERTAINTIES = ("[people?people|requests]", "tokens", "list prices", "speed")  # in the order of Decision's rows
+# A context is told in pages where its low end has one.
+_PAGED = both(is_number(q.low_context_tokens), q.low_context_tokens >= q.tokens_per_page)
+times_of_load = template("[people?People|Requests] multiplier", people=_OF_PEOPLE).formula(
+    "times_of_load", "Load of a case"
+)
+times_of_context = template("[paged?Pages|Tokens] multiplier", paged=_PAGED).formula(
+    "times_of_context", "Length of a case"
+)
+times_of_price = template("[own?Price: your own list|Price multiplier]", own=q.is_own_price == 1).formula(
+    "times_of_price", "Price of a case"
+)
+_UNCERTAINTIES = (
+    "[people?people|requests]",
+    "[paged?pages|tokens]",
+    "list prices",
+    "speed",
+)  # in the order of Decision's rows
 
 
 def _ties(places: range) -> Expr:
@@ -740,6 +784,7 @@ _LARGEST = template(
     None,
     "",
     people=_OF_PEOPLE,
+    paged=_PAGED,
     **{f"is_{place}": _ties(range(place, place + 1)) for place in _PLACES},
     **{f"before_{place}": _ties(range(place)) for place in _PLACES[1:]},
     **{f"after_{place}": _ties(range(place + 1, len(_UNCERTAINTIES))) for place in _PLACES[1:-1]},
@@ -767,9 +812,12 @@ largest_uncertainty = template(
     more=q.largest_rise_usd,
 ).formula("largest_uncertainty", "The largest uncertainty")
 both_high = template(
-    "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    "[people?People|Requests] and [paged?pages|tokens] at their high ends together: "
+    "[served?{monthly_usd:usd} on {rent}|nothing serves it]",
     when=answerable,
     otherwise=None,
+    people=_OF_PEOPLE,
+    paged=_PAGED,
     served=SERVED,
     rent=rent_of_type,
 ).formula("both_high", "Both high ends")

@@ -22,7 +22,7 @@ from sheetgen.formula import (
 from sheetgen.sizing.kv_cache import pool_for
 from sheetgen.sizing.memory import narrowed
 from sheetgen.sizing.parallelism import POOL_OF_A_STAGE, surviving_replicas
-from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
+from sheetgen.sizing.speed import TPOT_OF_BATCH, TTFT_OF_BATCH
 from sheetgen.units import FACTOR, PERCENT, SECONDS, SURE, TWO_DECIMALS, WHOLE
 
 BISECTIONS = 8  # of the range up to most_z: it leaves less than 0.01 standard deviations, 0.4 % of a chance
@@ -119,44 +119,22 @@ def fullest_batch_requests(rank_requests: Quantity, pipeline_stages: Quantity) -
     return largest(1, round_up(ratio(rank_requests, pipeline_stages)))
 
 
-@formula(
-    "Time per token of the fullest batch",
-    SECONDS,
-    within=[
-        tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
-        untouched_fraction.as_function_of("batch_requests"),
-    ],
-)
-def fullest_tpot_seconds(
-    tpot_seconds: Callable[..., Quantity], untouched_fraction: Callable[..., Quantity], fullest_batch_requests: Quantity
-) -> Quantity:
+@formula("Time per token of the fullest batch", SECONDS, within=[TPOT_OF_BATCH])
+def fullest_tpot_seconds(tpot_seconds: Callable[..., Quantity], fullest_batch_requests: Quantity) -> Quantity:
     """Predicted seconds between two tokens in the fullest batch of all that is rented.
 
     Source: tpot_seconds.
     """
-    left = untouched_fraction(batch_requests=fullest_batch_requests)
-    return tpot_seconds(batch_requests=fullest_batch_requests, untouched_fraction=left)
+    return tpot_seconds(batch_requests=fullest_batch_requests)
 
 
-@formula(
-    "Time to first token of the fullest batch",
-    SECONDS,
-    within=[
-        service_ttft_seconds.as_function_of("batch_requests", "untouched_fraction"),
-        untouched_fraction.as_function_of("batch_requests"),
-    ],
-)
-def fullest_ttft_seconds(
-    service_ttft_seconds: Callable[..., Quantity],
-    untouched_fraction: Callable[..., Quantity],
-    fullest_batch_requests: Quantity,
-) -> Quantity:
+@formula("Time to first token of the fullest batch", SECONDS, within=[TTFT_OF_BATCH])
+def fullest_ttft_seconds(service_ttft_seconds: Callable[..., Quantity], fullest_batch_requests: Quantity) -> Quantity:
     """Predicted seconds to the first token in the fullest batch of all that is rented.
 
     Source: service_ttft_seconds.
     """
-    left = untouched_fraction(batch_requests=fullest_batch_requests)
-    return service_ttft_seconds(batch_requests=fullest_batch_requests, untouched_fraction=left)
+    return service_ttft_seconds(batch_requests=fullest_batch_requests)
 
 
 @formula("Standard deviations to a target", TWO_DECIMALS)

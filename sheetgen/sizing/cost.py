@@ -394,8 +394,8 @@ def owned_capex_usd(n_owned_gpus: Quantity, installed_usd_per_gpu: Quantity) -> 
 
     Source: definition.
     """
-    known = both(is_number(n_owned_gpus), is_number(installed_usd_per_gpu))
-    return number_where(known, n_owned_gpus * installed_usd_per_gpu)
+    is_priced = both(is_number(n_owned_gpus), is_number(installed_usd_per_gpu))
+    return number_where(is_priced, n_owned_gpus * installed_usd_per_gpu)
 
 
 @formula("Yearly depreciation", PERCENT)

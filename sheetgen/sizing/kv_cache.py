@@ -177,7 +177,7 @@ def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity,
     return where(is_least, n_indexed_layers, where(of_half < of_all, half, n_windowed_layers))
 
 
-@formula("Layers in a KV group")
+@formula("Layers in a KV group", within=[packs_pages, packed_group_layers])
 def group_layers(
     n_full_layers: Quantity,
     n_mla_layers: Quantity,
@@ -185,9 +185,8 @@ def group_layers(
     n_windowed_layers: Quantity,
     n_state_layers: Quantity,
     group_stretch: Quantity,
-    n_indexed_layers: Quantity,
-    n_pooled_layers: Quantity,
-    packed_block_tokens: Quantity,
+    packs_pages: Quantity,
+    packed_group_layers: Quantity,
 ) -> Quantity:
     """Layers that share one KV block: the smallest kind's count, so that all groups are equal.
 
@@ -204,19 +203,17 @@ def group_layers(
         where(n_windowed_layers > 0, n_windowed_layers, most),
         where(n_state_layers > 0, n_state_layers, most),
     )
-    packed = packed_group_layers(n_windowed_layers, n_indexed_layers, n_pooled_layers)
     equal = where(most < least * group_stretch, most, least)
-    return where(packs_pages(n_indexed_layers, packed_block_tokens), packed, equal)
+    return where(packs_pages, packed_group_layers, equal)
 
 
-@formula("Groups of growing layers")
+@formula("Groups of growing layers", within=[packs_pages])
 def n_growing_groups(
     group_layers: Quantity,
     n_full_layers: Quantity,
     n_mla_layers: Quantity,
     n_other_layers: Quantity,
-    n_indexed_layers: Quantity,
-    packed_block_tokens: Quantity,
+    packs_pages: Quantity,
 ) -> Quantity:
     """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers); one where
     their pages are packed.
@@ -224,7 +221,7 @@ def n_growing_groups(
     Source: vLLM hybrid KV cache manager.
     """
     groups = round_up(ratio(n_full_layers + n_mla_layers + n_other_layers, group_layers))
-    return where(packs_pages(n_indexed_layers, packed_block_tokens), 1, groups)
+    return where(packs_pages, 1, groups)
 
 
 @formula("Groups of windowed layers")
@@ -245,13 +242,13 @@ def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Quantity
     return round_up(ratio(n_state_layers, group_layers))
 
 
-@formula("Groups of compressors that overlap")
-def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Quantity:
+@formula("Groups of compressors that overlap", within=[packs_pages])
+def n_indexed_groups(packs_pages: Quantity) -> Quantity:
     """KV groups of tokens that layers with index keys have not compressed yet: one where pages are packed, else none.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups: its pages have two sizes).
     """
-    return where(packs_pages(n_indexed_layers, packed_block_tokens), 1, 0)
+    return where(packs_pages, 1, 0)
 
 
 @formula("Groups of other compressors")

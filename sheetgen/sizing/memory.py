@@ -8,7 +8,9 @@ outputs of an image encoder stay allocated through both.
 
 from __future__ import annotations
 
-from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
+from collections.abc import Callable
+
+from sheetgen.formula import Quantity, both, called_with, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.kv_cache import held_sequences, pool_for
 from sheetgen.units import FACTOR, PERCENT, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
@@ -268,6 +270,7 @@ def memory_budget_bytes(
     return round_down((gpu_memory_bytes - context_bytes) * share)
 
 
+@called_with("left_bytes")
 def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
     """The pool that the engine takes of what is left: all of it, or as much as is set outright. Where less than that is
     left: all that is left if the setting is a limit, otherwise a negative number, as the engine runs out of memory at
@@ -276,6 +279,7 @@ def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_
     return where(taken, kv_cache_memory_bytes, left_bytes - kv_cache_memory_bytes * (1 - set_pool_is_limit))
 
 
+@called_with("error_bytes")
 def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
     """Bytes by which the pool may be off its prediction: 0 where it is set outright rather than as a limit."""
     return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
@@ -287,19 +291,16 @@ def narrowed(error_bytes: Quantity, measured_pool_error_bytes: Quantity, most_by
     return where(measured_pool_error_bytes > 0, within, error_bytes)
 
 
-@formula("Pool's error as set")
+@formula("Pool's error as set", within=[pool_error_as_set])
 def set_pool_error_bytes(
-    kv_pool_error_bytes: Quantity,
-    measured_pool_error_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
+    kv_pool_error_bytes: Quantity, measured_pool_error_bytes: Quantity, pool_error_as_set: Callable[..., Quantity]
 ) -> Quantity:
     """Bytes by which the KV pool may be off its prediction; 0 where it is set outright.
 
     Source: docs/fidelity.md; --measured.
     """
     error = narrowed(kv_pool_error_bytes, measured_pool_error_bytes, measured_pool_error_bytes)
-    return pool_error_as_set(error, kv_cache_memory_bytes, set_pool_is_limit)
+    return pool_error_as_set(error_bytes=error)
 
 
 @formula("Weights' error")
@@ -492,7 +493,7 @@ def stage_overhead_bytes(
     return overhead_bytes_per_gpu - less + activations_in_budget * hand_over_bytes
 
 
-@formula("Left for the KV cache", within=[paid_share])
+@formula("Left for the KV cache", within=[paid_share, pool_as_set])
 def kv_budget_bytes_per_gpu(
     memory_budget_bytes: Quantity,
     loaded_weights_bytes_per_gpu: Quantity,
@@ -500,8 +501,7 @@ def kv_budget_bytes_per_gpu(
     paid_share: Quantity,
     measured_pool_more_bytes: Quantity,
     measured_pool_less_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
+    pool_as_set: Callable[..., Quantity],
 ) -> Quantity:
     """Memory of one GPU that weights, activations and overhead leave for the KV cache, as start-up logs of this
     deployment have it, or the part of it that the pool is set to, in bytes; negative where they do not fit.
@@ -510,7 +510,7 @@ def kv_budget_bytes_per_gpu(
     """
     bills = (loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu) * paid_share
     left = memory_budget_bytes - bills + (measured_pool_more_bytes - measured_pool_less_bytes)
-    return pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+    return pool_as_set(left_bytes=left)
 
 
 @formula("KV pool per GPU")

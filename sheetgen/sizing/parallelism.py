@@ -24,7 +24,7 @@ from sheetgen.formula import (
 )
 from sheetgen.sizing.kv_cache import batches_beside, held_sequences, most_windows, windows_of_stages
 from sheetgen.sizing.memory import paid_share, pool_as_set, pool_error_as_set
-from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
+from sheetgen.sizing.speed import TPOT_OF_BATCH, service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.sizing.weights import stage_fraction, stage_weights_fraction
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT
 
@@ -138,23 +138,13 @@ def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Q
     return round_up(ratio(load_requests, needed_replicas(load_requests, paced_requests)))
 
 
-@formula(
-    "Time per token with one request more",
-    SECONDS,
-    within=[
-        tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
-        untouched_fraction.as_function_of("batch_requests"),
-    ],
-)
-def next_tpot_seconds(
-    tpot_seconds: Callable[..., Quantity], untouched_fraction: Callable[..., Quantity], batch_limit: Quantity
-) -> Quantity:
+@formula("Time per token with one request more", SECONDS, within=[TPOT_OF_BATCH])
+def next_tpot_seconds(tpot_seconds: Callable[..., Quantity], batch_limit: Quantity) -> Quantity:
     """Seconds between two tokens in the smallest batch that misses a target; it tells which of the two is missed first.
 
     Source: tpot_seconds, batch_limit.
     """
-    batch = batch_limit + 1
-    return tpot_seconds(batch_requests=batch, untouched_fraction=untouched_fraction(batch_requests=batch))
+    return tpot_seconds(batch_requests=batch_limit + 1)
 
 
 @formula("What set the replicas", TEXT)
@@ -248,7 +238,7 @@ def layers_that_fit(
     return round_down(smallest(fit, where(kv_cache_memory_bytes == 0, n_layers, held)))
 
 
-@formula("Pipeline stages", within=[most_windows])
+@formula("Pipeline stages", within=[most_windows, pool_as_set])
 def pipeline_stages(
     two_stages: Quantity,
     three_stages: Quantity,
@@ -274,8 +264,7 @@ def pipeline_stages(
     max_pipeline_parallel_size: Quantity,
     layer_budget_bytes: Quantity,
     paid_layer_bytes: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
+    pool_as_set: Callable[..., Quantity],
 ) -> Quantity:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
@@ -287,8 +276,7 @@ def pipeline_stages(
 
     def holds(stages: Quantity, weights_share: Quantity, cache_share: Quantity) -> Quantity:
         """True where the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
-        left = layer_budget_bytes - paid_layer_bytes * weights_share
-        pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+        pool = pool_as_set(left_bytes=layer_budget_bytes - paid_layer_bytes * weights_share)
         windows = most_windows(batches=batches_beside(stages, in_flight_batches, on_second_runner))
         return both(stages <= max_pipeline_parallel_size, pool >= (charge_bytes + windows) * cache_share)
 
@@ -315,21 +303,20 @@ def fullest_stage(
     layer_budget_bytes: Quantity,
     paid_layer_bytes: Quantity,
     n_layers: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
+    pool_as_set: Callable[..., Quantity],
 ) -> tuple[Quantity, Quantity]:
     """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
     weights, share = (
         fraction(n_layers=n_layers, pipeline_parallel_size=pipeline_stages)
         for fraction in (stage_weights_fraction, stage_fraction)
     )
-    left = layer_budget_bytes - paid_layer_bytes * weights
-    staged = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
+    staged = pool_as_set(left_bytes=layer_budget_bytes - paid_layer_bytes * weights)
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), share
 
 
 POOL_OF_A_STAGE = (
     fullest_stage,
+    pool_as_set,
     stage_weights_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
     stage_fraction.as_function_of("n_layers", "pipeline_parallel_size"),
     windows_of_stages,
@@ -360,25 +347,6 @@ def sequences(
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
-@formula("Pool's error at an end of its band")
-def pool_error_bytes(
-    pool_error_bytes_measured: Quantity,
-    pool_error_bytes_elsewhere: Quantity,
-    tensor_parallel_size: Quantity,
-    calibrated_tensor_parallel_size: Quantity,
-    kv_cache_memory_bytes: Quantity,
-    set_pool_is_limit: Quantity,
-) -> Quantity:
-    """Bytes by which the KV pool may be larger (smaller where below 0) than predicted: from the runs on this GPU up to
-    the largest tensor-parallel size that was measured, from all other logs beyond; 0 where the pool is set outright.
-
-    Source: docs/fidelity.md; catalogs/engines, bands.
-    """
-    measured = is_calibrated(tensor_parallel_size, calibrated_tensor_parallel_size)
-    error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
-    return pool_error_as_set(error, kv_cache_memory_bytes, set_pool_is_limit)
-
-
 @formula("Constants set on runs of this TP", PLAIN)
 def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Quantity:
     """True where the constants were set on runs of this tensor-parallel size.
@@ -386,6 +354,21 @@ def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_siz
     Source: catalogs/engines (calibrated).
     """
     return tensor_parallel_size <= calibrated_tensor_parallel_size
+
+
+@formula("Pool's error at an end of its band", within=[is_calibrated, pool_error_as_set])
+def pool_error_bytes(
+    pool_error_bytes_measured: Quantity,
+    pool_error_bytes_elsewhere: Quantity,
+    is_calibrated: Quantity,
+    pool_error_as_set: Callable[..., Quantity],
+) -> Quantity:
+    """Bytes by which the KV pool may be larger (smaller where below 0) than predicted: from the runs on this GPU up to
+    the largest tensor-parallel size that was measured, from all other logs beyond; 0 where the pool is set outright.
+
+    Source: docs/fidelity.md; catalogs/engines, bands.
+    """
+    return pool_error_as_set(error_bytes=where(is_calibrated, pool_error_bytes_measured, pool_error_bytes_elsewhere))
 
 
 @formula("GPUs of a replica", PLAIN)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sheetgen.formula import (
     Quantity,
+    either,
     formula,
     is_number,
     largest,
@@ -23,7 +24,7 @@ from sheetgen.formula import (
 from sheetgen.sizing.parallelism import surviving_replicas
 from sheetgen.sizing.rates import mean_of_places
 from sheetgen.sizing.speed import turn_seconds
-from sheetgen.units import SECONDS, TWO_DECIMALS
+from sheetgen.units import PERCENT, SECONDS, TWO_DECIMALS
 
 
 @formula("Requests per day", TWO_DECIMALS)
@@ -42,6 +43,36 @@ def day_requests(
     """
     of_tokens = ratio(tokens_per_day, input_tokens + output_tokens)
     return where(users > 0, users * requests_per_user_per_day, where(tokens_per_day > 0, of_tokens, requests_per_day))
+
+
+@formula("Utilization of a day", PERCENT)
+def day_utilization(
+    peak_hour_share: Quantity, burst_factor: Quantity, hours_in_a_day: Quantity, least_utilization: Quantity
+) -> Quantity:
+    """The mean load as a share of the peak's, where a day's requests are known: at least the smallest utilization that
+    is allowed, at most 1.
+
+    Source: the busiest hour has its share of a day's requests, and a burst in it is so many times its mean.
+    Check: a share of 0.12 and a burst of 1.3 are 26.7 %.
+    """
+    mean_over_peak = ratio(1, hours_in_a_day * peak_hour_share * burst_factor, 1)
+    return smallest(1, largest(least_utilization, mean_over_peak))
+
+
+@formula("Utilization, if nobody states it", PERCENT)
+def default_utilization(
+    stated_users: Quantity,
+    stated_tokens_per_day: Quantity,
+    stated_requests_per_day: Quantity,
+    day_utilization: Quantity,
+    rate_utilization: Quantity,
+) -> Quantity:
+    """That of a day where the load is stated by the day, else the usual one.
+
+    Source: a rate at the peak says nothing of the other hours.
+    """
+    is_by_day = either(stated_users > 0, stated_tokens_per_day > 0, stated_requests_per_day > 0)
+    return where(is_by_day, day_utilization, rate_utilization)
 
 
 @formula("Seconds of a request at its targets", SECONDS)

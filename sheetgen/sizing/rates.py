@@ -24,13 +24,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas, surviving_replicas
-from sheetgen.sizing.speed import (
-    prefill_round_seconds,
-    service_ttft_seconds,
-    tpot_seconds,
-    turn_seconds,
-    untouched_fraction,
-)
+from sheetgen.sizing.speed import TPOT_OF_BATCH, TTFT_OF_BATCH, prefill_round_seconds, turn_seconds
 from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS, WHOLE
 
 PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
@@ -84,25 +78,6 @@ def z_of(max_wait_fraction: float) -> float:
     return max(z, 0.0)
 
 
-# The times of a request, as functions of the batch that it is served in.
-_OF_BATCH = (
-    tpot_seconds.as_function_of("batch_requests", "untouched_fraction"),
-    service_ttft_seconds.as_function_of("batch_requests", "untouched_fraction"),
-    untouched_fraction.as_function_of("batch_requests"),
-)
-
-
-def _times(
-    batch_requests: Quantity,
-    tpot_seconds: Callable[..., Quantity],
-    service_ttft_seconds: Callable[..., Quantity],
-    untouched_fraction: Callable[..., Quantity],
-) -> tuple[Quantity, Quantity]:
-    """Seconds to the first token and for each further one in batches of that size; fractions of a request count."""
-    batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
-    return service_ttft_seconds(**batch), tpot_seconds(**batch)
-
-
 def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Quantity:
     """Requests that take their steps together where so many run on a replica: an even share of its ranks and stages, at
     least one."""
@@ -150,11 +125,10 @@ def mean_batch_requests(
     return smallest(full_batch_requests, batch)
 
 
-@formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
+@formula("Time of a request on a full replica", SECONDS, within=[TPOT_OF_BATCH, TTFT_OF_BATCH])
 def full_turn_seconds(
     tpot_seconds: Callable[..., Quantity],
     service_ttft_seconds: Callable[..., Quantity],
-    untouched_fraction: Callable[..., Quantity],
     full_batch_requests: Quantity,
     output_tokens: Quantity,
     tpot_level_factor: Quantity,
@@ -165,8 +139,8 @@ def full_turn_seconds(
 
     Source: service_ttft_seconds, tpot_seconds, level_factor.
     """
-    ttft, tpot = _times(full_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction)
-    return turn_seconds(ttft * ttft_level_factor, output_tokens, tpot * tpot_level_factor)
+    ttft = service_ttft_seconds(batch_requests=full_batch_requests) * ttft_level_factor
+    return turn_seconds(ttft, output_tokens, tpot_seconds(batch_requests=full_batch_requests) * tpot_level_factor)
 
 
 @formula("Offered load", TWO_DECIMALS)
@@ -277,11 +251,10 @@ def replica_requests_per_second(
     return ratio(requests_per_second * (1 + extra_headroom_fraction), loaded_replicas)
 
 
-@formula("At once on a replica, a step nearer", TWO_DECIMALS, within=_OF_BATCH)
+@formula("At once on a replica, a step nearer", TWO_DECIMALS, within=[TPOT_OF_BATCH, TTFT_OF_BATCH])
 def next_in_flight(
     tpot_seconds: Callable[..., Quantity],
     service_ttft_seconds: Callable[..., Quantity],
-    untouched_fraction: Callable[..., Quantity],
     mean_batch_requests: Quantity,
     replica_requests_per_second: Quantity,
     output_tokens: Quantity,
@@ -291,7 +264,7 @@ def next_in_flight(
 
     Source: Little's law.
     """
-    ttft, tpot = _times(mean_batch_requests, tpot_seconds, service_ttft_seconds, untouched_fraction)
+    ttft, tpot = (times(batch_requests=mean_batch_requests) for times in (service_ttft_seconds, tpot_seconds))
     return replica_requests_per_second * turn_seconds(ttft, output_tokens, tpot)
 
 

@@ -360,14 +360,18 @@ def fixed_step_seconds(
     return where(parts < least_step_seconds, least_step_seconds, parts)
 
 
-@formula("Step: what each request adds", SECONDS)
+def links_seconds(
+    token_link_seconds: Quantity, token_exchange_seconds: Quantity, busy_ranks: Quantity, token_hop_seconds: Quantity
+) -> Quantity:
+    """Seconds for which one token of each request keeps links and network busy."""
+    return token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
+
+
+@formula("Step: what each request adds", SECONDS, within=[links_seconds])
 def request_step_seconds(
     kv_read_seconds: Quantity,
     decode_compute_seconds: Quantity,
-    token_link_seconds: Quantity,
-    token_exchange_seconds: Quantity,
-    busy_ranks: Quantity,
-    token_hop_seconds: Quantity,
+    links_seconds: Quantity,
     measured_request_factor: Quantity,
 ) -> Quantity:
     """Seconds that each request of the batch adds to a step; measured where runs of this deployment at several loads
@@ -375,8 +379,7 @@ def request_step_seconds(
 
     Source: the sum of its parts.
     """
-    links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
-    return (kv_read_seconds + decode_compute_seconds + links) * _where_measured(measured_request_factor)
+    return (kv_read_seconds + decode_compute_seconds + links_seconds) * _where_measured(measured_request_factor)
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -395,20 +398,18 @@ def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity)
     return expert_seconds * (1 - untouched_fraction)
 
 
-@formula("One step", SECONDS)
+@formula("One step", SECONDS, within=[experts_read_seconds])
 def step_seconds(
     batch_requests: Quantity,
     fixed_step_seconds: Quantity,
     request_step_seconds: Quantity,
-    expert_seconds: Quantity,
-    untouched_fraction: Quantity,
+    experts_read_seconds: Quantity,
 ) -> Quantity:
     """Seconds of one decoding step of a batch: one token for each of its requests.
 
     Source: docs/speed.md.
     """
-    experts = experts_read_seconds(expert_seconds, untouched_fraction)
-    return fixed_step_seconds + request_step_seconds * batch_requests + experts
+    return fixed_step_seconds + request_step_seconds * batch_requests + experts_read_seconds
 
 
 def _where_measured(factor: Quantity) -> Quantity:
@@ -674,6 +675,12 @@ def service_ttft_seconds(
     return ttft_factor * ttft_residual * (base_ttft_seconds + beside + waited)
 
 
+# The times of a request, as functions of the batch that it is served in.
+TPOT_OF_BATCH, TTFT_OF_BATCH = (
+    times.with_parts([untouched_fraction]).as_function_of("batch_requests")
+    for times in (tpot_seconds, service_ttft_seconds)
+)
+
 # How many run at once, and what waiting for a turn costs -------------------------------------------------
 
 
@@ -724,20 +731,13 @@ def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_s
     return service_ttft_seconds + largest(0, output_tokens - 1) * tpot_seconds
 
 
-@formula("Waiting for a turn", SECONDS)
-def queue_seconds(
-    concurrent_requests: Quantity,
-    running_requests: Quantity,
-    service_ttft_seconds: Quantity,
-    output_tokens: Quantity,
-    tpot_seconds: Quantity,
-) -> Quantity:
+@formula("Waiting for a turn", SECONDS, within=[turn_seconds])
+def queue_seconds(concurrent_requests: Quantity, running_requests: Quantity, turn_seconds: Quantity) -> Quantity:
     """Seconds that a request waits until the pool has room; 0 where all run at once.
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
     """
-    turn = turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds)
-    return ratio(concurrent_requests - running_requests, running_requests) * turn
+    return ratio(concurrent_requests - running_requests, running_requests) * turn_seconds
 
 
 @formula("Time to first token", SECONDS)
@@ -762,15 +762,13 @@ def output_tokens_per_second(
     return ratio(concurrent_requests * output_tokens, alive)
 
 
-@formula("Most requests per second", TWO_DECIMALS)
-def max_requests_per_second(
-    running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
-) -> Quantity:
+@formula("Most requests per second", TWO_DECIMALS, within=[turn_seconds])
+def max_requests_per_second(running_requests: Quantity, turn_seconds: Quantity) -> Quantity:
     """Requests that the running ones finish in a second: where more arrive, the queue grows without bound.
 
     Source: Little's law.
     """
-    return ratio(running_requests, turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds))
+    return ratio(running_requests, turn_seconds)
 
 
 @formula("Requests running when the pool is full")
@@ -842,38 +840,32 @@ def prefill_fraction(
     return ratio(prompts, prompts + output_tokens * step_seconds)
 
 
-@formula("Bound by", TEXT, within=[prefill_round_seconds, other_rounds])
+@formula("Bound by", TEXT, within=[prefill_round_seconds, other_rounds, experts_read_seconds, links_seconds])
 def bound_by(
     batch_requests: Quantity,
     concurrent_requests: Quantity,
     running_requests: Quantity,
     output_tokens: Quantity,
     dense_seconds: Quantity,
-    expert_seconds: Quantity,
-    untouched_fraction: Quantity,
+    experts_read_seconds: Quantity,
     kv_read_seconds: Quantity,
     decode_compute_seconds: Quantity,
     prefill_round_seconds: Quantity,
     other_rounds: Quantity,
     all_reduce_seconds: Quantity,
-    token_link_seconds: Quantity,
-    token_exchange_seconds: Quantity,
-    busy_ranks: Quantity,
     stage_hop_seconds: Quantity,
-    token_hop_seconds: Quantity,
+    links_seconds: Quantity,
 ) -> Value:
     """The largest part of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic and
     the prompts of other requests) or communication; queue where requests wait for memory.
 
     Source: the largest part of tpot_seconds.
     """
-    experts = experts_read_seconds(expert_seconds, untouched_fraction)
-    weights = dense_seconds + experts
+    weights = dense_seconds + experts_read_seconds
     cache = kv_read_seconds * batch_requests
     prompts = prefill_round_seconds * other_rounds / where(output_tokens > 1, output_tokens, 1)
     compute = decode_compute_seconds * batch_requests + prompts
-    token = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
-    links = all_reduce_seconds + stage_hop_seconds + token * batch_requests
+    links = all_reduce_seconds + stage_hop_seconds + links_seconds * batch_requests
     most = largest(weights, cache, compute, links)
     named = where(cache == most, "KV reads", where(compute == most, "compute", "communication"))
     waits = both(running_requests < concurrent_requests, concurrent_requests >= 1)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sheetgen.formula import Quantity, both, formula, largest, ratio, round_up, smallest, where
+from sheetgen.formula import Quantity, both, called_with, formula, largest, ratio, round_up, smallest, where
 from sheetgen.sizing.kv_cache import full_kv_heads_per_gpu, windowed_kv_heads_per_gpu
 from sheetgen.units import STAGES_IN_ORDER, TWO_DECIMALS
 
 
-@formula("Weights")
-def weights_bytes(
-    n_params: Quantity,
-    n_params_quantizable: Quantity,
-    linear_bytes: Quantity,
-    other_bytes: Quantity,
-    checkpoint_bytes: Quantity,
+def counted_bytes(
+    n_params: Quantity, n_params_quantizable: Quantity, linear_bytes: Quantity, other_bytes: Quantity
 ) -> Quantity:
+    """Bytes of all parameters at the precision of quantized linears and of the rest, without scales."""
+    return n_params_quantizable * linear_bytes + (n_params - n_params_quantizable) * other_bytes
+
+
+@formula("Weights", within=[counted_bytes])
+def weights_bytes(counted_bytes: Quantity, checkpoint_bytes: Quantity) -> Quantity:
     """All weights of one copy of the model, in bytes. A known checkpoint's size beats the formula.
 
     In:     parameters [count]; bytes per element of quantized linears and of the rest; a checkpoint's
@@ -24,14 +25,12 @@ def weights_bytes(
     Out:    bytes, before any division over GPUs. Quantization leaves embeddings, lm_head and vision alone.
     Source: Hugging Face checkpoints. Check: Llama 3.1 70B in bf16 is 141,107,412,992.
     """
-    formula_bytes = n_params_quantizable * linear_bytes + (n_params - n_params_quantizable) * other_bytes
-    return where(checkpoint_bytes > 0, checkpoint_bytes, round_up(formula_bytes))
+    return where(checkpoint_bytes > 0, checkpoint_bytes, round_up(counted_bytes))
 
 
-@formula("Weights as loaded")
+@formula("Weights as loaded", within=[counted_bytes])
 def loaded_weights_bytes(
-    n_params: Quantity,
-    n_params_quantizable: Quantity,
+    counted_bytes: Quantity,
     linear_bytes: Quantity,
     other_bytes: Quantity,
     weights_bytes: Quantity,
@@ -46,10 +45,9 @@ def loaded_weights_bytes(
     Check: DeepSeek-R1 in fp8 at TP 8: 79.4 to 79.7 GiB a GPU (a public log: 79.41), 81.3 with them. RedHatAI's
     Qwen3.6-35B-A3B in nvfp4: 21.7 GiB of 23.3 (a public log: 21.86 of 23.32).
     """
-    counted = n_params_quantizable * linear_bytes + (n_params - n_params_quantizable) * other_bytes
     mtp_bytes = n_params_mtp * where(linear_bytes < 1, other_bytes, linear_bytes)
     without = weights_bytes - mtp_bytes - where(linear_bytes < 1, 0, ends_bytes)
-    return where(n_params_mtp > 0, largest(smallest(weights_bytes, round_up(counted)), without), weights_bytes)
+    return where(n_params_mtp > 0, largest(smallest(weights_bytes, round_up(counted_bytes)), without), weights_bytes)
 
 
 @formula("Embedding and output head")
@@ -188,14 +186,15 @@ def copied_kv_weights_bytes(
     return rows * hidden_size * linear_bytes
 
 
-def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Quantity:
+@called_with("tensor_bytes")
+def rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Quantity:
     """Bytes that the allocator adds to one tensor: a large one takes whole steps, and a remainder of more than half a
     step is given to another tensor."""
     rest = round_up(ratio(tensor_bytes, allocation_step_bytes)) * allocation_step_bytes - tensor_bytes
     return where(both(tensor_bytes >= large_allocation_bytes, rest + rest <= allocation_step_bytes), rest, 0)
 
 
-@formula("Rounding of large tensors")
+@formula("Rounding of large tensors", within=[rounded_off])
 def tensor_rounding_bytes(
     n_layers: Quantity,
     hidden_size: Quantity,
@@ -204,8 +203,7 @@ def tensor_rounding_bytes(
     experts_per_token: Quantity,
     linear_bytes: Quantity,
     tensor_parallel_size: Quantity,
-    allocation_step_bytes: Quantity,
-    large_allocation_bytes: Quantity,
+    rounded_off: Callable[..., Quantity],
 ) -> Quantity:
     """Bytes that torch's allocator adds to the feed-forward matrices of all dense layers on one rank: tensors of 10 MiB
     and more take whole steps of 2 MiB. 0 for models whose layers are experts.
@@ -214,8 +212,7 @@ def tensor_rounding_bytes(
     Check:  Qwen 72B shapes in bf16 at TP 2: 80 MiB (logged 67.82 GiB, 67.75 without).
     """
     down = hidden_size * intermediate_size * linear_bytes / tensor_parallel_size
-    up = _rounded_off(down * (ffn_matrices - 1), allocation_step_bytes, large_allocation_bytes)
-    layer = up + _rounded_off(down, allocation_step_bytes, large_allocation_bytes)
+    layer = rounded_off(tensor_bytes=down * (ffn_matrices - 1)) + rounded_off(tensor_bytes=down)
     return where(experts_per_token > 0, 0, n_layers * layer)
 
 
@@ -245,24 +242,22 @@ def layer_bytes_per_gpu(
     return divided / tensor_parallel_size + copied + tensor_rounding_bytes
 
 
-def _kept(
+def kept_layer_bytes(
     layer_bytes_per_gpu: Quantity, routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
     """Bytes of the layers that a rank keeps: experts are divided over data-parallel ranks, all else is on each rank."""
     return layer_bytes_per_gpu - routed_bytes / tensor_parallel_size * (1 - 1 / data_parallel_size)
 
 
-@formula("Weights per GPU")
+@formula("Weights per GPU", within=[kept_layer_bytes])
 def weights_bytes_per_gpu(
-    layer_bytes_per_gpu: Quantity,
+    kept_layer_bytes: Quantity,
     ends_bytes: Quantity,
     stage_ends_bytes: Quantity,
     rope_table_bytes: Quantity,
-    routed_bytes: Quantity,
     stage_weights_fraction: Quantity,
     tensor_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
-    data_parallel_size: Quantity,
 ) -> Quantity:
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
@@ -272,8 +267,7 @@ def weights_bytes_per_gpu(
     Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 is 14.99 GiB at TP 1, 7.51 at TP 2 (logged).
     """
     ends = where(pipeline_parallel_size == 1, ends_bytes, stage_ends_bytes)
-    layers = _kept(layer_bytes_per_gpu, routed_bytes, tensor_parallel_size, data_parallel_size) * stage_weights_fraction
-    return round_up(layers + ends / tensor_parallel_size + rope_table_bytes)
+    return round_up(kept_layer_bytes * stage_weights_fraction + ends / tensor_parallel_size + rope_table_bytes)
 
 
 @formula("Weights loaded per GPU")
@@ -285,18 +279,12 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_
     return weights_bytes_per_gpu + draft_weights_bytes_per_gpu
 
 
-@formula("Weights per rank")
+@formula("Weights per rank", within=[kept_layer_bytes])
 def rank_weights_bytes(
-    layer_bytes_per_gpu: Quantity,
-    ends_bytes: Quantity,
-    rope_table_bytes: Quantity,
-    routed_bytes: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
+    kept_layer_bytes: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, tensor_parallel_size: Quantity
 ) -> Quantity:
     """Weights that one GPU of a replica keeps without pipeline stages, in bytes.
 
     Source: weights_bytes_per_gpu at one stage.
     """
-    layers = _kept(layer_bytes_per_gpu, routed_bytes, tensor_parallel_size, data_parallel_size)
-    return round_up(layers + ends_bytes / tensor_parallel_size + rope_table_bytes)
+    return round_up(kept_layer_bytes + ends_bytes / tensor_parallel_size + rope_table_bytes)

@@ -47,8 +47,8 @@ FORMATS = {  # of a sheet, by file extension
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
 PLAN_FORMATS = {
-    "xlsx": Format("writers.xlsx.write_xlsx", draws="book"),
-    "pdf": Format("writers.plan_page.write_plan_pdf", may_lack=(MissingLibraryError,)),
+    "xlsx": Format("writers.xlsx.write_xlsx", draws="book", may_lack=(PageError,)),
+    "pdf": Format("writers.plan_page.write_plan_pdf", may_lack=(MissingLibraryError, PageError)),
     "docx": Format("writers.docx.write_plan_docx"),
     "md": Format("writers.plan_text.plan_markdown"),
     "csv": Format("writers.plan_text.plan_csv", draws="record"),

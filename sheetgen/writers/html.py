@@ -192,14 +192,16 @@ def _bold_amounts(text: str) -> Markup:
     return Markup(_AMOUNT.sub(lambda amount: f"<b>{amount[0]}</b>", str(escape(text))))
 
 
-_HYPHENED, LONGEST_WHOLE = re.compile(r"[\w.]+(?:-[\w.]+)+"), 24  # characters, less than a phone's width
+_HYPHENED, LONGEST_WHOLE = re.compile(r"(?:--)?[\w.]+(?:-[\w.]+)*"), 24  # characters, less than a phone's width
 
 
 def _unbroken(text: str) -> Markup:
-    """`text` with its days and short names with a hyphen and a digit (2026-06-18, us-east-1) on one line each."""
+    """`text` with its days, options (--max-concurrency) and short names with a hyphen and a digit (2026-06-18,
+    us-east-1) on one line each."""
 
     def whole(name: re.Match[str]) -> str:
-        is_whole = re.search(r"\d", name[0]) and len(name[0]) <= LONGEST_WHOLE
+        is_named = name[0].startswith("--") or ("-" in name[0] and re.search(r"\d", name[0]))
+        is_whole = is_named and len(name[0]) <= LONGEST_WHOLE
         return f'<span style="white-space:nowrap">{name[0]}</span>' if is_whole else name[0]
 
     return Markup(_HYPHENED.sub(whole, str(escape(text))))

@@ -178,7 +178,6 @@ def _runs(places: Iterable[Place], seen: Mapping[Place, list[Any]], step: Place)
     return [run for run in runs if len(run) > 1]
 
 
-DIGITS = 12  # of 16 for cached values, which spreadsheets recalculate; files are 1 % smaller
 ALONE = -1  # the number of a formula that no other cell shares
 
 
@@ -222,24 +221,20 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
         parts = []
         for column, value in enumerate(cell.values, col):
             if type(value) is float and shared and math.isfinite(value):  # most cells: as below
-                text = f"{value:.15g}" if value.is_integer() else f"{value:.{DIGITS}g}"
+                text = f"{value:.0f}" if value.is_integer() else repr(value)
                 parts.append(f'<c r="{column_name(column)}{look}>{formula}<v>{text}</v></c>')
             elif value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else digits(value) if shared else fact_digits(value)
+                text = escape(value) if kind else digits(value)
                 parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
             formula = follower
         self.fh.write("".join(parts))
 
 
 def digits(value: float) -> str:
-    """A formula's cached number as text: whole numbers in full, others in DIGITS digits."""
-    return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
-
-
-def fact_digits(value: float) -> str:
-    """A fact's number as text that reads back as the same number, with a 17th digit where needed."""
+    """A number as text that reads back as the same number, with a 17th digit where needed. LibreOffice reckons array
+    formulas when it opens a book, from the cached values of the others: rounded ones would no longer be equal."""
     text = f"{value:.16G}"
     return text if float(text) == value else repr(value)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
+
 import pytest
 
 from sheetgen.api import recommend, size
@@ -56,3 +59,33 @@ def test_the_mean_wait_is_by_the_lengths_of_the_queue() -> None:
 def test_nobody_waits_where_there_are_places_for_all() -> None:
     [cell] = recommend(model="70b", users=10, input_tokens=3072, output_tokens=1024)["cells"]
     assert cell["waits"]["places"] >= 10 and cell["waits"]["same_moment"]["last_ttft_seconds"] is None
+
+
+def test_the_latest_first_word_is_with_the_wait_at_the_confidence() -> None:
+    """A full replica's first token, as much slower as the confidence allows, after the wait for a place."""
+    [cell] = recommend(**ASKED)["cells"]
+    [even] = recommend(**ASKED, confidence=0.5, instances=cell["instance"])["cells"]
+    waits, low, high = cell["waits"], cell["ttft_seconds"], cell["ttft_seconds_high"]
+    slower = (high / low) ** (NormalDist().inv_cdf(0.7) / NormalDist().inv_cdf(0.9))
+    late = waits["mean_wait_seconds"] + slower * waits["ttft_full_seconds"]
+    assert waits["late_ttft_seconds"] == pytest.approx(late, rel=1e-4)
+    central = even["waits"]
+    assert central["late_ttft_seconds"] - central["mean_wait_seconds"] == pytest.approx(central["ttft_full_seconds"])
+
+
+@pytest.mark.parametrize("users", [200, 640])
+def test_a_chance_is_of_the_load_that_is_measured(users: int) -> None:
+    """At the level of the chance a replica with so many requests just keeps its targets, and all replicas have the
+    places of the load."""
+    [cell] = recommend(**ASKED | {"users": users})["cells"]
+    at, target = cell["sure_at"], cell["tpot_target_seconds"]
+    spread = math.log(cell["tpot_seconds_high"] / cell["tpot_seconds"]) / NormalDist().inv_cdf(0.9)
+    chance = NormalDist().cdf(math.log(target / at["tpot_seconds"]) / spread)
+    assert chance == pytest.approx(cell["chance_of"]["tpot"], abs=1e-3)
+    names = ("gpu", "weight_dtype", "tensor_parallel_size", "data_parallel_size")
+    alone = size(
+        model="70b", context_tokens=16_384, input_tokens=15_360, output_tokens=1024,
+        concurrent_requests=at["requests"], **{name: cell[name] for name in names},
+    )  # fmt: skip
+    assert alone["tpot_seconds"] == pytest.approx(at["tpot_seconds"], rel=1e-9)
+    assert at["requests"] <= cell["n_places"] / cell["n_replicas"]

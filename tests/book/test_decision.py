@@ -20,6 +20,7 @@ from sheetgen.answer.solve import solve
 from sheetgen.api import answered, recommend
 from sheetgen.book.decision_choices import decision
 from sheetgen.question.sheet_question import Load, Question, ask
+from sheetgen.report.sentences import LOST_WITH_IT
 from sheetgen.report.wording import sure
 from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
 
@@ -266,7 +267,7 @@ def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Pat
     assert sure(term["chance"]) != sure(cell["chance"])
     by_place = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
     gives_up = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"G{r}")) for r in range(40, 80)}
-    assert str(gives_up["Three-year term"]).endswith(f"; {sure(term['chance'])}")
+    assert f"; {sure(term['chance'])};" in str(gives_up["Three-year term"])
 
 
 def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
@@ -315,3 +316,22 @@ def test_every_cell_is_worked_out(book: Path, tmp_path: Path) -> None:
     poison(book, tmp_path / "poisoned.xlsx")
     comparison = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "recalculated.xlsx"))
     assert not comparison.mismatches and comparison.n_compared > 10_000, comparison.mismatches[:5]
+
+
+def test_a_way_that_saves_nothing_rents_nothing_and_four_bits_are_not_offered_twice(tmp_path: Path) -> None:
+    """gpt-oss-120b is published in MXFP4; 500 people in Europe take two machines, and one of a term."""
+    options = {
+        "models": "gpt-oss-120b", "users": 500, "region": "eu", "workloads": "rag", "as_of": books.AS_OF,
+        "instances": "aws/g7e.2xlarge,gcp/g4-standard-96",
+    }  # fmt: skip
+    path, _ = books.build(tmp_path, "ways", options)
+    by_place = values_after(path, {})
+    rows = {str(by_place.get(("Decision", f"A{r}"))): r for r in range(35, 80)}
+    cells = {label: [by_place.get(("Decision", f"{c}{r}")) for c in "DEG"] for label, r in rows.items()}
+    assert cells["The model in 4 bits"] == ["already so", "-", "-"]
+    for label in ("Conversations in 8 bits", "At least an even chance to be fast enough"):
+        rented, usd, lost = cells[label]
+        assert (usd == "-") == (rented in ("saves nothing", "already so")) == (lost == "-"), label
+    assert by_place["rec_decision_n_instances"] == 2 and cells["One-year term"][0].startswith("1 ×")
+    assert LOST_WITH_IT in cells["One-year term"][2] and "pays off" in cells["One-year term"][2]
+    assert "Any provider: AWS, GCP" in {str(value).partition(". ")[2] for value in by_place.values()}

@@ -125,6 +125,22 @@ def test_an_edit_gives_what_build_gives(book: Path, index: int) -> None:
             assert by_place[f"{stem}_monthly_usd"] == pytest.approx(choice.monthly_usd, rel=1e-9)
 
 
+def test_the_utilization_follows_how_the_rate_is_stated_until_somebody_types_it(book: Path, tmp_path: Path) -> None:
+    """It was as built after an edit of the day's hours, and a million tokens cost a quarter of what `build` says."""
+    edited = tmp_path / "edited.xlsx"
+    for typed, use, is_change in (
+        (EDITS[BY_DAY][0], 1 / (24 * 0.2 * 1.5), False),
+        ({"requests_per_day": 200_000, "peak_hour_share": 0.01}, 1, False),
+        ({"utilization": 0.5}, 0.5, True),
+    ):
+        cells = {f"in_{name}": value for name, value in typed.items()}
+        assert values_after(book, cells)["in_utilization"] == pytest.approx(use, rel=1e-9)
+        edit(book, edited, cells)
+        pulled = pull(str(edited), catalog(), None)
+        assert pulled.solved.question.settings.utilization == pytest.approx(use, rel=1e-9)
+        assert ("utilization" in {change.name for change in pulled.changed}) == is_change
+
+
 def test_it_calls_no_function_that_spreadsheets_lack(book: Path) -> None:
     functions = functions_used(book)
     assert {"LN", "NORMSDIST", "NORMDIST"} <= functions <= ALLOWED_FUNCTIONS

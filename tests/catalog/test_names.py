@@ -127,6 +127,21 @@ def test_models_of_a_size_are_read_alone(tmp_path: Path) -> None:
     assert near[-1] == "acme-70b" and len(near) < len(fresh.ids("models")) / 5
 
 
+@pytest.mark.parametrize(
+    ("name", "smaller"),
+    [
+        ("gpt-oss-120b", "gpt-oss-20b"),
+        ("405b", "llama-3.1-70b"),
+        ("8b", None),  # a draft of a series is no smaller model of it
+        ("llama-2-7b", None),
+        ("deepseek-v3", None),
+    ],
+)
+def test_the_next_smaller_model_of_a_series(catalog: Catalog, name: str, smaller: str | None) -> None:
+    model = catalog.next_smaller(catalog.model(name))
+    assert (model and model.id) == smaller
+
+
 def test_checkpoint_sizes(catalog: Catalog) -> None:
     model = catalog.model("8b")
     assert (

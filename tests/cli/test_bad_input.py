@@ -239,6 +239,7 @@ def test_a_value_that_looks_like_another_spelling_stays(run, here: Path) -> None
         ("size --model 8b --tp 4", "Did you mean '--tensor-parallel-size'?"),
         ("recommend --model 8b --precision fp8", "Did you mean '--weight-dtype'?"),
         ("build --ask --users 200", "Option '--ask' requires an argument, not '--users'."),
+        ("build --models 70b --ask", "Option '--ask' requires an argument: --ask MODEL."),
         ("size --model --gpu=h100", "Option '--model' requires an argument, not '--gpu=h100'."),
     ],
 )

@@ -82,7 +82,7 @@ CELL = set(
         *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less", "passed_over"),
         "other_terms",
         *("as_sure", "cheapest_same", "waits", "survives_machine", "more_people"),
-        *("as_recommended", "fewer_machines"),
+        *("as_recommended", "fewer_machines", "smaller_model", "sure_at"),
     ]
 )
 JSON = ("--format", "json", "--as-of", "2026-11-20")

@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from sheetgen.cli import main
+from sheetgen.launch.manifests import Deployment
 
 SCHEMAS = Path(__file__).parents[1] / "data/schemas"
 KINDS = ("compose", "kserve", "llm-d")
@@ -132,3 +133,14 @@ def test_the_schemas_notice_a_fault(kind: str) -> None:
     document = yaml.safe_load(answered(ANSWERS["two machines"], kind)["manifests"][kind])
     FAULTS[kind](document)
     assert not validator_of(kind).is_valid(document)
+
+
+@pytest.mark.parametrize("kind", ("compose", "kserve"))
+def test_a_word_stays_a_word_whatever_it_holds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    word = "a\" b: {{ 7 * 7 }} 'c' <&> é # x"
+    monkeypatch.setattr(Deployment, "words", ["vllm", word])
+    manifest = yaml.safe_load(answered(ANSWERS["two machines"], kind)["manifests"][kind])
+    if kind == "compose":
+        assert manifest["services"]["replica-0"]["command"] == [word]
+    else:
+        assert manifest["spec"]["predictor"]["containers"][0]["args"] == [word]

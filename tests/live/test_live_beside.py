@@ -244,19 +244,23 @@ def test_the_replicas_that_fit_and_those_that_are_needed_are_said_alike() -> Non
 
 
 def test_those_who_wait_for_a_place_are_no_part_of_the_first_word() -> None:
-    """If more than a hundredth waits, the request says for how long, as the terminal and the page do."""
+    """The request says who waits and for how long, and the latest first word; the terminal where more than a hundredth
+    waits."""
     often, seldom = {**LARGE, "requests_per_user_per_day": 6}, {**LARGE, "confidence": 0.9}
     for question, is_told in ((often, True), (seldom, False)):
         [page] = beside([question])
         record, asked = in_full(question) or pytest.fail("no answer")
         [cell] = record.cells
-        assert cell.waits and cell.waits.mean_wait_seconds
+        assert cell.waits and cell.waits.mean_wait_seconds and cell.waits.late_ttft_seconds
         assert ((cell.wait_fraction or 0) > 0.01) is is_told
-        share = cell.wait_fraction or 0
+        share, mean = cell.wait_fraction or 0, seconds(cell.waits.mean_wait_seconds)
         planned = " (about 5% planned)" if share > 0.05 else ""  # by an approximation, which the share is not
-        told = f"{100 * share:.2g}%{planned} wait {seconds(cell.waits.mean_wait_seconds)} s for a place"
+        told = f"{100 * share:.2g}%{planned} wait {mean} s for a place"
+        assert any(told in text for _, text in answer_lines(asked, cell, Shown())) is is_told
         speed = next(text for text in page["request"]["serves"] if text.startswith("First word"))
-        assert (told in speed) is is_told is any(told in text for _, text in answer_lines(asked, cell, Shown()))
+        assert (
+            f"{100 * share:.2g}% first wait {mean} s on average, so {seconds(cell.waits.late_ttft_seconds)} s" in speed
+        )
         assert "requests that have a place" in page["words"]["waits"]
 
 
@@ -667,12 +671,10 @@ def test_markdown_and_csv_say_the_answer() -> None:
     assert all(row["price_source"] for row in (first, sure))
     [measured_row] = [line for line in page["markdown"].splitlines() if line.startswith("| Measure first")]
     is_same = measured["instance"] == first["instance"]
-    rented = (
-        f"{measured['n_instances']} of these"
-        if is_same
-        else str(rent(int(measured["n_instances"]), measured["instance"]))
-    )
-    assert rented in measured_row.split("|")[-2]
+    if is_same:
+        assert f"A day on {measured['n_instances']} machine" in measured_row
+    else:
+        assert str(rent(int(measured["n_instances"]), measured["instance"])) in measured_row.split("|")[-2]
 
 
 def test_a_line_of_csv_says_what_is_paid_for() -> None:

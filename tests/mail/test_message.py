@@ -135,6 +135,19 @@ def test_three_models_stand_in_a_short_subject_and_are_three_replies() -> None:
 MOST_WORDS = 180  # with the names of what is attached and the version
 
 
+def test_a_mail_has_owning_and_says_of_each_term_what_else_it_gives_up() -> None:
+    """The second term gives up the same as the first; who rents which machines stands beside the figure."""
+    european = {"users": "500", "tiers": "", "region": "eu", "currency": "EUR", "fx_rate": "0.92"}
+    page = answered(models="gpt-oss-120b", ask="gpt-oss-120b", **european)
+    text = mail_of(Letter(page, "sheet")).text
+    [own] = [way for way in page.request.ways if way.kind == "own"]
+    first, second = [way for way in page.request.ways if way.kind == "term"]
+    assert str(own.monthly) in text and first.loses.removeprefix("cancelling, ") in text
+    assert f"{second.monthly} ({second.loses}; " in text and second.loses == "the same"
+    page = answered(ask="70b", users="300", tiers="")
+    assert f"cancel any day. {page.request.options[0].rent}." in mail_of(Letter(page, "sheet")).text
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     "load",

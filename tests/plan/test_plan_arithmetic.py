@@ -882,8 +882,8 @@ def test_people_are_whole_requests_and_a_prompt_may_be_empty() -> None:
     assert rows(solved([service], 1, **ONE_TYPE))[0]["concurrent_requests"] == 34
 
 
-def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_gpus() -> None:
-    """Of GCP's machines with 8 H100 the cheaper one alone is a candidate."""
+def test_a_commitment_of_a_dearer_type_serves_as_itself() -> None:
+    """Of GCP's machines with 8 H100 the cheaper one alone is to be had by default."""
     service = {
         "id": "one",
         "demand": {"at_once": 40},
@@ -892,7 +892,7 @@ def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_
     }
     committed = {"id": "c", "type": "gcp/a3-megagpu-8g", "count": 2, "until": "2028-06-30", "usd_per_hour": 50}
     record = solved([service], supply={"committed": [committed]})
-    assert {supply["instance"] for supply in record["supply"]} == {"gcp/a3-highgpu-8g"}
+    assert {supply["instance"] for supply in record["supply"]} == {"gcp/a3-megagpu-8g"}
     assert [(supply["committed"], supply["gap"]) for supply in record["supply"]] == [(2, 0)] * 3
 
 

@@ -160,3 +160,82 @@ def test_no_service_elsewhere_makes_a_plan_cheaper() -> None:
     elsewhere = digest | {"allowed": {"instances": ["aws/g6e.xlarge"]}}
     plans = [solved(data | {"services": [finder, agent, of_night]}) for of_night in (digest, elsewhere)]
     assert usd(plans[0]) <= usd(plans[1]) + A_DOLLAR
+
+
+SISTERS = (
+    "aws/g6e.xlarge",
+    "aws/g6e.2xlarge",
+    "gcp/a3-highgpu-8g",
+    "gcp/a3-megagpu-8g",
+    "azure/Standard_NC40ads_H100_v5",  # not sold for a year in Europe
+    "gcp/g4-standard-48",
+)
+
+
+def some_supplied_plan(dice: random.Random) -> dict[str, Any]:
+    """Services of which some name their machines, with commitments of these, of dearer ones of the same GPUs, and of
+    those that are not sold in the class that is bought."""
+    services = [some_service(dice, f"s{i}") for i in range(dice.randint(1, 3))]
+    for service in services:
+        service |= {"demand": {"at_once": dice.choice([5, 20, 60])}, "targets": {"confidence": 0.5}}
+        service.pop("profile", None)
+        if dice.random() < 0.5:
+            service["allowed"] = {"instances": dice.sample(SISTERS, 3)}
+    types = dice.sample(SISTERS, 2)
+    until = dice.choice(["2027-03-31", "2028-12-31"])
+    committed = [
+        {"id": name, "type": name, "count": dice.choice([1, 2, 4]), "until": until, "usd_per_hour": 3} for name in types
+    ]
+    return {
+        "plan": {"start": "2027-Q1", "quarters": dice.choice([1, 2]), "as_of": "2026-11-26"},
+        "services": services,
+        "policy": {
+            "buy": dice.choice(["on-demand", "reserved-1yr", "mix"]),
+            "near_tie_fraction": 0,
+            "moving_cost_usd": 0,
+        },
+        "supply": {"allowed": {"region": dice.choice(["eu", "us"])}, "committed": committed},
+    }
+
+
+def needed_alone(data: dict[str, Any], service: dict[str, Any], instance: str) -> list[float] | None:
+    """By quarter the machines of a type that a service takes by itself, where all of them are bought on demand; None
+    where it may not be there, or they do not serve it."""
+    if instance not in service.get("allowed", {}).get("instances", [instance]):
+        return None
+    alone = {**data, "services": [service | {"allowed": {"instances": [instance]}}]}
+    answer = solved(alone | {"policy": {}, "supply": {"allowed": data["supply"]["allowed"]}})
+    return None if answer.hardware.nothing else answer.supply["needed_instances"][0, :, answer.case].tolist()
+
+
+@pytest.mark.parametrize("seed", range(amount(8, 50)))
+def test_nothing_is_bought_beside_idle_machines_that_are_paid_and_can_serve(seed: int) -> None:
+    dice = random.Random(seed)
+    data = some_supplied_plan(dice)
+    answer = solved(data)
+    place, case = {machine.instance: t for t, machine in enumerate(answer.types)}, answer.case
+    needed, committed, gap = (
+        answer.supply[name][..., case] for name in ("needed_instances", "committed_instances", "gap")
+    )
+    assert not ((gap > 0) & (committed > needed)).any()
+    names = {(s, q): there.instance for (s, q), there in answer.hardware.placed.items()}
+    for part in data["supply"]["committed"]:
+        t = place[part["type"]]
+        for s, service in enumerate(data["services"]):
+            on = {q: name for (i, q), name in names.items() if i == s}
+            others = {(q, name) for (i, q), name in names.items() if i != s}
+            is_alone = all((q, name) not in others and gap[place[name], q] > 0 for q, name in on.items())
+            alone = needed_alone(data, service, part["type"]) if on and is_alone else None
+            assert alone is None or any(alone[q] > committed[t, q] - needed[t, q] for q in on)
+
+
+@pytest.mark.parametrize("seed", range(amount(8, 50)))
+def test_a_machine_that_is_given_makes_no_plan_dearer(seed: int) -> None:
+    dice = random.Random(seed)
+    data = some_supplied_plan(dice)
+    given = {"id": "given", "type": dice.choice(SISTERS), "count": dice.choice([1, 2]), "usd_per_hour": 1e-9}
+    committed = [*data["supply"]["committed"], given | {"until": "2029-12-31"}]
+    before, after = solved(data), with_supply(data, committed=committed)
+    assert len(after.hardware.nothing) <= len(before.hardware.nothing)
+    if len(after.hardware.nothing) == len(before.hardware.nothing):
+        assert (after.money["spend_usd"].sum(axis=0) <= before.money["spend_usd"].sum(axis=0) + A_DOLLAR).all()

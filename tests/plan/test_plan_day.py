@@ -131,7 +131,7 @@ def test_machines_are_up_before_they_are_needed() -> None:
     plan = stated([service("one", profile=NINE_TO_FIVE)])
     needed = plan.week.over_peak[0][None, :, None, :] * 2  # two machines
     for minutes, hours in ((0, 8), (15, 8.25), (60, 9), (90, 9.5)):
-        up, weights = plan.week.up(needed, minutes)
+        up, weights = plan.week.up(needed, minutes, plan.spans.quarters)
         assert (up * weights).sum() == pytest.approx(2 * hours / 24), minutes
         assert up.max() == 2
 
@@ -144,9 +144,9 @@ def test_needed_shares_by_hand() -> None:
 def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
     up = numpy.array([[[4, 2]], [[1, 2]], [[1, 1]]], float)  # quarters, one case, two hours
     owned, committed = numpy.array([[1.0], [1], [1]]), numpy.array([[0.0], [1], [0]])
-    short, missing = missing_by_hour(up, owned, committed, 0)
+    short, missing = missing_by_hour(up, owned, committed, [0, 1, 2])
     assert missing.tolist() == short.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
-    _, kept = missing_by_hour(up, owned, committed, 1)
+    _, kept = missing_by_hour(up, owned, committed, [0, 0, 1])
     assert kept.tolist() == [[[3, 1]], [[2, 0]], [[0, 0]]]
 
 

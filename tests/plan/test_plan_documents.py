@@ -29,7 +29,7 @@ from sheetgen.brand import read_brand
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
 from sheetgen.cli import main
-from sheetgen.errors import MissingLibraryError
+from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.plan.bridge import Last, sums_of
 from sheetgen.plan.charts import Machines, Waterfall, machines
 from sheetgen.plan.cheaper import best_of_kinds
@@ -38,7 +38,7 @@ from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.services_table import services_table
+from sheetgen.plan.services_table import owners_table, services_table
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spending import OVER, OVER_AT_P90, WITHIN
 from sheetgen.plan.stated_plan import Plan
@@ -372,6 +372,22 @@ def test_printed_parts_add_up() -> None:
     assert parts == pytest.approx([1, 1, 1]) and in_whole(euros, [], 0) == []
 
 
+def test_an_owner_has_the_sum_of_the_services_and_the_mail_what_the_page_has() -> None:
+    """An owner of one service had a dollar more than that, and the mail a dollar less than the page."""
+    answer = example().answer
+    of_services, of_owners = services_table(answer, ()), owners_table(answer)
+    owners = {str(row[0]): whole(row[3]) for row in of_owners.rows}
+    for name, usd_of_owner in [*owners.items()][:-2]:
+        ids = [service.id for service in answer.plan.services if (service.owner or answer.plan.head.owner) == name]
+        assert usd_of_owner == sum(whole(row[6]) for row in of_services.rows if str(row[0]) in ids)
+    tables = [section.table for section in page().first if section.table]
+    (budget,) = (drawn for drawn in tables if str(drawn.columns[1].head) == "Budget")
+    quarters = [row for row in budget.rows if str(row[0]) in map(str, answer.plan.quarters)]
+    worst = min(whole(row[7]) for row in quarters)
+    (told,) = (str(text) for label, text in page().brief.points if label == "Budget")
+    assert worst < 0 and f"${-worst:,} " in told
+
+
 @pytest.mark.parametrize("paper", ["a4", pytest.param("letter", marks=pytest.mark.long)])
 def test_eight_services_have_five_pages_at_most(paper: str) -> None:
     data = deepcopy(DATA)
@@ -562,16 +578,28 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
         assert f"format is '{named}'. " in refused.output
 
 
-@pytest.mark.long
-def test_without_pango_what_else_was_asked_for_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("writer", "error", "told"),
+    [
+        ("plan_page.write_plan_pdf", MissingLibraryError("Pango is missing."), "Pango is missing.\n"),
+        ("plan_page.write_plan_pdf", PageError("A row is too wide."), "No PDF is written. A row is too wide.\n"),
+        ("xlsx.write_xlsx", PageError("Supply!BV5 is used twice"), "No XLSX is written. Supply!BV5 is used twice\n"),
+    ],
+)
+def test_what_else_was_asked_for_is_written(
+    writer: str, error: Exception, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> bytes:
-        raise MissingLibraryError("Pango is missing.")
+        raise error
 
-    monkeypatch.setattr(plan_page_writer, "write_plan_pdf", refuse)
-    arguments = ["plan", str(TEMPLATES / "plan.yaml"), "--out", str(tmp_path), "--format"]
-    made = CliRunner().invoke(main, [*arguments, "pdf,md"])
-    assert made.exit_code == 1 and made.stderr == "Pango is missing.\n"
-    assert [file.name for file in tmp_path.iterdir()] == ["capacity-plan.md"]
+    monkeypatch.setattr(f"sheetgen.writers.{writer}", refuse)
+    head = "plan: {start: 2028-Q1, quarters: 1, as_of: 2026-11-30}\n"
+    (tmp_path / "plan.yaml").write_text(f"{head}services: [{{id: a, demand: {{at_once: 8}}, model: 8b}}]\n")
+    arguments = ["plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "out"), "--format"]
+    made = CliRunner().invoke(main, [*arguments, "pdf,xlsx" if "xlsx" in writer else "pdf,md"])
+    assert made.exit_code == 1 and made.stderr == told
+    left = "capacity-plan.pdf" if "xlsx" in writer else "capacity-plan.md"
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [left]
 
 
 def test_the_mail_names_first_what_the_first_page_does() -> None:

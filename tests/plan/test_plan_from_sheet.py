@@ -122,6 +122,7 @@ def test_a_sheet_with_a_wrong_value_is_refused_by_its_key(
 
 
 NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
+NC80 = "azure/Standard_NC80adis_H100_v5"
 PLAN: dict[str, Any] = {
     "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
     "policy": {"approval_days": 30},
@@ -195,3 +196,37 @@ def test_what_was_ordered_keeps_its_days() -> None:
     order = signed("order", 8, "2027-01-04")
     assert ordered(order) == {"2027-01-20": 1, "2027-01-04": 8}
     assert ordered(order, signed("release", 3, None)) == {"2027-01-04": 6}
+
+
+def test_the_next_plan_has_services_where_they_run_and_not_where_a_forecast_has_them() -> None:
+    """A service whose move was a forecast was put on the machines of its forecast, and moved back for a saving of
+    $248,173. A move that was to be signed is made; of two orders each has its own day."""
+    first, second = ("2027-01-01", "2027-03-31"), ("2027-04-01", "2027-06-30")
+    quarters = [
+        {"quarter": name, "from": days[0], "until": days[1]} for name, days in (("2027-Q1", first), ("2027-Q2", second))
+    ]
+    on = {"one": (NC40, NC40), "two": (NC40, NC80), "three": (NC40, None)}
+    rows = [
+        {"id": name, "quarter": quarter["quarter"], "instance": instances[i]}
+        for i, quarter in enumerate(quarters)
+        for name, instances in on.items()
+    ]
+    orders = [
+        {"type": machine, "count": 3, "purchase": "on-demand", "from": day}
+        for machine, day in ((NC40, first[0]), (NC80, first[0]), (NC80, second[0]))
+    ]
+    move = {"what": "move", "instance": NC80, "needed_from": second[0], "n_instances": 1, "purchase": None}
+
+    def services(kind: str) -> list[list[str] | None]:
+        last = {
+            "inputs": {**PLAN, "supply": {**PLAN["supply"], "ordered": orders}},
+            "as_of": "2026-11-26",
+            "quarters": quarters,
+            "services": rows,
+            "decisions": [move | {"kind": kind}],
+        }
+        following = next_plan(last, "q1.json", date(2027, 2, 26))
+        return [order.get("services") for order in following["supply"]["ordered"]]
+
+    assert services("forecast") == [["one", "two", "three"], None, ["two"]]
+    assert services("now") == [["one", "three"], ["two"], ["two"]]

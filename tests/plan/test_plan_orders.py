@@ -7,6 +7,7 @@ import itertools
 import random
 import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy
@@ -23,11 +24,14 @@ from sheetgen.plan.findings import Findings, answered_at_once, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
 from sheetgen.plan.paid_prices import paid_prices
+from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.spans import Spans
 
 CATALOG = Catalog()
+CLASSES = ("reserved-1yr", "capacity-block")
 NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
 NC80 = "azure/Standard_NC80adis_H100_v5"  # and one of these 290
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
@@ -116,34 +120,79 @@ def test_what_waits_has_the_cheapest_other_machine_that_is_there_in_time() -> No
     assert alternative["usd"] == pytest.approx(4 * 5.191 * 45 * 24)
 
 
-def test_what_was_ordered_before_is_kept_for_who_waits() -> None:
+def test_what_was_ordered_before_serves_who_waits_and_is_paid_until_then() -> None:
     """Nothing that is ordered today is there before 15 February; of three machines of an earlier order, which the plan
-    has no other use for and releases, two hold the load, from 20 January on, which leaves 26 days."""
+    has no other use for, two hold the load, from 20 January on, for 26 days: they are paid for these, and released
+    after them. All three were released at once, and the load waited."""
     ordered = {"type": NC80, "count": 3, "purchase": "on-demand", "from": "2027-01-20"}
     supply = LATE | {"allowed": {"instances": [NC40, NC80]}, "ordered": [ordered]}
     record = solved([SERVICE], 2, supply=supply, policy={"approval_days": 21})
     (lost,) = record["unserved"]
-    other = lost["or"]
-    assert (lost["instance"], lost["from"], lost["until"]) == (NC40, "2027-01-01", "2027-02-14")
-    assert (other["instance"], other["there_on"], other["was_ordered"]) == (NC80, "2027-01-20", True)
-    assert (other["n_instances"], other["share"]) == (2, lost["share"])
-    assert other["usd"] == pytest.approx(2 * 13.96 * 26 * 24)
-    # The batch is put on one of them: two are left to the chat.
-    pair = solved(PAIR, 2, supply=supply, policy={"approval_days": 21})["unserved"]
-    assert [(gap["service"], gap["or"] and gap["or"]["n_instances"]) for gap in pair] == [("batch", None), ("chat", 2)]
+    assert (lost["instance"], lost["share"], lost["from"], lost["until"]) == (NC40, 1, "2027-01-01", "2027-01-19")
+    (served,) = record["on_others"]
+    assert (served["share"], served["from"], served["until"]) == (0, "2027-01-20", "2027-02-14")
+    assert served["on_others"] == [{"instance": NC80, "share": 1, "was_ordered": True}]
+    large = 13.96 * 730 * 3
+    for name in ("p10_usd", "p50_usd", "p90_usd"):
+        assert of_all(record, name) == pytest.approx([2 * large * 26 / 90 + 3 * ON_DEMAND / 2, 3 * ON_DEMAND])
+    assert record["totals"]["ordered_before_usd"] == pytest.approx(2 * large * 26 / 90)
+    released = [(row["n_instances"], row["needed_from"]) for row in record["decisions"] if row["what"] == "release"]
+    assert released == [(1, "2027-01-01"), (2, "2027-02-15")]
+    # What is kept is paid in every draw, and those of an order that come after the days of waiting are given back.
+    assert record["totals"]["usd"]["p10"] == pytest.approx(2 * large * 26 / 90 + 4.5 * ON_DEMAND)
+    later = [ordered | {"from": "2027-02-15"}]
+    record = solved([SERVICE], 2, supply=supply | {"ordered": later}, policy={"approval_days": 21})
+    assert record["on_others"] == [] and record["totals"]["ordered_before_usd"] == 0
+    assert [row["until"] for row in record["unserved"]] == ["2027-02-14"]
+    # The plan puts the batch on one of two: the other is two of the chat's three machines.
+    two = supply | {"ordered": [ordered | {"count": 2, "from": "2027-01-01"}]}
+    record = solved(PAIR, 2, supply=two, policy={"approval_days": 21})
+    for name in ("on_others", "unserved"):
+        assert [(row["service"], row["share"]) for row in record[name]] == [("chat", pytest.approx(1 / 3))]
 
 
-def test_what_is_paid_and_serves_nothing_speaks_against_signing() -> None:
-    """A pool of 8 L40S that ends on 15 February serves nothing in the quarter of which half is paid."""
-    pool = {"id": "dc", "gpu": "l40s", "count": 8, "cost_per_quarter": 9000, "until": "2027-02-14"}
-    supply = {"allowed": {"instances": [NC40, "aws/g6e.xlarge"]}, "owned": [pool]}
-    data = {"plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"}, "services": [SERVICE], "supply": supply}
-    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
-    (check,) = [check for check in record_of(whole)["checks"] if check["check"] == "what is paid serves"]
-    assert not check["ok"] and check["found"] == ["dc in 2027-Q1, as it is there until 2027-02-14"]
-    lines = [str(line) for section in plan_page(whole).sections for line in section.lines]
-    (line,) = [line for line in lines if line.startswith("Paid and idle")]
-    assert line.endswith("dc, 8 x NVIDIA L40S: $4,500.")
+def test_the_spare_machine_of_an_earlier_order_is_paid_from_its_day_and_by_the_hour() -> None:
+    """Three machines by day, of them a spare one, and one by night; two are ordered in time, the third comes on 20
+    January. Until then two are rented in the hours that need two or three, and a loss takes capacity."""
+    day = [2.0 if 8 <= hour < 20 else 1.0 for hour in range(24)]
+    service = SERVICE | {"demand": {"at_once": 250}, "profile": day}
+    policy = {"redundancy": {"survive": "machine"}, "start_minutes": 0}
+    late = [{"type": NC40, "count": 1, "purchase": "on-demand", "from": "2027-01-20"}]
+    record = solved([service], 1, supply={"ordered": late}, policy=policy)
+    in_time = solved([service], 1, policy=policy)
+    counts = of_all(in_time, "machine_hours", "supply")
+    assert of_all(in_time, "needed", "supply") == [3] and counts == [pytest.approx(730 * (3 + 2) / 2)]
+    (less,) = [a - b for a, b in zip(of_all(in_time, "p50_usd"), of_all(record, "p50_usd"), strict=True)]
+    assert less == pytest.approx(ON_DEMAND * 19 / 90 / 2)  # the third, by day
+    (check,) = [line for line in record["checks"] if line["check"].startswith("what was ordered is there")]
+    assert "until 2027-01-19 a loss takes capacity" in check["found"][0] and record["unserved"] == []
+
+
+def test_what_ends_within_a_quarter_serves_until_its_last_day() -> None:
+    """Two of three machines are committed until 15 May, 45 of 91 days: what replaces them is needed, and paid, from the
+    next day on. They served nothing of the quarter, and an order was for its first day."""
+    commitment = {"id": "c", "type": NC40, "count": 2, "until": "2027-05-15", "usd_per_hour": 5}
+    record = solved([SERVICE], supply={"committed": [commitment]})
+    assert of_all(record, "gap", "supply") == [1, 3, 3] and of_all(record, "committed", "supply") == [2, 2, 0]
+    assert of_all(record, "idle", "supply") == [0, 0, 0]
+    first, second = [row for row in record["decisions"] if row["what"] == "order"]
+    assert [(order["n_instances"], order["needed_from"]) for order in (first, second)] == [
+        (1, "2027-01-01"),
+        (2, "2027-05-16"),
+    ]
+    assert second["about"] == "as c ends" and second["usd"] == pytest.approx(2 * ON_DEMAND * (46 / 91 + 1))
+    assert ("renew", "2027-05-16") in [(way["what"], way["needed_from"]) for way in ways(second)]
+    paid = 2 * 5 * 730 * 3
+    assert of_all(record, "p50_usd") == pytest.approx(
+        [paid + ON_DEMAND, (paid * 45 + 2 * ON_DEMAND * 46) / 91 + ON_DEMAND, 3 * ON_DEMAND]
+    )
+    shared = [row["p50_usd"] for row in record["owners"] if row["owner"] is None]
+    assert shared == pytest.approx([0, 0, 0], abs=1e-6)  # all is its service's
+    # A year of three machines that begins in May has half of a quarter in 2028, when it is ordered anew.
+    term = solved([SERVICE], 6, supply={"committed": [commitment]}, policy={"buy": "reserved-1yr"})
+    orders = [(row["n_instances"], row["needed_from"]) for row in term["decisions"] if row["what"] == "order"]
+    assert orders == [(1, "2027-01-01"), (2, "2027-05-16"), (1, "2028-01-01"), (2, "2028-05-16")]
+    assert of_all(term, "p50_usd")[4:] == pytest.approx([3 * ONE_YEAR] * 2)
 
 
 P5 = "aws/p5.48xlarge"
@@ -342,17 +391,22 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
     dice = random.Random(8)
     for _ in range(200):
         n = dice.randint(1, 9)
-        missing = tuple([1.0] * (late := dice.randint(0, min(2, n - 1))) + [dice.choice((0.0, 0.4))] + [0.0] * n)[:n]
-        buying = Buying(dice.choice(("reserved-1yr", "capacity-block")), datetime.date.max, missing, (None,) * n)
+        there, purchase = (
+            Fraction(dice.randint(0, min(2, n - 1))) + dice.choice((0, Fraction(2, 5))),
+            dice.choice(CLASSES),
+        )
+        spans = Spans.cut(n, [there], Fraction(0), [(there, QUARTERS_OF_TERM[purchase])])
+        buying = Buying(purchase, spans, datetime.date.max, Fraction(0), there, (None,) * len(spans))
         less = numpy.array([[float(dice.randint(0, 5))] for _ in range(n)])
         more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
-        prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
-        none, flat = numpy.zeros(n), numpy.ones((n, 1))
-        ((_, few),), ((_, many),) = (bought(buying, short, short, none, flat) for short in (less, more))
-        usd = [float((purchase.machine_months * prices).sum()) for purchase in (few, many)]
+        prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[spans.quarters, None, None]
+        none, flat = numpy.zeros(len(spans)), numpy.ones((len(spans), 1))
+        needed = [short[spans.quarters][..., None] for short in (less, more)]
+        (few,), (many,) = (bought(buying, short, short, none, flat, numpy.ones(1)) for short in needed)
+        usd = [float((part.machine_months * prices).sum()) for part in (few, many)]
         assert usd[0] <= usd[1] + 1e-9, (buying, less, more)
-        for q in range(late, n):  # what is short is there
-            assert few.gap[q] >= less[q] and many.gap[q] >= more[q]
+        for s in numpy.flatnonzero(buying.missing == 0):  # what is short is there
+            assert few.gap[s] >= needed[0][s] and many.gap[s] >= needed[1][s]
 
 
 def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
@@ -424,6 +478,120 @@ def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
     tables = [section.table for section in (page.first[0], page.reasons[-1])]
     to_sign_days, forecast_days = ([str(row[0]) for row in table.rows] for table in tables if table)
     assert to_sign_days == [now[0]["order_by"]] and len(forecast_days) == len(orders) - 1
+
+
+def test_an_offered_commitment_is_in_no_sum_and_binds() -> None:
+    """Four machines that run on demand may be committed: the head said that what is to be signed binds nothing, and
+    the row that its money is in the plan."""
+    supply = {"allowed": {"instances": ["aws/p5.4xlarge"]}, "ordered": [{"type": "aws/p5.4xlarge", "count": 4}]}
+    whole = whole_plan([SERVICE], 1, supply=supply, as_of="2026-12-20")
+    record, page = record_of(whole), plan_page(whole)
+    (commit,) = record["decisions"]
+    assert (commit["what"], commit["n_instances"], commit["kind"]) == ("commit", 4, "now")
+    totals = record["totals"]
+    assert totals["sign_now_usd"] == totals["sign_now_binds_usd"] == 0
+    assert totals["offered_now_binds_usd"] == commit["binds_usd"] > 0
+    assert totals["ordered_before_usd"] == pytest.approx(sum(of_all(record, "p90_usd")))
+    binds = f"${commit['binds_usd']:,.0f}"
+    (table,) = (section.table for section in page.first if section.title.startswith("Decisions to sign now"))
+    assert table and [str(text) for text in table.rows[0][4:6]] == ["–", binds]
+    told = [*map(str, page.tiles[1].facts), *(str(text) for label, text in page.brief.points if label == "Sign now")]
+    assert sum(binds in text for text in told) == 2
+
+
+IN_EUROPE = {
+    "allowed": {"region": "eu"},
+    "committed": [
+        {
+            "id": "c",
+            "type": NC40,
+            "count": 4,
+            "purchase": "reserved-1yr",
+            "until": "2027-12-31",
+            "usd_per_hour": 4.9,
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("prices", "purchase", "fifth_usd", "bound_usd"),
+    [
+        ({}, "on-demand", 8.376 * 730 * 3, 0),
+        ({"hours_per_month": 200}, "on-demand", 8.376 * 200 * 3, 0),
+        ({"usd_per_hour": {NC40: 5}}, "reserved-1yr", 5 * 730 * 3, 5 * 730 * 12),
+    ],
+)
+@pytest.mark.parametrize("named", [{}, {"allowed": {"instances": [NC40]}}])
+def test_machines_that_are_paid_serve_though_their_class_is_not_sold(
+    named: dict[str, Any], prices: dict[str, Any], purchase: str, fifth_usd: float, bound_usd: float
+) -> None:
+    """In Europe they are sold on demand alone: the fifth is bought so, or as the plan states its price. Four were idle
+    beside others for a year, and a service that named them was refused."""
+    service = SERVICE | {"demand": {"at_once": 700}} | named
+    record = solved([service], 2, supply=IN_EUROPE, policy={"buy": "reserved-1yr"}, prices=prices)
+    assert [(row["instance"], row["committed"], row["needed"], row["gap"]) for row in record["supply"]] == [
+        (NC40, 4, 5, 1)
+    ] * 2
+    assert of_all(record, "p50_usd") == pytest.approx([4 * 4.9 * 730 * 3 + fifth_usd] * 2)
+    assert of_all(record, "bound_usd") == pytest.approx([bound_usd, 0])
+    (order,) = record["decisions"]
+    assert (order["n_instances"], order["purchase"]) == (1, purchase)
+
+
+def test_who_names_machines_that_are_not_sold_in_a_class_is_told_the_key_of_the_plan() -> None:
+    service, supply = SERVICE | {"allowed": {"instances": [NC40]}}, {"allowed": {"region": "eu"}}
+    for own, key, buy in (({}, "policy.buy", "reserved-1yr"), ({"buy": "spot"}, "services.buy", "on-demand")):
+        with pytest.raises(ScenarioError, match=f"Classes with prices: on-demand. Name one with {key}"):
+            solved([service | own], 1, supply=supply, policy={"buy": buy})
+
+
+def test_owned_and_committed_machines_serve_whatever_class_is_bought() -> None:
+    """Owned ones whose kind is not sold for a year in Europe; committed ones that are not sold there at all; and of a
+    batch on spot."""
+    owned = {"id": "o", "gpu": "h100-nvl", "count": 4, "gpus_per_machine": 1, "cost_per_quarter": 100}
+    supply = {"allowed": {"region": "eu"}, "owned": [owned]}
+    record = solved([SERVICE], 1, supply=supply, policy={"buy": "reserved-1yr"})
+    assert [(row["instance"], row["owned"], row["gap"]) for row in record["supply"]] == [(NC40, 4, 0)]
+    large = "aws/p6-b200.48xlarge"
+    committed = {"id": "c", "type": large, "count": 1, "until": "2027-12-31", "usd_per_hour": 60}
+    supply = {"allowed": {"region": "eu"}, "committed": [committed]}
+    record = solved([SERVICE], 1, supply=supply, policy={"buy": "reserved-1yr"})
+    assert [(row["instance"], row["committed"], row["gap"]) for row in record["supply"]] == [(large, 1, 0)]
+    record = solved([SERVICE | {"buy": "spot"}], 1, supply=IN_EUROPE)
+    assert [(row["instance"], row["committed"], row["gap"]) for row in record["supply"]] == [(NC40, 4, 0)]
+
+
+def test_a_commitment_serves_who_names_its_type_and_who_could_have_a_cheaper_one() -> None:
+    """Six are committed, of which the search needs four and the chat, which names none, two. They went by the name of
+    the cheaper machine with the same GPU that the chat could buy, and the search bought four more."""
+    committed = {
+        "id": "c",
+        "type": "aws/g6e.2xlarge",
+        "count": 6,
+        "purchase": "reserved-1yr",
+        "until": "2027-12-31",
+        "usd_per_hour": 1.5,
+    }
+    search = {
+        "id": "search",
+        "demand": {"requests": {"peak_per_second": 18}},
+        "request": {"input_tokens": 1000, "output_tokens": 100},
+        "model": {"id": "llama-3.1-8b", "weight_dtype": "fp8"},
+        "targets": {"tpot_ms": 40, "ttft_ms": 800},
+        "allowed": {"instances": ["aws/g6e.2xlarge"]},
+    }
+    chat = {
+        "id": "chat",
+        "demand": {"users": {"people": 1500}},
+        "request": {"context_tokens": 4096, "output_tokens": 512},
+        "model": "gpt-oss-20b",
+        "targets": {"tpot_ms": 50, "ttft_ms": 2000},
+    }
+    record = solved([search, chat], 1, supply={"allowed": {"region": "eu"}, "committed": [committed]})
+    (supply,) = record["supply"]
+    assert (supply["instance"], supply["needed"], supply["gap"], supply["idle"]) == ("aws/g6e.2xlarge", 6, 0, 0)
+    assert of_all(record, "p50_usd") == pytest.approx([6 * 1.5 * 730 * 3])
 
 
 def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
@@ -637,6 +805,19 @@ def test_old_prices_are_said() -> None:
         assert check["ok"] == holds and (holds or NC40 in check["found"][0])
 
 
+def test_the_class_lever_is_the_best_of_all_classes() -> None:
+    """A year was named for a load that lasts a quarter; a block of its days costs less and binds nothing after it."""
+    short = SERVICE | {"growth": {"series": [0.1, 1, 0.1, 0.1]}}
+    supply = {"allowed": {"instances": ["aws/p5.4xlarge"]}}
+    whole = whole_plan([short], 4, supply=supply)
+    (lever,) = [lever for lever in best_of_kinds(whole.cheaper) if lever.change.kind == "class"]
+    assert lever.change.name == "buy: capacity-block" and lever.bound_after_usd == 0
+    block = solved([short], 4, supply=supply, policy={"buy": "capacity-block"})
+    p50, p90 = (sum(of_all(block, f"{case}_usd")) for case in ("p50", "p90"))
+    assert lever.asked_usd == pytest.approx(p90)
+    assert lever.saves_p50_usd == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()) - p50)
+
+
 def test_prices_that_are_bound_or_paid_are_those_whose_age_and_source_is_said() -> None:
     """A year's orders are paid at reserved-1yr prices, read on another day and from another list than those on demand;
     a commitment without a price of its own at the catalog's, used or not: the check said yes, and the mail the day of
@@ -724,6 +905,20 @@ def test_replicas_are_said_with_their_quarters() -> None:
         page = plan_page(whole_plan([SERVICE | {"growth": {"steps": growth}}]))
         (drawn,) = [part.table for part in page.sections if part.table and part.table.title.startswith("Services,")]
         assert str(drawn.rows[0][5]).startswith(f"{words_of} by ")
+
+
+def test_what_survives_a_loss_is_priced_on_the_machines_that_are_best_without() -> None:
+    """Two loads of NC40 take three of them, one of which may be lost, and without one of NC80 at $13 an hour: it was
+    priced on two of NC40 at $6.98."""
+    supply, prices = {"allowed": {"instances": [NC40, NC80]}}, {"usd_per_hour": {NC80: 13}}
+    more = {
+        "supply": supply,
+        "prices": prices,
+        "policy": {"near_tie_fraction": 0, "redundancy": {"survive": "machine"}},
+    }
+    levers = solved([SERVICE | {"demand": {"at_once": 280}}], 1, **more)["cheaper"]
+    (saved,) = [lever["usd"] for lever in levers if lever["what"] == "survive: none"]
+    assert saved == pytest.approx((3 * 6.98 - 13) * 730 * 3)
 
 
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:

@@ -335,3 +335,22 @@ def test_the_price_of_a_mixs_term_is_live(tmp_path: Path) -> None:
     ]
     ordered = sum(before["Decisions", f"G{n}"] - after["Decisions", f"G{n}"] for n in bases)
     assert bases and math.isclose(ordered, whole.answer.base_usd / 2)
+
+
+def test_a_mix_of_many_types_has_its_workbook(tmp_path: Path) -> None:
+    """The months at each price ran into the columns of what machines cost: six types, three of them for a term."""
+    types = {"chat": "aws/g6e.xlarge", "code": "azure/Standard_NC40ads_H100_v5", "rag": "gcp/a2-ultragpu-1g"}
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "policy": {"buy": "mix"},
+        "services": [
+            {"id": name, "demand": {"at_once": 40}, "model": "8b", "allowed": {"instances": [instance]}}
+            for name, instance in types.items()
+        ],
+    }
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    (path := tmp_path / "mix.xlsx").write_bytes(workbook_of(whole))
+    poison(path, tmp_path / "poisoned.xlsx")
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches, str(result)
+    assert values(path)["rec_p50_usd"] == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()))

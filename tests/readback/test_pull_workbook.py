@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import books
+import openpyxl
 import pytest
 from amounts import IN_LONG, amount
 from answers import document
@@ -18,6 +19,7 @@ from recalculation import edit, edit_and_recalculate, values_after
 from workbook_cells import areas, values
 
 from sheetgen.answer.solve import solve
+from sheetgen.book.carried import formula_digests
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
 from sheetgen.errors import ScenarioError, SheetgenError
@@ -59,6 +61,26 @@ def again(pulled: Pulled, catalog: Catalog | None = None) -> dict[str, Any]:
     if typed:
         options["typed"] = Written(typed, str)
     return document(solve(ask(catalog or books.catalog(), options)))
+
+
+def test_another_build_of_sheetgen_is_named_and_no_formula_called_overwritten(
+    book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Yesterday's build wrote Decision otherwise: its inputs are read, and what was typed over a formula is counted."""
+    today = formula_digests
+    monkeypatch.setattr(
+        "sheetgen.readback.pulled.formula_digests", lambda sheets: {**today(sheets), "Decision": "of yesterday"}
+    )
+    typed = edited(book, tmp_path, {"in_hours_per_month": 500})
+    pulled = pull(typed, books.catalog())
+    assert pulled.is_of_another_build and pulled.audit is None and not pulled.n_lost and not pulled.other_results
+    assert pulled.options["hours_per_month"] == "500"
+    assert [line for line in lines(pulled) if "another build" in line] and data(pulled)["is_of_another_build"]
+    workbook = openpyxl.load_workbook(typed)
+    workbook["Decision"]["D6"] = "cheap"
+    workbook.save(tmp_path / "over.xlsx")
+    over = pull(tmp_path / "over.xlsx", books.catalog())
+    assert over.n_lost == data(over)["n_lost"] == 1
 
 
 def test_a_workbook_as_built_has_no_changes_and_agrees(as_built: Pulled) -> None:
@@ -215,7 +237,7 @@ def test_a_cell_typed_over_is_the_option(
 
 
 @pytest.mark.long
-def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
+def test_a_input_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
     """Of a workbook that was not recalculated."""
     typed = edit(quick, tmp_path / "typed.xlsx", {"in_context_chat": 40_000, "in_tpot_ms_long_doc": 200})
     pulled = pull(typed, books.catalog())

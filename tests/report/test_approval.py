@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from dataclasses import replace
 from datetime import date
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +15,7 @@ from answers import printed_page, record_for
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
+from sheetgen.answer.smaller_model import with_smaller_model
 from sheetgen.answer.solve import solve
 from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.api import recommend
@@ -22,7 +24,7 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.report import approval, notes, pay_less_words, sentences
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request, WayRow
-from sheetgen.report.wording import full_money, sure
+from sheetgen.report.wording import full_money, instance_name, sure
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
 
@@ -148,7 +150,7 @@ def test_the_title_of_the_bars_is_the_largest_uncertainty_with_how_far_it_goes()
         widest = max(swings, key=lambda name: swings[name])
         named = {name for name, swing in swings.items() if swing == swings[widest]}
         told = str(asked.uncertainty)
-        assert all((name.split(" ")[0].lower() in told.lower()) == (name in named) for name in ends)
+        assert all((re.split("[ :]", name)[0].lower() in told.lower()) == (name in named) for name in ends)
         halves = [abs(half) for half in (min(0, *ends[widest]), max(0, *ends[widest])) if half]
         assert [str(full_money(half)) for half in dict.fromkeys(halves)] == re.findall(r"\$[\d,.]+M?", told)
         assert told in str(asked.finding) and "largest uncertainty" in str(asked.finding).lower()
@@ -277,7 +279,7 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
 
 def test_longer_requests_may_be_slower_unless_their_targets_are_stated() -> None:
     def spans(**more: str) -> dict[str, str]:
-        return {mover.name: str(mover.span) for mover in requested(**more)[0].movers}
+        return {mover.name.partition(":")[0]: str(mover.span) for mover in requested(**more)[0].movers}
 
     name = "Length"
     assert "targets" in spans()[name] and "targets" not in spans(ttft_ms="7000", tpot_ms="50")[name]
@@ -466,7 +468,9 @@ def test_a_survivor_is_surer_while_all_of_its_machines_run() -> None:
     survivor, margin = cell.survives_machine, cell.at_level(0.9)
     assert survivor is not None and margin is not None and survivor.n_instances < margin.n_instances
     before, after = (str(sure(chance)) for chance in (survivor.chance_before, survivor.chance))
-    assert before != after and f"{before}, {after.removesuffix(' sure')} after" in str(apart.failure)
+    assert before != after and "sure" not in str(apart.failure)
+    [told] = [str(fact) for fact in apart.options[1].facts if str(full_money(survivor.monthly_usd)) in str(fact)]
+    assert f"{before}, {after.removesuffix(' sure')} after" in told  # beside the margin, which costs more
 
 
 EUROPEAN = {"users": "500", "models": "gpt-oss-120b", "ask": "", "tiers": "", "region": "eu"}
@@ -516,8 +520,10 @@ def test_a_request_that_is_too_long_keeps_what_several_inputs_cost_together() ->
     question = ask(Catalog(), {**ASKED, **load})
     solved = solve(question)
     short = build_page(with_europe(record_for(solved), solved), question).request
-    full, _ = requested(**load)
-    assert short.together == full.together and short.together
+    full, cell = requested(**load)
+    high = [str(full_money(move.high_usd)) for move in cell.moves[-2:] if move.high_usd]
+    assert all(usd in str(asked.together) for usd in high for asked in (short, full)) and len(high) == 2
+    assert "prices" in str(short.together) and "prices" not in str(full.together)  # whose bar is there
     assert short.reasons != full.reasons and short.failure in short.risks
     assert any("of the next" in str(risk) for risk in full.risks) and "of the next" not in str(short.failure)
 
@@ -555,3 +561,60 @@ def test_the_age_of_a_price_of_a_year_alone_is_at_most_so_many_days() -> None:
     assert page.oldest_price == "2026" and f"the oldest up to {days} days old" in page.price_lists
     dated = build_page(record_for(solved := solve(ask(Catalog(), ASKED))), solved.question)
     assert "days old" in dated.price_lists and "up to" not in dated.price_lists
+
+
+def test_a_smaller_model_of_the_series_is_priced_where_the_sheet_has_none_that_costs_less() -> None:
+    """A dearer model of the sheet is no way to pay less."""
+    load = {"users": "500", "workloads": "rag", "tiers": "", "region": "eu", "as_of": "2026-11-20"}
+    question = ask(Catalog(), {"models": "qwen3-32b,gpt-oss-120b", "ask": "gpt-oss-120b", **load})
+    solved = solve(question)
+    record = with_smaller_model(record_for(solved), solved)
+    dearer, cell = record.headline_cells
+    assert dearer.smaller_model is None and dearer.answer.monthly_usd > cell.answer.monthly_usd
+    smaller = cell.smaller_model
+    assert smaller is not None and smaller.model == "gpt-oss-20b"
+    alone = recommend(model="gpt-oss-20b", users=500, context="16k", region="eu", as_of="2026-11-20")
+    names = ("instance", "n_instances", "monthly_usd", "chance")
+    assert [getattr(smaller, name) for name in names] == [pytest.approx(alone[name]) for name in names]
+    told = " ".join(map(str, build_page(record, question).request.reasons))
+    assert f"gpt-oss-20b costs {full_money(smaller.monthly_usd)}" in told and "not compared" in told
+    assert "Qwen3" not in told
+    solved = solve(ask(Catalog(), {**ASKED, "users": "300", "tiers": ""}))
+    assert {cell.smaller_model for cell in with_smaller_model(record_for(solved), solved).cells} == {None}
+
+
+def test_a_price_of_ones_own_is_no_list_price() -> None:
+    """It moves with nothing, and its list is named."""
+    question = ask(Catalog(), {**ASKED, "users": "300", "tiers": ""})
+    _, cell = requested(users="300", tiers="")
+    own = [
+        replace(candidate, brought=True, source="price list mine.csv (on-demand)")
+        if candidate.instance == cell.answer.instance
+        else candidate
+        for candidate in question.candidates
+    ]
+    solved = solve(replace(question, candidates=tuple(own)))
+    record = record_for(solved)
+    moves = {move.input: move for move in record.headline_cells[1].moves}
+    others = {move.input: move for move in cell.moves}
+    assert "price_factor" in others and "price_factor" not in moves
+    assert 1.25 * moves[EVERYTHING].high_usd == pytest.approx(others[EVERYTHING].high_usd)  # type: ignore[operator]
+    asked = build_page(record, solved.question).request
+    assert "price list mine.csv" in str(asked.basis) and "List prices" not in [mover.name for mover in asked.movers]
+
+
+def test_an_old_price_keeps_its_bar() -> None:
+    question = ask(Catalog(), EUROPEAN | {"as_of": "2026-11-20", "ask": "gpt-oss-120b"})
+    solved = solve(replace(question, headline=(1, 0)))
+    asked = build_page(record_for(solved), solved.question).request
+    assert "(old)" in str(asked.basis) and "List prices" in [mover.name for mover in asked.movers]
+
+
+def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
+    question = ask(Catalog(), {"models": "qwen3-32b,gpt-oss-120b", "ask": "gpt-oss-120b", **PEOPLE})
+    record = record_for(solve(question))
+    other, own = (cell.measure for cell in record.headline_cells)
+    assert other is not None and other.decider is not None and own is not None and own.decider is None
+    [told] = [str(line) for line in build_page(record, question).load_note if "day of measuring" in str(line)]
+    cheaper = f"{full_money(other.decider.usd)} ({instance_name(other.decider.instance)})"
+    assert f"costs {full_money(own.usd)}; " in told and told.endswith(f"cheaper {cheaper}.")
