@@ -14,7 +14,8 @@ from sheetgen.plan.tables import Z
 from sheetgen.plan.worked_plan import OF_TYPE, Answer
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
-OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
+KEEP = "keep"  # what earlier plans ordered
+OF_DEMAND = (KEEP, "order", "renew", "raise quota", "replace owned")
 OfTerm = tuple[str, str, int]  # a type of machine, a class and the quarter of an order
 
 
@@ -35,6 +36,16 @@ def _at_shares(answer: Answer) -> tuple[Array, Array, dict[OfTerm, Array]]:
     return shares, numpy.concatenate(gaps, axis=2), ordered
 
 
+def kept(answer: Answer) -> Iterator[Decision]:
+    """The machines that earlier plans ordered and that the first quarter keeps, as if they were decided."""
+    plan = answer.plan
+    day = max(plan.as_of, plan.first_day(plan.quarters[0]))
+    for machine, gaps in zip(answer.types, answer.supply["gap"], strict=True):
+        ordered = plan.ordered(machine.instance)
+        if ordered and (n := min(float(ordered[0]), float(gaps[0, answer.case]))):
+            yield Decision(KEEP, machine.instance, n, machine.buying.purchase, day, day)
+
+
 def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
     """Decisions that follow from the demand with the shares of it at which they would be others."""
     shares, gaps, of_terms = _at_shares(answer)
@@ -49,6 +60,7 @@ def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Dec
             planned = decision.n_instances
         else:
             bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
-        fewer, more = shares[bought < planned], shares[bought > planned]
+        least = decision.n_instances if decision.what == KEEP else planned  # others are given back before
+        fewer, more = shares[bought < least], shares[bought > planned]
         ends = float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None
         yield replace(decision, break_even=BreakEven(*ends))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from sheetgen.answer.confidences import is_below
 from sheetgen.catalog.guidance import assumptions, number
-from sheetgen.plan.break_even import with_break_even
+from sheetgen.plan.break_even import kept, with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, Trials, cheaper, closing
 from sheetgen.plan.commitments import with_commitments
@@ -75,6 +75,7 @@ class Findings:
     answer: Answer
     draws: Draws
     decisions: tuple[Decision, ...]
+    kept: tuple[Decision, ...]  # of earlier plans' orders
     unserved: tuple[Unserved, ...]
     on_others: tuple[Unserved, ...]  # those that other machines serve, some or all of it
     last: Last | None
@@ -153,6 +154,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         answer,
         draws,
         decided,
+        tuple(with_break_even(answer, kept(answer))) if answer.plan.supply.ordered else (),
         tuple(lost),
         tuple(gap for gap in waiting if gap.on_others),
         last,

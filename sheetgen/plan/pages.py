@@ -134,8 +134,8 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
     warned = (*warnings(findings), *answered_at_once(findings))
-    n_lines = len([*spans(plan)]) + sum(math.ceil(len(warning) / LINE) for warning in warned)
-    n_lines += len([*_at_hosts(findings), *_months_of(plan)])
+    told = (*warned, *_at_hosts(findings), *_months_of(plan))
+    n_lines = len([*spans(plan)]) + sum(math.ceil(len(str(line)) / LINE) for line in told)
     signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
@@ -566,9 +566,8 @@ def _at_hosts(findings: Findings) -> Iterator[Text]:
         most = max(less, key=lambda entry: own[entry.service] - entry.usd)
         others = f"; of {count(len(less) - 1, 'other service')} under half too" if less[1:] else ""
         name = answer.plan.services[most.service].id
-        pattern = (
-            f"At a host of its model ({first_named(most.hosts)}) {name} costs {{}} at p50, its machines {{}}{others}."
-        )
+        host = f"a host of its model ({first_named(most.hosts)}), to which its data goes"
+        pattern = f"At {host}, {name} costs {{}} at p50, its machines {{}}{others}."
         yield words(pattern, usd(most.usd), usd(own[most.service]))
 
 
@@ -590,7 +589,7 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     if lever.moves_usd:
         gives_up = words(f"{gives_up}; saves less by its moves, {{}}", usd(lever.moves_usd))
     if binds := _lever_binds(lever):
-        gives_up = words("{}: {}", gives_up, binds)
+        gives_up = words("{}; it {}", gives_up, binds)
     over = _named_quarters(plan, lever.over) or "none"
     now_usd = lever.asked_usd + lever.saves_usd + lever.moves_usd
     (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
@@ -634,8 +633,8 @@ def _closing(findings: Findings) -> Iterator[Text]:
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:
-    """The services that are cut where a budget or a quota is kept, or until an order is there; what cuts most first, by
-    what the machines of the part that is cut cost."""
+    """The services that are cut where a budget or a quota is kept, or until an order is there: what cuts most, by what
+    the machines of the part that is cut cost, in order of time."""
     answer, plan = findings.answer, findings.answer.plan
 
     def limit(row: Served) -> tuple[int, str, str]:
@@ -652,7 +651,7 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         rows = [*group]
         cut = tuple((row.service, row.share) for row in rows if row.share < 1 - A_BIT)
         cuts.setdefault((subject, cut), []).append(rows)
-    lines = list[tuple[float, Text]]()
+    lines = list[tuple[float, int, Text]]()
     for (subject, _), alike in cuts.items():
         parts: list[Text] = []
         for row in (row for row in alike[0] if A_BIT < row.share < 1 - A_BIT):
@@ -662,15 +661,17 @@ def _waiting(findings: Findings) -> Iterator[Section]:
             parts.append(f"nothing of {first_named(out)}")
         quarters = _quarters_in_short(plan, [rows[0].quarter for rows in alike])
         usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
-        lines.append((usd_cut, words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))))
+        served_then = words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))
+        lines.append((usd_cut, alike[0][0].quarter, served_then))
     elsewhere = [*_elsewhere(findings)]
     if lines or elsewhere:
-        worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
-        n = len(worst) - MOST_CUT
+        worst = sorted(lines, key=lambda cut: -cut[0])[:MOST_CUT]
+        in_time = [line for _, _, line in sorted(worst, key=lambda cut: cut[1])]
+        n = len(lines) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
         kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
         until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
-        every = (*worst[:MOST_CUT], *more, *until, *elsewhere, *_keeping(findings))
+        every = (*in_time, *more, *until, *elsewhere, *_keeping(findings))
         yield Section("If the limits are kept: who is cut, by priority", every)
 
 
@@ -786,7 +787,8 @@ def _hosted(findings: Findings) -> Iterator[Text]:
         amounts = math.fsum(entry.usd for entry in findings.hosted), math.fsum(on_machines)
         sums = f"{count(len(findings.hosted), 'service')}: {{}}, where the machines are {{}}"
         read = f"the tokens at p50 at the cheapest host of the model ({hosts}), prices read from {oldest} on"
-        yield words(f"Hosted: {read}; {sums}.", *map(usd, amounts))
+        gives_up = "Their data then goes to the host, which chooses the precision and runs no weights of your own"
+        yield words(f"Hosted: {read}; {sums}. {gives_up}.", *map(usd, amounts))
 
 
 def _since(findings: Findings) -> Section:
@@ -899,9 +901,10 @@ def _needed(answer: Answer, decision: Decision) -> Text:
 
 
 def _break_even(findings: Findings) -> Table:
-    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
+    """Of each decision that follows from demand, and of what earlier plans ordered, the demand at which it would be
+    another, beside what is expected."""
     answer, rows = findings.answer, list[tuple[Text, ...]]()
-    for decision in sorted(findings.decisions, key=lambda decision: decision.order_by):
+    for decision in sorted((*findings.kept, *findings.decisions), key=lambda decision: decision.order_by):
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
             continue

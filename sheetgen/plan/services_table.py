@@ -180,5 +180,7 @@ def _replicas(answer: Answer, s: int) -> Text:
     counts = {q: int(answer.services["planned_replicas"][s, q, answer.case]) for q in (*quarters[:1], *quarters[-1:])}
     reasons = dict.fromkeys(answer.set_by(s, q, answer.case) for q, n in counts.items() if n > 1)
     why = f" by {', then '.join(reasons)}" if reasons else ", the fewest"
-    replicas = joined(" to ", [cell(n, WHOLE) for n in dict.fromkeys(counts.values())])
+    are_many = len({*counts.values()}) > 1
+    ends = [(cell(n, WHOLE), f" in {answer.plan.quarters[q]}" if are_many else "") for q, n in counts.items()]
+    replicas = joined(" to ", [words(f"{{}}{when}", n) for n, when in ends[: 1 + are_many]])
     return words(f"{{}}{why}", replicas) if counts else NONE

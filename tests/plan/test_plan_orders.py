@@ -19,7 +19,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.decisions import unserved
+from sheetgen.plan.decisions import BreakEven, unserved
 from sheetgen.plan.findings import Findings, answered_at_once, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
@@ -882,6 +882,29 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         order_usd = sum(decision["usd"] for decision in record["decisions"] if decision["what"] == "order")
         assert order_usd == pytest.approx(sum(of_all(record, "p90_usd")))
         assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
+
+
+def test_what_would_give_back_machines_of_an_earlier_order() -> None:
+    """Of five machines of 145 for 600 at once three were ordered before: two do up to 48 %, and of those that are
+    ordered now four in all up to 96 %. The largest sum of a plan had no row of what would change it."""
+    load = SERVICE | {"demand": {"at_once": 600}}
+    whole = whole_plan([load], supply={"ordered": [{"type": NC40, "count": 3, "from": "2026-12-01"}]})
+    (keep,) = whole.kept
+    (order,) = [decision for decision in whole.decisions if decision.what == "order"]
+    assert (keep.what, keep.n_instances, order.n_instances) == ("keep", 3, 2)
+    assert (keep.break_even, order.break_even) == (BreakEven(0.48, 1.21), BreakEven(0.96, 1.21))
+    page = plan_page(whole)
+    (drawn,) = [part.table for part in page.sections if part.table and part.table.title.startswith("What would change")]
+    assert [str(row[1]).split()[0] for row in drawn.rows] == ["keep", "order"]
+    assert whole_plan([load]).kept == ()
+
+
+def test_replicas_are_said_with_their_quarters() -> None:
+    """Three in the first quarter and nine in the last; it was 3 to 9, and one had to look for when."""
+    for growth, words_of in (({"2027-Q3": 3}, "3 in 2027-Q1 to 9 in 2027-Q3"), ({}, "3")):
+        page = plan_page(whole_plan([SERVICE | {"growth": {"steps": growth}}]))
+        (drawn,) = [part.table for part in page.sections if part.table and part.table.title.startswith("Services,")]
+        assert str(drawn.rows[0][5]).startswith(f"{words_of} by ")
 
 
 def test_what_survives_a_loss_is_priced_on_the_machines_that_are_best_without() -> None:
