@@ -244,6 +244,19 @@ def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
     assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
 
 
+def test_remarks_give_way_to_the_chart_and_the_signature() -> None:
+    """Remarks of a page's half put both overleaf: the first page has the first of them, the second page all."""
+    planned = example()
+    long = replace(planned.now[0], about="; ".join(f"a remark of forty characters, number {i}" for i in range(60)))
+    others = (long if decision == planned.now[0] else decision for decision in planned.decisions)
+    told = plan_page(replace(planned, decisions=tuple(others)))
+    (shown, *_), behind = (section.table for section in told.first), told.reasons[0].table
+    assert shown and behind and sum("overleaf" in str(row[-1]) for row in shown.rows) == len(behind.rows) >= 1
+    assert any("number 59" in str(row[-1]) for row in behind.rows)
+    first, *_ = read(write_plan_pdf(told, Options(TEMPLATES)))
+    assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
+
+
 @pytest.mark.long
 def test_only_the_first_page_is_of_the_first_part() -> None:
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")

@@ -244,6 +244,10 @@ def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
     assert order["about"] == "until 2027-02-14 a loss takes capacity"
     check = record["checks"][0]
     assert (check["check"], check["ok"]) == ("every service is served", True)
+    # Without those two nothing is served until then, and there is no machine that could be lost.
+    record = solved([service], supply=committed(2) | {"committed": []}, policy=policy)
+    (order,) = [decision for decision in record["decisions"] if decision["what"] == "order"]
+    assert (order["about"], [gap["share"] for gap in record["unserved"]]) == (None, [1])
 
 
 def test_an_order_that_comes_later_than_a_spare_is_needed_speaks_against_signing() -> None:
