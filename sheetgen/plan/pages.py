@@ -390,7 +390,7 @@ def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
 _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
 
 
-def _decision_row(answer: Answer, decision: Decision, remarks: Sequence[Text]) -> tuple[Text, ...]:
+def _decision_row(answer: Answer, decision: Decision, remarks: list[Text]) -> tuple[Text, ...]:
     return (
         decision.order_by.isoformat(),
         _decided(decision),
@@ -860,21 +860,21 @@ def _reasons(findings: Findings) -> Iterator[Section]:
 
 
 def _spent(findings: Findings) -> Table:
-    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
-    parts = [
-        (part["quarter"], part["service"] or UNTAGGED, part["planned"], part["measured"])
-        for part in (findings.last.variance if findings.last else ())
-    ]
-    parts.sort(key=lambda part: -abs(part[3] - part[2]))
-    columns = [in_whole(findings.answer.plan, amounts) for amounts in ([p[2] for p in parts], [p[3] for p in parts])]
+    """The last plan at p50, and at what was ordered, against what was really spent, where that is given; what differs
+    most first."""
+    last, names = findings.last, ("planned", "approved", "measured")
+    parts = sorted(last.variance if last else (), key=lambda part: -abs(part["measured"] - part["planned"]))
+    subjects = [(part["quarter"], part["service"] or UNTAGGED) for part in parts]
+    columns = [in_whole(findings.answer.plan, [part[name] for part in parts]) for name in names]
+    amounts = [*zip(*columns, strict=True)]
+    if parts:
+        subjects, amounts = [("all", "all"), *subjects], [tuple(map(math.fsum, columns)), *amounts]
     rows = [
-        (*part[:2], *map(usd, (planned, spent, spent - planned)))
-        for part, planned, spent in zip(parts, *columns, strict=True)
+        (*subject, *map(usd, (planned, approved, spent, spent - planned)))
+        for subject, (planned, approved, spent) in zip(subjects, amounts, strict=True)
     ]
-    if rows:
-        planned, spent = map(math.fsum, columns)
-        rows.insert(0, ("all", "all", *map(usd, (planned, spent, spent - planned))))
-    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
+    ordered = f"Ordered for {last.plan.policy.plan_at if last else ''}"
+    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", ordered, "Spent", "More than at p50")))
     return table("What the last plan said, and what was spent", heads, rows)
 
 
@@ -986,7 +986,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     now, binds = findings.sign_now_usd
     signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
-        words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
@@ -1015,7 +1015,15 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     )
 
 
+def _late(decision: Decision) -> str:
+    """That a decision is late, and the day on which its machines are there."""
+    there = f", there on {decision.there_on}" if decision.there_on else ""
+    return f" (late{there})" if decision.late else ""
+
+
 # Assumptions and sources
+
+
 def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
     answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy

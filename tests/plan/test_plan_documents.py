@@ -424,8 +424,8 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     planned = example()
     assert planned.last is not None
     spent = (
-        {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "measured": 90.0},
-        {"quarter": "2027-Q1", "service": None, "planned": 100.0, "measured": 130.0},
+        {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "approved": 160.0, "measured": 90.0},
+        {"quarter": "2027-Q1", "service": None, "planned": 100.0, "approved": 110.0, "measured": 130.0},
     )
     drawn = plan_page(replace(planned, last=replace(planned.last, variance=spent)))
     (section,) = [
@@ -435,9 +435,9 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     ]
     assert section.table is not None
     assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
-        ["$200", "$220", "$20"],  # all of it
-        ["$100", "$130", "$30"],
-        ["$100", "$90", "-$10"],
+        ["$200", "$270", "$220", "$20"],  # all of it
+        ["$100", "$110", "$130", "$30"],
+        ["$100", "$160", "$90", "-$10"],
     ]
 
 
@@ -622,8 +622,8 @@ def test_the_mail_names_first_what_the_first_page_does() -> None:
     shown = page.first[0].table
     assert shown is not None
     points = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
-    days = [f"{row[1]} by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
-    assert [words.removesuffix(" (late)") for words in points] == days
+    days = [f"{row[1]}, ask by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
+    assert [words.partition(" (late")[0] for words in points] == days
     assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
 
 

@@ -204,7 +204,7 @@ def test_a_plan_that_is_named_by_its_json_is_not_called_the_last_one(tmp_path: P
     inputs = deepcopy(DATA)
     inputs["services"][0]["model"] = "no-such-model"
     file = tmp_path / "q1.json"
-    record = {"inputs": inputs, "prices": {}, "as_of": "2026-10-01", "money": [], "services": []}
+    record = {"inputs": inputs, "prices": {}, "as_of": "2026-10-01", "money": [], "services": [], "supply": []}
     file.write_text(json.dumps(record, default=str), encoding="utf-8")
     with pytest.raises(ScenarioError, match="no-such-model") as error:
         solved_file(str(file), CATALOG)
