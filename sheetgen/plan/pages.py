@@ -7,7 +7,7 @@ import datetime
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, product
 
 import numpy
 
@@ -530,7 +530,18 @@ def _budget(findings: Findings) -> Section:
     of_case = ("Spend at {}", "its contingency", "left")
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
-    return _section(drawn, *_months_of(plan))
+    return _section(drawn, *_months_of(plan), *_more_than_p90(findings))
+
+
+def _more_than_p90(findings: Findings) -> Iterator[Text]:
+    """The quarters whose spend at p90, with its contingency, is not enough in nine of ten cases."""
+    plan, more = findings.answer.plan, list[Text]()
+    for q, quarter in enumerate(plan.quarters):
+        money = spent(findings.answer, findings.draws, [q])
+        if money.together_p90_usd > money.usd["p90"] + money.reserve_usd["p90"]:
+            more.append(words(f"{{}} in {quarter}", usd(money.together_p90_usd)))
+    if more:
+        yield words("Nine of ten cases take more than p90 with its contingency: up to {}.", joined(", ", more))
 
 
 def _budgets_in_whole(plan: Plan) -> list[float]:
@@ -689,10 +700,24 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         worst = [line for _, line in sorted(lines, key=lambda cut: -cut[0])]
         n = len(worst) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
-        kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
-        until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
-        every = (*worst[:MOST_CUT], *more, *until, *elsewhere, *_keeping(findings))
+        every = (*worst[:MOST_CUT], *more, *_kept(findings), *elsewhere, *_keeping(findings))
         yield Section("If the limits are kept: who is cut, by priority", every)
+
+
+def _kept(findings: Findings) -> Iterator[str]:
+    """That a budget or a quota keeps headroom and spare machines; and where services of lower priority than one that is
+    cut are served on them."""
+    limits, priorities = {row.limit for row in findings.served}, findings.answer.plan.priorities
+    if limits <= {MACHINES}:
+        return
+    before = any(
+        other.share < 1 - A_BIT < row.share and priorities[other.service] < priorities[row.service]
+        for row, other in product((row for row in findings.served if row.limit != MACHINES), repeat=2)
+        if (row.limit, row.quarter, row.instance) == (other.limit, other.quarter, other.instance)
+    )
+    until = ", until a day they serve" if MACHINES in limits else ""
+    place = "; a service that has its place on those is not cut, whatever its priority" if before else ""
+    yield f"Under a budget or a quota headroom and spare machines are kept{until}{place}."
 
 
 def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
