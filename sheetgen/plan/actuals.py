@@ -21,7 +21,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 from sheetgen.catalog.base import first_fault, read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
-from sheetgen.plan.quarters import Quarter, quarter_of
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
 from sheetgen.plan.schema import COMMITTED, DOLLARS, OWNED, InQuarter, Line, one_line
 from sheetgen.plan.spending import in_dollars
 from sheetgen.plan.stated_plan import machine_in
@@ -397,11 +397,26 @@ def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
 
 
 def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
-    """By quarter and service what a plan's JSON planned at p50 for the same days, and what was spent."""
+    """By quarter and service what a plan's JSON planned at p50 for the same days, what of it was approved for the
+    demand that it was bought for, and what was spent."""
+    shares = {
+        name: (_approved(plan, name, money), days / of) for name, money, _, (days, of) in _compared(plan, actuals)
+    }
     for part in variance(plan, actuals):
         if part["by"] == "service":
-            usd = {"planned": part["planned_usd"], "measured": part["actual_usd"]}
-            yield {"quarter": part["quarter"], "service": part["name"], **usd}
+            approved, share = shares[part["quarter"]]
+            usd = {"planned": part["planned_usd"], "approved": approved.get(part["name"], 0.0) * share}
+            yield {"quarter": part["quarter"], "service": part["name"], **usd, "measured": part["actual_usd"]}
+
+
+def _approved(plan: Mapping[str, Any], quarter: str, of_plan: Mapping[str, Any]) -> dict[str | None, float]:
+    """The cost of a quarter by service at the demand that was bought for, less what is owned; under None the rest."""
+    at = plan.get("plan_at", "p90")
+    rows = (row for row in plan["services"] if (row["quarter"], row["quantile"]) == (quarter, at) and row["instance"])
+    usd: dict[str | None, float] = {
+        row["id"]: MONTHS_IN_A_QUARTER * (row["monthly_usd"] - row.get("monthly_owned_usd", 0)) for row in rows
+    }
+    return usd | {None: of_plan[f"{at}_usd"] - of_plan["owned_usd"] - math.fsum(usd.values())}
 
 
 def _machine(name: str) -> str:

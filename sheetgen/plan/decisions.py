@@ -403,10 +403,12 @@ def _short(answer: Answer, t: int) -> Iterator[tuple[int, str, float]]:
 
 
 def _without_spare(answer: Answer, t: int, q: int) -> str:
-    """The days of a quarter on which machines of a type are short, though a service on it is to survive a loss."""
+    """The days of a quarter on which some machines of a type are short, not all, though a service on it is to survive a
+    loss."""
     survives = any(answer.plan.redundancy(s).survive != "none" for s in answer.on(answer.types[t].instance, q))
-    days, quarters = answer.plan.days, answer.plan.spans.quarters
-    last = max((days[s][1] for s, *_ in _short(answer, t) if quarters[s] == q), default=None) if survives else None
+    days, quarters, needed = answer.plan.days, answer.plan.spans.quarters, answer.rented[t].needed[:, answer.case]
+    short = (days[s][1] for s, _, n in _short(answer, t) if quarters[s] == q and n < needed[s])
+    last = max(short, default=None) if survives else None
     return f"until {last} a loss takes capacity" if last else ""
 
 

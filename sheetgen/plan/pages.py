@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby, product
 
 import numpy
 
@@ -52,7 +52,9 @@ from sheetgen.version import VERSION
 
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p50", "Contingency at p90", "p90 of all together")
 MOST_AT_HOSTS = 0.5  # of what its machines cost, under which the first page names a service's host
-LINES_ON_FIRST_PAGE, LINE = 28, 110  # of warnings, money and decisions; and characters of a whole line
+LINES_ON_FIRST_PAGE = 42  # of facts, warnings, money, levers and decisions
+LINE, LINE_OF_TILE, LINE_OF_LEVER = 110, 44, 36  # characters of a whole line, and of columns
+MOST_REMARKS = 150  # characters, where the first page has no lines for all of them
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
 A_CENT = 0.01
@@ -134,10 +136,13 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
     answer, plan = findings.answer, findings.answer.plan
     warned = (*warnings(findings), *answered_at_once(findings))
-    told = (*warned, *_at_hosts(findings), *_months_of(plan))
-    n_lines = len([*spans(plan)]) + sum(math.ceil(len(str(line)) / LINE) for line in told)
-    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
+    tiles = tuple(_tiles(findings))
     levers = best_of_kinds(findings.cheaper)
+    budget, less = _budget(findings), _levers(findings, levers)
+    n_lines = len([*spans(plan)]) + _n_lines((*warned, *budget.lines, *less.lines), LINE)
+    n_lines += max(_n_lines(tile.facts, LINE_OF_TILE) for tile in tiles)
+    n_lines += sum(_n_lines(row[2:3], LINE_OF_LEVER) for row in less.table.rows) if less.table else 0
+    signing, further = _to_sign(findings, LINES_ON_FIRST_PAGE - n_lines)
     page = PlanPage(
         plan.head.name,
         plan.head.owner,
@@ -145,12 +150,12 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
         plan.as_of.isoformat(),
         _sign_by(plan, findings.decisions),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), _quarters_of(plan)),
-        tuple(_tiles(findings)),
+        tiles,
         warned,
         (
             signing,
-            _budget(findings),
-            _levers(findings, levers),
+            budget,
+            less,
             Section("GPUs by quarter", picture=machines(answer)),
         ),
         (*further, *_waiting(findings), _supply(answer), _since(findings), *_reasons(findings)),
@@ -173,6 +178,11 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     in_dollars = words(f"in US dollars {{}}, at {{}} {plan.head.currency} for one", page.brief.asked, rate)
     asked, *others = converted.tiles
     return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
+
+
+def _n_lines(texts: Iterable[Text], characters: int) -> int:
+    """The lines that texts take, in a column that has the width for so many characters."""
+    return sum(math.ceil(len(str(text)) / characters) for text in texts)
 
 
 def _quarters_of(plan: Plan) -> str:
@@ -267,20 +277,42 @@ def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, 
     orders = [order for order in findings.now if order.what == "order"]
     amounts = dict(zip(orders, in_whole(findings.answer.plan, [order.usd or 0.0 for order in orders]), strict=True))
     now = [replace(decision, usd=amounts.get(decision, decision.usd)) for decision in _in_urgency(findings.now)]
-    rows = [_decision_row(findings.answer, decision) for decision in now]
+    answer, lines = findings.answer, [*_first_of_all(findings)]
+    remarks = [_all_remarks(answer, decision) for decision in now]
+    whole = shown = [_decision_row(answer, *part) for part in zip(now, remarks, strict=True)]
+    n_lines -= _n_lines(lines, LINE)
+    if sum(map(_lines_of, whole)) > n_lines:
+        shown = [
+            _decision_row(answer, decision, _in_short(of_it)) for decision, of_it in zip(now, remarks, strict=True)
+        ]
     n_first, used = 0, 0
-    for row in rows:
-        used += max(2, *(math.ceil(len(str(row[i])) / n) for i, n in CHARACTERS.items()))
+    for row in shown:
+        used += _lines_of(row)
         n_first += used <= n_lines or not n_first
     late = [i for i, decision in enumerate(now) if decision.late]
     of_them = f", {len(late)} of them late" if late else ""
     title = f"Decisions to sign now: {len(now)}{of_them}" if now else "Nothing is to be signed before the next plan"
-    shown = tuple(i for i in late if i < n_first)
-    first = _section(
-        table(title, _DECISION_HEADS, rows[:n_first]), *_first_of_all(findings), *_overleaf(now[n_first:]), late=shown
+    first_page = table(title, _DECISION_HEADS, shown[:n_first])
+    first = _section(first_page, *lines, *_overleaf(now[n_first:]), late=tuple(i for i in late if i < n_first))
+    rest = table("Further decisions to sign now", _DECISION_HEADS, whole[n_first:])
+    cut = [(row[1], row[-1]) for row, short in zip(whole[:n_first], shown, strict=False) if row != short]
+    further = (
+        [_section(table("All remarks on the decisions of the first page", ("Sign", "Remarks"), cut))] if cut else []
     )
-    rest = table("Further decisions to sign now", _DECISION_HEADS, rows[n_first:])
-    return first, (_section(rest, late=tuple(i - n_first for i in late if i >= n_first)),) if rest.rows else ()
+    further += [_section(rest, late=tuple(i - n_first for i in late if i >= n_first))] if rest.rows else []
+    return first, tuple(further)
+
+
+def _lines_of(row: Sequence[Text]) -> int:
+    """The lines that a decision takes."""
+    return max(2, *(_n_lines([row[i]], n) for i, n in CHARACTERS.items()))
+
+
+def _in_short(remarks: Sequence[Text]) -> list[Text]:
+    """The first of some remarks, where the page has no lines for all."""
+    used = [*accumulate(len(str(remark)) for remark in remarks)]
+    n = max(1, sum(characters <= MOST_REMARKS for characters in used))
+    return [*remarks[:n], *(["all remarks overleaf"] if remarks[n:] else [])]
 
 
 def _first_of_all(findings: Findings) -> Iterator[Text]:
@@ -373,10 +405,7 @@ def _overleaf(further: Sequence[Decision]) -> Iterator[Text]:
 _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
 
 
-def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
-    """A decision, and the other ways to the same machines among its remarks."""
-    waiting = decision.cost_of_waiting_usd
-    delay = words("a quarter's delay costs {} more, for what covers it", usd(waiting)) if (waiting or 0) > 0 else ""
+def _decision_row(answer: Answer, decision: Decision, remarks: list[Text]) -> tuple[Text, ...]:
     return (
         decision.order_by.isoformat(),
         _decided(decision),
@@ -384,8 +413,16 @@ def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
         decision.needed_from.isoformat(),
         usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
-        joined("; ", [*_remarks(answer, decision), *filter(None, [delay]), *_other_ways(decision)]) or "",
+        joined("; ", remarks) or "",
     )
+
+
+def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
+    """The remarks on a decision, the cost of its delay, the other ways to the same machines, and who waits."""
+    waiting = decision.cost_of_waiting_usd
+    delay = words("a quarter's delay costs {} more, for what covers it", usd(waiting)) if (waiting or 0) > 0 else ""
+    remarks = [*_remarks(answer, decision), delay, *_other_ways(decision), *_shed(answer, decision)]
+    return [remark for remark in remarks if remark]
 
 
 def _other_ways(decision: Decision) -> list[Text]:
@@ -410,14 +447,14 @@ def _for_whom(answer: Answer, decision: Decision) -> str:
 
 
 def _remarks(answer: Answer, decision: Decision) -> list[Text]:
-    """How late it is, why it is due, its worth, and who waits until it is there."""
+    """How late it is, why it is due, and its worth."""
     there = f": there on {decision.there_on}" if decision.there_on else ""
     late = f"late by {(answer.plan.as_of - decision.order_by).days} days{there}" if decision.late else ""
     cover = decision.cover
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision), *_shed(answer, decision)]
+    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
     return [remark for remark in remarks if remark]
 
 
@@ -432,7 +469,8 @@ def _cancelled(plan: Plan, decision: Decision) -> str:
 def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other else _for_whom(answer, decision)
-    parts = (decision.purchase, _binds(decision), *_remarks(answer, decision), f"for {names}" if names else "")
+    remarks = *_remarks(answer, decision), *_shed(answer, decision)
+    parts = (decision.purchase, _binds(decision), *remarks, f"for {names}" if names else "")
     return joined("; ", [*filter(None, parts)]) or ""
 
 
@@ -509,7 +547,18 @@ def _budget(findings: Findings) -> Section:
     of_case = ("Spend at {}", "its contingency", "left")
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
-    return _section(drawn, *_months_of(plan))
+    return _section(drawn, *_months_of(plan), *_more_than_p90(findings))
+
+
+def _more_than_p90(findings: Findings) -> Iterator[Text]:
+    """The quarters whose spend at p90, with its contingency, is not enough in nine of ten cases."""
+    plan, more = findings.answer.plan, list[Text]()
+    for q, quarter in enumerate(plan.quarters):
+        money = spent(findings.answer, findings.draws, [q])
+        if money.together_p90_usd > money.usd["p90"] + money.reserve_usd["p90"]:
+            more.append(words(f"{{}} in {quarter}", usd(money.together_p90_usd)))
+    if more:
+        yield words("Nine of ten cases take more than p90 with its contingency: up to {}.", joined(", ", more))
 
 
 def _budgets_in_whole(plan: Plan) -> list[float]:
@@ -669,10 +718,24 @@ def _waiting(findings: Findings) -> Iterator[Section]:
         in_time = [line for _, _, line in sorted(worst, key=lambda cut: cut[1])]
         n = len(lines) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON, with smaller cuts."] if n > 0 else []
-        kept = "Under a budget or a quota headroom and spare machines are kept, until a day they serve."
-        until = [kept] if {row.limit for row in findings.served} > {MACHINES} else []
-        every = (*in_time, *more, *until, *elsewhere, *_keeping(findings))
+        every = (*in_time, *more, *_kept(findings), *elsewhere, *_keeping(findings))
         yield Section("If the limits are kept: who is cut, by priority", every)
+
+
+def _kept(findings: Findings) -> Iterator[str]:
+    """That a budget or a quota keeps headroom and spare machines; and where services of lower priority than one that is
+    cut are served on them."""
+    limits, priorities = {row.limit for row in findings.served}, findings.answer.plan.priorities
+    if limits <= {MACHINES}:
+        return
+    before = any(
+        other.share < 1 - A_BIT < row.share and priorities[other.service] < priorities[row.service]
+        for row, other in product((row for row in findings.served if row.limit != MACHINES), repeat=2)
+        if (row.limit, row.quarter, row.instance) == (other.limit, other.quarter, other.instance)
+    )
+    until = ", until a day they serve" if MACHINES in limits else ""
+    place = "; a service that has its place on those is not cut, whatever its priority" if before else ""
+    yield f"Under a budget or a quota headroom and spare machines are kept{until}{place}."
 
 
 def _quarters_in_short(plan: Plan, many: Sequence[int]) -> str:
@@ -853,21 +916,21 @@ def _reasons(findings: Findings) -> Iterator[Section]:
 
 
 def _spent(findings: Findings) -> Table:
-    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
-    parts = [
-        (part["quarter"], part["service"] or UNTAGGED, part["planned"], part["measured"])
-        for part in (findings.last.variance if findings.last else ())
-    ]
-    parts.sort(key=lambda part: -abs(part[3] - part[2]))
-    columns = [in_whole(findings.answer.plan, amounts) for amounts in ([p[2] for p in parts], [p[3] for p in parts])]
+    """The last plan at p50, and at what was ordered, against what was really spent, where that is given; what differs
+    most first."""
+    last, names = findings.last, ("planned", "approved", "measured")
+    parts = sorted(last.variance if last else (), key=lambda part: -abs(part["measured"] - part["planned"]))
+    subjects = [(part["quarter"], part["service"] or UNTAGGED) for part in parts]
+    columns = [in_whole(findings.answer.plan, [part[name] for part in parts]) for name in names]
+    amounts = [*zip(*columns, strict=True)]
+    if parts:
+        subjects, amounts = [("all", "all"), *subjects], [tuple(map(math.fsum, columns)), *amounts]
     rows = [
-        (*part[:2], *map(usd, (planned, spent, spent - planned)))
-        for part, planned, spent in zip(parts, *columns, strict=True)
+        (*subject, *map(usd, (planned, approved, spent, spent - planned)))
+        for subject, (planned, approved, spent) in zip(subjects, amounts, strict=True)
     ]
-    if rows:
-        planned, spent = map(math.fsum, columns)
-        rows.insert(0, ("all", "all", *map(usd, (planned, spent, spent - planned))))
-    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
+    ordered = f"Ordered for {last.plan.policy.plan_at if last else ''}"
+    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", ordered, "Spent", "More than at p50")))
     return table("What the last plan said, and what was spent", heads, rows)
 
 
@@ -980,7 +1043,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     now, binds = findings.sign_now_usd
     signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
-        words(f"{{}} by {decision.order_by.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
     cheaper = [
@@ -1009,7 +1072,15 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     )
 
 
+def _late(decision: Decision) -> str:
+    """That a decision is late, and the day on which its machines are there."""
+    there = f", there on {decision.there_on}" if decision.there_on else ""
+    return f" (late{there})" if decision.late else ""
+
+
 # Assumptions and sources
+
+
 def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
     answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from click.testing import CliRunner
 
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.actuals import against, by_quarter, measured, not_in_plan, read_actuals, variance
+from sheetgen.plan.actuals import against, by_quarter, measured, not_in_plan, of_services, read_actuals, variance
+from sheetgen.plan.plan_currency import currency_of
 from sheetgen.plan.quarters import Quarter, quarter_of
 
 FOCUS = """\
@@ -280,10 +282,13 @@ def test_what_was_spent_as_planned_differs_nowhere(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     parts = json.loads(made.stdout)["variance"]
     assert all(abs(part["difference_usd"]) < 0.01 for part in parts if part["by"] != "service")
-    of_services = {part["name"]: part["planned_usd"] for part in parts if part["by"] == "service"}
-    assert of_services.pop(None) == pytest.approx(money["committed_usd"])
-    assert set(of_services) == {"chat", "rag"}
-    assert sum(of_services.values()) == pytest.approx(money["p50_usd"] - money["committed_usd"])
+    of_p50 = {part["name"]: part["planned_usd"] for part in parts if part["by"] == "service"}
+    assert of_p50.pop(None) == pytest.approx(money["committed_usd"])
+    assert set(of_p50) == {"chat", "rag"}
+    assert sum(of_p50.values()) == pytest.approx(money["p50_usd"] - money["committed_usd"])
+    rows = of_services(record, read_actuals(Path(csv), currency=currency_of(record)))
+    approved = {row["service"]: row["approved"] for row in rows}
+    assert math.fsum(approved.values()) == pytest.approx(money["p90_usd"])  # all of the quarter's days
     printed = run.invoke(main, ["plan", "actuals", csv, "--plan", plan]).output
     assert "€" in printed and "$" not in printed
 

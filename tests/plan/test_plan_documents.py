@@ -242,6 +242,19 @@ def test_decisions_go_overleaf_where_warnings_take_their_lines() -> None:
     assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
 
 
+def test_remarks_give_way_to_the_chart_and_the_signature() -> None:
+    """Remarks of a page's half put both overleaf: the first page has the first of them, the second page all."""
+    planned = example()
+    long = replace(planned.now[0], about="; ".join(f"a remark of forty characters, number {i}" for i in range(60)))
+    others = (long if decision == planned.now[0] else decision for decision in planned.decisions)
+    told = plan_page(replace(planned, decisions=tuple(others)))
+    (shown, *_), behind = (section.table for section in told.first), told.reasons[0].table
+    assert shown and behind and sum("overleaf" in str(row[-1]) for row in shown.rows) == len(behind.rows) >= 1
+    assert any("number 59" in str(row[-1]) for row in behind.rows)
+    first, *_ = read(write_plan_pdf(told, Options(TEMPLATES)))
+    assert shows(first.text, "GPUs by quarter") and shows(first.text, "Approved by vp-engineering")
+
+
 @pytest.mark.long
 def test_only_the_first_page_is_of_the_first_part() -> None:
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
@@ -409,8 +422,8 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     planned = example()
     assert planned.last is not None
     spent = (
-        {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "measured": 90.0},
-        {"quarter": "2027-Q1", "service": None, "planned": 100.0, "measured": 130.0},
+        {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "approved": 160.0, "measured": 90.0},
+        {"quarter": "2027-Q1", "service": None, "planned": 100.0, "approved": 110.0, "measured": 130.0},
     )
     drawn = plan_page(replace(planned, last=replace(planned.last, variance=spent)))
     (section,) = [
@@ -420,9 +433,9 @@ def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
     ]
     assert section.table is not None
     assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
-        ["$200", "$220", "$20"],  # all of it
-        ["$100", "$130", "$30"],
-        ["$100", "$90", "-$10"],
+        ["$200", "$270", "$220", "$20"],  # all of it
+        ["$100", "$110", "$130", "$30"],
+        ["$100", "$160", "$90", "-$10"],
     ]
 
 
@@ -607,8 +620,8 @@ def test_the_mail_names_first_what_the_first_page_does() -> None:
     shown = page.first[0].table
     assert shown is not None
     points = str(dict(page.brief.points)["First"]).removesuffix(".").split("; ")
-    days = [f"{row[1]} by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
-    assert [words.removesuffix(" (late)") for words in points] == days
+    days = [f"{row[1]}, ask by {row[0]}" for row in shown.rows[:2]]  # not of another way to the same machines
+    assert [words.partition(" (late")[0] for words in points] == days
     assert len({str(row[0]) for row in shown.rows[:3]}) > 1  # by their days they stand otherwise
 
 

@@ -19,7 +19,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.decisions import BreakEven, unserved
+from sheetgen.plan.decisions import BUDGET, BreakEven, unserved
 from sheetgen.plan.findings import Findings, answered_at_once, findings
 from sheetgen.plan.orders import Buying, bought, shed
 from sheetgen.plan.pages import decision_words, plan_page
@@ -27,6 +27,7 @@ from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
+from sheetgen.plan.served import Served
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spans import Spans
 
@@ -247,6 +248,10 @@ def test_until_an_order_is_there_a_loss_takes_capacity() -> None:
     assert order["about"] == "until 2027-02-14 a loss takes capacity"
     check = record["checks"][0]
     assert (check["check"], check["ok"]) == ("every service is served", True)
+    # Without those two nothing is served until then, and there is no machine that could be lost.
+    record = solved([service], supply=committed(2) | {"committed": []}, policy=policy)
+    (order,) = [decision for decision in record["decisions"] if decision["what"] == "order"]
+    assert (order["about"], [gap["share"] for gap in record["unserved"]]) == (None, [1])
 
 
 def test_an_order_that_comes_later_than_a_spare_is_needed_speaks_against_signing() -> None:
@@ -1124,3 +1129,22 @@ def test_a_mail_says_what_a_class_binds() -> None:
         page = plan_page(replace(whole, cheaper=(replace(lever, bound_after_usd=after_usd),)))
         (text,) = [str(text) for label, text in page.brief.points if label == "To pay less"]
         assert text.endswith(f"binds ${lever.bound_usd:,.0f}{words}.")
+
+
+def test_a_service_that_is_not_cut_before_one_of_higher_priority_has_its_reason() -> None:
+    services = [SERVICE | {"id": name, "priority": priority} for priority, name in ((1, "one"), (2, "two"))]
+    whole = whole_plan(services, 1)
+    for shares, told in (((0.5, 1.0), True), ((1.0, 0.5), False)):
+        rows = (Served(s, 0, BUDGET, None, None, share, None) for s, share in enumerate(shares))
+        page = plan_page(replace(whole, served=tuple(rows)))
+        (lines,) = (section.lines for section in page.reasons if section.title.startswith("If the limits are kept"))
+        assert any("whatever its priority" in str(line) for line in lines) == told
+        assert any("headroom and spare machines are kept" in str(line) for line in lines)
+
+
+def test_quarters_whose_p90_is_not_enough_in_nine_of_ten_cases_are_named() -> None:
+    whole = whole_plan([SERVICE], 2)
+    twice = replace(whole, draws=replace(whole.draws, spend_usd=whole.draws.spend_usd * 2))
+    for found, amounts in ((whole, []), (twice, [f"${2 * 3 * ON_DEMAND:,.0f}"] * 2)):
+        lines = [str(line) for line in plan_page(found).first[1].lines]
+        assert [amount for line in lines for amount in re.findall(r"\$[\d,]+\d", line)] == amounts
