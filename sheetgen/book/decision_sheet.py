@@ -45,6 +45,7 @@ from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
 from sheetgen.book.lookups import NO_VALUE, ZERO, constant, entry_of, position_or_after
 from sheetgen.book.money_block import above_zero, entry
 from sheetgen.book.sheets import (
+    LINE,
     NONE,
     Cell,
     Chart,
@@ -76,7 +77,8 @@ WIDTHS = {0: 20.4, 1: 13, 2: 1, 3: 17, 4: 9.5, 5: 10.5, 6: 23}  # 700 pixels
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
-CHART_WIDTH, PEOPLE_HEIGHT, RANGES_HEIGHT = 696, 180, 150  # pixels
+CHART_WIDTH, CHART_HEIGHT, RANGES_LEFT = 344, 160, 96  # pixels; of both charts; of the second after its column
+BLANK, TWO_LINES = 6.0, 25.5  # heights in points
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
@@ -102,9 +104,9 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
 )  # fmt: skip
 OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
 SPEED = "Speed"
-OF_FACTORS = {  # the title of the cells, and the label beside them
+OF_FACTORS: dict[str, tuple[str, Formula | None]] = {  # the title of the cells, and the label where it varies
     "users": ("Load multiplier", sentences.times_of_load),
-    "context": ("Context multiplier", sentences.times_of_context),
+    "context": ("Length multiplier", None),
     "price": ("Price multiplier", sentences.times_of_price),
 }
 
@@ -309,7 +311,7 @@ class DecisionSheets:
         """The factors of the ends, in yellow cells further down, and the requests and contexts that follow from
         them."""
         sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
-        self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 2 + rows_of(PEOPLE_HEIGHT)
+        self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 2
         factors: dict[str, list[Ref]] = {}
         for row, (name, (title, _)) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
             check = Validation(title, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
@@ -385,8 +387,8 @@ class DecisionSheets:
         table = self.wiring.tables["loads"]
         self.rows = [table.row(i) for i in range(table.n_rows)]
         self._answer()
-        self._chart_of_people()
         self._ranges()
+        self._chart_of_people()
         self._ways()
         for sheet in self.behind[1:]:
             for cell in sheet.cells.values():
@@ -428,7 +430,8 @@ class DecisionSheets:
         rent = {**env, "instance": shown["type"]}
         sheet.compute(0, 0, sentences.decision_title, rent, role="finding")
         sheet.cells[0, 0].span = N_COLUMNS
-        sheet.heights |= {0: 28, FIRST_ROW: 24}
+        sheet.heights |= dict.fromkeys(range(1, self.factors_row + len(OF_FACTORS) + 4), LINE)
+        sheet.heights |= {0: 28, FIRST_ROW: 24, self.factors_row - 1: BLANK}
         row = FIRST_ROW
         monthly = sheet.link(row, ANSWER, shown["monthly_usd"], USD, "answer_large")
         self.monthly = env["monthly_usd"] = monthly
@@ -476,7 +479,7 @@ class DecisionSheets:
 
     def _chart_of_people(self) -> None:
         """A chart of the cost of fewer and more requests; this load in blue."""
-        sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
+        sheet, top = self.sheet, self.charts_row
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
         smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
         for row, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
@@ -490,7 +493,7 @@ class DecisionSheets:
             Chart(
                 top,
                 0,
-                "$ a month by people, or requests at once; this load in blue",
+                "$ a month by people, or requests at once",
                 "Columns: what a quarter, the low end, the high end and four times the load cost a month; this load is "
                 "blue.",
                 (heads[0], heads[-1]),
@@ -499,7 +502,7 @@ class DecisionSheets:
                     ("this load", this[0], this[-1], "#1B5A8A"),
                 ],
                 CHART_WIDTH,
-                PEOPLE_HEIGHT,
+                CHART_HEIGHT,
                 "$",
                 upright=True,
             )
@@ -515,7 +518,6 @@ class DecisionSheets:
         loads = {"users": (load_of(size=LOW), load_of(size=HIGH))}
         loads["context"] = load_of(Context(case=LOW)), load_of(Context(case=HIGH))
         loads["speed"] = load_of(Context(level=EVEN)), load_of(Context(level=SURE))
-        sheet.text(top + len(names), 0, SPEED, "plain")
         for column, end in ((LOW_AT, "faster"), (ANSWER, "slower")):
             sheet.text(top + len(names), column, end, "right_text")
         labels, bars, moved = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()], list[dict[str, Ref]]()
@@ -531,10 +533,11 @@ class DecisionSheets:
                     read = {**env, "monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
                     ends.append(sheet.compute(row, column, figures.case_monthly_usd, read, lock="column"))
             low, high = ends
-            if name in OF_FACTORS:
-                labels.append(sheet.compute(row, 0, OF_FACTORS[name][1], env, role="plain"))
+            title, label = OF_FACTORS.get(name, (SPEED, None))
+            if label:
+                labels.append(sheet.compute(row, 0, label, env, role="plain"))
             else:
-                labels.append(Ref(sheet.name, row, 0, SPEED))
+                labels.append(sheet.text(row, 0, title, "plain"))
             moved.append(self._moved(row, {"low_usd": low, "now_usd": now, "high_usd": high}))
             for column, (bar, given) in enumerate(
                 (
@@ -551,11 +554,12 @@ class DecisionSheets:
         sheet.compute(row - 1, 0, sentences.largest_uncertainty, self._largest(row - 1, moved), role="strong")
         sheet.cells[row - 1, 0].span = N_COLUMNS
         sheet.compute(row, 0, sentences.both_high, both, role="plain")
+        self.charts_row = row + 1
         sheet.draw(
             Chart(
-                row + 1,
-                0,
-                "$ a month, each by itself: black below this month, blue above it",
+                self.charts_row,
+                ANSWER,
+                "$ a month: black below now, blue above",
                 "Bars: from what the low end costs to what the high end costs, around this month.",
                 (labels[0], labels[-1]),
                 [
@@ -564,11 +568,14 @@ class DecisionSheets:
                     ("above it", bars[2][0], bars[2][-1], "#1B5A8A"),
                 ],
                 CHART_WIDTH,
-                RANGES_HEIGHT,
+                CHART_HEIGHT,
                 "$",
+                left=RANGES_LEFT,
+                labelled=True,
             )
         )
-        self.row = row + 2 + rows_of(RANGES_HEIGHT)
+        self.row = self.charts_row + 1 + rows_of(CHART_HEIGHT)
+        sheet.heights[self.row - 1] = BLANK
 
     def _moved(self, row: int, env: dict[str, Ref]) -> dict[str, Ref]:
         """How far the month falls and rises over a range, beside the page."""
@@ -599,13 +606,10 @@ class DecisionSheets:
         return {**env, **self._words_of_cases(), "choices_state": state, "n_instances": self.shown["n_instances"]}
 
     def _words_of_cases(self) -> dict[str, Source]:
-        """The names of the ranges: whether the load is people, its context is told in pages, and the price is the
-        reader's own."""
+        """The names of the ranges: whether the load is people, and the price is the reader's own."""
         inputs = self.wiring.inputs
         return {
             "users": inputs["own_users"],
-            "low_context_tokens": self.wiring.lists["contexts"].refs[LOW],
-            "tokens_per_page": inputs["tokens_per_page"],
             "is_own_price": self.own_price,
         }
 
@@ -678,16 +682,15 @@ class DecisionSheets:
                 sheet.text(line, 6, gives_up, "beside_number")
             else:
                 sheet.compute(line, 6, gives_up, env, role="beside_number")
-        for line in range(self.row + 1, self.row + 1 + len(ways)):  # their losses may take two lines
-            sheet.heights[line] = 25
-            sheet.cells[line, N_COLUMNS - 1].wraps = True
-        sheet.cells[self.row + len(ways), ANSWER].wraps = True  # the host's name, with its precision
+        for line in range(self.row + 1, self.row + 1 + len(ways)):  # the rent and the losses may take two lines
+            sheet.heights[line] = TWO_LINES
+            for column in (ANSWER, N_COLUMNS - 1):
+                sheet.cells[line, column].wraps = True
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
             0,
-            "A dash: it saves nothing, or has no price. Cash by month, other hosts: on Money, for the load of Sizing "
-            "sheet.",
+            "A dash: it saves nothing, or has no price. Cash by month, other hosts: Money, at Sizing sheet's load.",
             "quiet",
         )
         for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):

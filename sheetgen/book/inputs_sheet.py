@@ -17,6 +17,7 @@ from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import (
     DOLLARS,
     LEGEND,
+    LINE,
     Cell,
     CellValue,
     Lookup,
@@ -178,7 +179,7 @@ def put_state(
 
 LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
 PRINTED = NOTE + 1  # columns; those to the right are for formulas
-WIDTHS = {LABEL: 40, VALUE: 16, UNIT: 10, BUILT: 14, STATE: 11, NOTE: 60, LEAST: 11, MOST: 11, NTH: 4}
+WIDTHS = {LABEL: 36, VALUE: 13, UNIT: 10, BUILT: 11, STATE: 10, NOTE: 64, LEAST: 11, MOST: 11, NTH: 4}
 STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
 HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
@@ -306,7 +307,9 @@ class InputsSheet:
         self.row += 1
 
     def words(self, label: str, unit: str, note: str = "") -> None:
+        self.sheet.heights[self.row] = LINE
         self.sheet.text(self.row, LABEL, label, "label")
+        self.sheet.cells[self.row, LABEL].wraps = True
         self.sheet.text(self.row, UNIT, unit, "unit")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
 

@@ -14,7 +14,7 @@ from sheetgen.units import TEXT, Display
 HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
 N_PRINTED = 12  # columns; results of look-ups stand to their right
 FOUND = N_PRINTED + 1
-WIDTHS = {0: 22.5, 1: 12, **dict.fromkeys(range(2, N_PRINTED), 10.5), N_PRINTED: 3}
+WIDTHS = {0: 22.5, 1: 11, **dict.fromkeys(range(2, N_PRINTED), 10), N_PRINTED: 3}
 
 
 class Block:
@@ -40,7 +40,8 @@ class Block:
         self.row += 1
 
     def head(self, *labels: str | None) -> None:
-        """Add a row of column heads."""
+        """Add a row of column heads, with which a printed page may begin."""
+        self.sheet.page_breaks.append(self.row)
         self.sheet.texts(self.row, 0, labels)
         self.row += 1
 

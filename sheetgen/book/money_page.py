@@ -16,7 +16,7 @@ SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is
 OWNED = "owned"
 WAYS = {**{purchase: purchase_class.words for purchase, purchase_class in units.PURCHASES.items()}, OWNED: "owned"}
 LACKS = {units.ON_DEMAND: sentences.NOT_ON_DEMAND, OWNED: sentences.UNPRICED}
-CHART_AT, CHART_GAP, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 12, 376, 280
+CHART_AT, CHART_GAP, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 12, 356, 264
 WHAT_IS_PAID = (
     "Renting: the hardware in its row, at today's price; a block is paid ahead, spot can be taken away.",
     "Owning: the purchase at the base price, then support, power and site. Nothing is discounted, without contingency.",
@@ -27,6 +27,7 @@ def add_cash(block: Block) -> None:
     """Add the table below the last row, and the chart beside it."""
     sheet, wiring = block.sheet, block.wiring
     top = block.row
+    sheet.page_breaks.append(top)
     sheet.texts(top, 0, (f"Cash of {MONTHS} months, US dollars", *[""] * (N_PRINTED - 1)), "section")
     heads = sheet.texts(top + 1, 0, ("", *WAYS.values()))
     sheet.heights[top + 1] = 31

@@ -17,7 +17,20 @@ from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, ONE, constant, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
 from sheetgen.book.money_page import add_cash
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
+from sheetgen.book.sheets import (
+    LINE,
+    NONE,
+    Cell,
+    Lookup,
+    Range,
+    Ref,
+    Sheet,
+    Source,
+    Validation,
+    choose,
+    derived,
+    lookup,
+)
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.book.workings import add_classes, add_providers
 from sheetgen.formula import Value, function, is_number, is_text, where
@@ -123,6 +136,8 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     _owned(block, on_demand)
     _hosted(block)
     add_cash(block)
+    for row in range(HEAD_ROWS, block.row):
+        sheet.heights.setdefault(row, LINE)
     for column, text, ref in (
         (4, "to Inputs: class, discount, hours", wiring.ref("in_purchase")),
         (8, "to Prices and hardware", wiring.tables["instances"].columns["type"][0]),
@@ -313,7 +328,6 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.head(*OWNING_HEADS)
     top = block.row
     block.row += len(ENDS)
-    block.sheet.page_breaks.append(block.row)
     parts = _parts_of_owning(block)
     below, block.row = block.row, top
     break_even: dict[str, Source] = {"capex_usd_per_gpu": parts["base"]["capex_usd_per_gpu"]}

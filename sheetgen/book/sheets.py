@@ -363,11 +363,12 @@ class Sheet:
     heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
     status_cells: list[tuple[int, int]] = field(default_factory=list)
     marked: list[tuple[list[tuple[int, int]], str, str]] = field(default_factory=list)  # cells, a rule, a tint
-    page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
+    page_breaks: list[int] = field(default_factory=list)  # rows that may begin a printed page
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
     rows_printed: int | None = None  # those below are for the screen alone; None: all
     n_printed: int | None = None  # columns, those to the right being hidden; None: all
-    rows_repeated: tuple[int, int] | None = None  # the first and the last row printed on every further page
+    rows_repeated: tuple[int, int] | None = None  # the first and the last row printed on further pages
+    last_headed: int | None = None  # the last row that these are the heads of; None: all
     keeps_widths: bool = False  # a long text shrinks or wraps, and does not widen its column
     charts: list[Chart] = field(default_factory=list)
     currency: Currency | None = None
@@ -554,6 +555,7 @@ class Chart:
 
 
 PIXELS_OF_A_ROW = 20
+LINE = 13.5  # points, of a row of one line where many are printed
 
 
 def rows_of(height: int) -> int:

@@ -50,9 +50,8 @@ NAME = "Sizing sheet"
 TITLE_ROW, QUESTION_ROW, WHY_ROW, OTHER_ROW, ANSWERS_ROW = range(2, 7)
 USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the first table
 N_COLUMNS = 9  # at least; a load takes two of them
-LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 18.0, 8.0, 12.0
+LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 20.7, 8.2, 11.5
 BLANK_HEIGHT = 8.0  # points, of a row between two parts
-ONE_PAGE = 5  # models, up to which the sheet is printed on one
 N_DEATHS = 5
 SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
 
@@ -112,8 +111,7 @@ class SizingSheet:
             unit=self.unit, small_unit=SMALL_UNITS[self.question.settings.units][1]
         ).formula("weights_of_band", "Weights and KV cache")
         n_models = len(self.question.models)
-        about, one_page = "The answers on one page.", n_models <= ONE_PAGE
-        self.sheet = Sheet(NAME, landscape=False, one_page=one_page, about=about, currency=wiring.currency)
+        self.sheet = Sheet(NAME, landscape=False, about="The answers on one page.", currency=wiring.currency)
         self.sheet.n_printed = self.hidden
         self.sheet.widths = {0: LABEL_WIDTH}
         for left in range(1, self.hidden, 2):
@@ -178,7 +176,7 @@ class SizingSheet:
         sheet.put(row, 3, Cell(cells["tier"].value, "input", WHOLE, validation=number), label="At once")
         put_light(wiring, sheet, row, 5, "Checks")
         put_reason(wiring, sheet, WHY_ROW, 0, self.hidden)
-        for column, name in zip(range(6, self.hidden), others, strict=False):
+        for column, name in zip(range(7, self.hidden), others, strict=False):
             sheet.text(row, column, f"to {name}", "link_text", url=f"internal:'{name}'!A1")
         sheet.heights |= {0: 15, 1: 15, TITLE_ROW: 26, row: 18, WHY_ROW: 13}
 
@@ -278,17 +276,17 @@ class SizingSheet:
         sheet.text(self.row, 0, "", "quiet_right")
         for left, tier, _ in self.groups:
             sheet.text(self.row, left, "$ a month", "quiet")
-            sheet.compute(self.row, left + 1, head, {"tier": tier}, role="quiet_right")
-        if not sheet.one_page:
-            sheet.rows_repeated = top, self.row
+            sheet.compute(self.row, left + 1, head, {"tier": tier}, role="small_value")
+            sheet.cells[self.row, left + 1].wraps = True
+        sheet.rows_repeated = top, self.row
         self.row += 1
         self.asked: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by workload and column, the cells
         for m in range(len(question.models)):
-            if m == ONE_PAGE - 1 and not sheet.one_page:
-                sheet.page_breaks.append(self.row)
+            sheet.page_breaks.append(self.row)
             self._band(m)
         self._mark_asked()
         self._name_results()
+        sheet.last_headed = self.row
         sheet.heights[self.row] = BLANK_HEIGHT
         self.row += 1
 
@@ -397,10 +395,16 @@ class SizingSheet:
     def foot(self, page: Page) -> None:
         """The settings to change where memory runs out, the assumptions, and dates."""
         sheet, wiring = self.sheet, self.wiring
-        self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
+        sheet.page_breaks.append(self.row)
+        self._bar("If it runs out of memory", "runs out", "", "change first", "", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:
-            for column, text in ((0, death.where), (1, death.bill), (3, death.lasting_change), (5, death.looks_like)):
-                sheet.text(self.row, column, str(text), "quiet")
+            for column, span, text in (
+                (0, 1, death.where),
+                (1, 2, death.bill),
+                (3, 3, death.lasting_change),
+                (6, self.hidden - 6, death.looks_like),
+            ):
+                sheet.put(self.row, column, Cell(str(text), "quiet", span=span, wraps=True))
             sheet.heights[self.row] = 13
             self.row += 1
         sheet.heights[self.row] = BLANK_HEIGHT

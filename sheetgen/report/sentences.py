@@ -536,7 +536,7 @@ together_words = template(
 source_words = template(
     f"{{instance}}: [listed?{{source}}|{BY_READER}]", when=is_number(q.row), otherwise=None, listed=is_text(q.source)
 ).formula("source_words", "Source in words")
-n_changed_here = template("{n_inputs} changed here").formula("n_changed_here", "Inputs changed")
+n_changed_here = template("{n_inputs} changed").formula("n_changed_here", "Inputs changed")
 n_out_of_range = template("{n_inputs} out of range").formula("n_out_of_range", "Inputs out of range")
 class_in_use = template("In use: {purchase}").formula("class_in_use", "Class in use")
 contingency_on_class = template("Contingency on {purchase}").formula("contingency_on_class", "Contingency")
@@ -746,20 +746,15 @@ cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is
 way_of_cash = template("{way}: [priced?{cash_usd:usd}|{lacking}]", priced=is_number(q.cash_usd)).formula(
     "way_of_cash", "A way to pay, with its cash, in a chart"
 )
-# A context is told in pages where its low end has one.
-_PAGED = both(is_number(q.low_context_tokens), q.low_context_tokens >= q.tokens_per_page)
 times_of_load = template("[people?People|Requests] multiplier", people=_OF_PEOPLE).formula(
     "times_of_load", "Load of a case"
-)
-times_of_context = template("[paged?Pages|Tokens] multiplier", paged=_PAGED).formula(
-    "times_of_context", "Length of a case"
 )
 times_of_price = template("[own?Price: your own list|Price multiplier]", own=q.is_own_price == 1).formula(
     "times_of_price", "Price of a case"
 )
 _UNCERTAINTIES = (
     "[people?people|requests]",
-    "[paged?pages|tokens]",
+    "length",
     "list prices",
     "speed",
 )  # in the order of Decision's rows
@@ -784,7 +779,6 @@ _LARGEST = template(
     None,
     "",
     people=_OF_PEOPLE,
-    paged=_PAGED,
     **{f"is_{place}": _ties(range(place, place + 1)) for place in _PLACES},
     **{f"before_{place}": _ties(range(place)) for place in _PLACES[1:]},
     **{f"after_{place}": _ties(range(place + 1, len(_UNCERTAINTIES))) for place in _PLACES[1:-1]},
@@ -812,12 +806,11 @@ largest_uncertainty = template(
     more=q.largest_rise_usd,
 ).formula("largest_uncertainty", "The largest uncertainty")
 both_high = template(
-    "[people?People|Requests] and [paged?pages|tokens] at their high ends together: "
+    "[people?People|Requests] and length at their high ends together: "
     "[served?{monthly_usd:usd} on {rent}|nothing serves it]",
     when=answerable,
     otherwise=None,
     people=_OF_PEOPLE,
-    paged=_PAGED,
     served=SERVED,
     rent=rent_of_type,
 ).formula("both_high", "Both high ends")

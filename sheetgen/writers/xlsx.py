@@ -8,9 +8,10 @@ from __future__ import annotations
 import datetime
 import functools
 import io
+import itertools
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
@@ -23,7 +24,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.units import PRICE_DATE
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
+from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, EDGE, STATUS, UNUSED, WARNING, fitted, style
 
 # Number formats of a chart of money: at the ends of columns, where 0 (of another series) shows nothing; and of an axis.
 AMOUNTS = '[>=1000000]"{0}"0.00,,"M";[>=1]"{0}"#,##0;'
@@ -174,7 +175,7 @@ class _Writer:
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """Insert a native stacked chart, with lines over it if there are any; the library caches the cells' values."""
-        font = {"name": "Arial", "size": 9}
+        font = {"name": "Arial", "size": 10}
         how = {"type": "column" if chart.is_upright else "bar"} | ({} if chart.upright else {"subtype": "stacked"})
         drawn = self.workbook.add_chart(how)
         amounts = {"value": True, "position": "outside_end", "num_format": AMOUNTS.format(chart.sign), "font": font}
@@ -189,7 +190,7 @@ class _Writer:
                     "categories": area(*chart.categories),
                     "values": area(first, last),
                     "fill": {"color": colour} if colour else {"none": True},
-                    "gap": 60,
+                    "gap": 30 if chart.upright else 60,
                 }
                 | ({"overlap": 100, "data_labels": amounts} if chart.upright else {})
             )
@@ -214,7 +215,7 @@ class _Writer:
         drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font, "interval_unit": 1})
         drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
         if chart.upright:  # the amount above the highest column keeps away from the title
-            drawn.set_plotarea({"layout": {"x": 0.03, "y": 0.24, "width": 0.94, "height": 0.6}})
+            drawn.set_plotarea({"layout": {"x": 0.03, "y": 0.28, "width": 0.94, "height": 0.56}})
         drawn.set_legend(
             {"none": True} if chart.upright or not all(chart.series[0]) else {"position": "bottom", "font": font}
         )
@@ -346,8 +347,11 @@ def filtered(sheet: Sheet) -> Area | None:
     return Area(top, 0, bottom, heads - 1)
 
 
-POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # per unit of column width in Arial 10, as LibreOffice draws it; units of an edge
-PAGE_POINTS = {True: 734.0, False: 520.0}  # printable width of both A4 and Letter, landscape or not
+POINTS_PER_WIDTH = 5.57  # per unit of column width in Arial 10, as LibreOffice draws it
+PAPERS = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}  # points
+MARGINS = {"left": 0.4, "right": 0.4, "top": 0.4, "bottom": 0.6}  # inches
+SPARE = 0.985  # share of a page that is filled
+READABLE = 85  # percent, at which the text of a cell is 8.5 points high
 _PAPER = {"a4": 9, "letter": 1}
 
 
@@ -356,7 +360,7 @@ def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None
     worksheet.set_paper(_PAPER[book.paper])
     if sheet.landscape:
         worksheet.set_landscape()
-    worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+    worksheet.set_margins(**MARGINS)
     is_first = sheet.name == book.sheets[0].name
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
     last = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
@@ -367,23 +371,58 @@ def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None
     last_row = max(r for (r, _), cell in sheet.cells.items() if cell.role != "off_page")
     n_rows = sheet.rows_printed or 1 + max([last_row, *(c.row + sheets.rows_of(c.height) for c in sheet.charts)])
     worksheet.print_area(0, 0, n_rows - 1, last)
+    breaks: Sequence[int] = ()
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()
     elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
-        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, last))))
-        worksheet.set_h_pagebreaks(sheet.page_breaks)
+        percent, breaks = pages_of(sheet, last, n_rows, printable(book.paper, landscape=sheet.landscape))
+        worksheet.set_print_scale(percent)
+        worksheet.set_h_pagebreaks(breaks)
     else:
         worksheet.fit_to_pages(1, 0)
-    repeated = sheet.rows_repeated or (0, sheet.freeze[0] - 1)
-    if repeated[1] >= 0 and not sheet.one_page:
-        worksheet.repeat_rows(*repeated)
+    if not sheet.one_page:
+        first_repeated, last_repeated = repeated(sheet, breaks)
+        if last_repeated >= first_repeated:
+            worksheet.repeat_rows(first_repeated, last_repeated)
 
 
-def scale(sheet: Sheet, last: int) -> float:
-    """The factor by which the sheet's columns up to `last` fit the width of a page."""
-    width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in range(last + 1))
-    return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
+def repeated(sheet: Sheet, breaks: Sequence[int]) -> tuple[int, int]:
+    """The first and the last row that are printed on every page; none where no page but the first has rows that these
+    are the heads of."""
+    if sheet.last_headed is not None and all(row > sheet.last_headed for row in breaks):
+        return 0, -1
+    return sheet.rows_repeated or (0, sheet.freeze[0] - 1)
+
+
+def printable(paper: str, *, landscape: bool) -> tuple[float, float]:
+    """The width and the height in points that a page has within its margins, less what readers' columns differ by."""
+    width, height = reversed(PAPERS[paper]) if landscape else PAPERS[paper]
+    across, down = (72 * (MARGINS[a] + MARGINS[b]) for a, b in (("left", "right"), ("top", "bottom")))
+    return SPARE * (width - across), SPARE * (height - down)
+
+
+def pages_of(sheet: Sheet, last: int, n_rows: int, page: tuple[float, float]) -> tuple[int, list[int]]:
+    """The print scale in percent, and the rows that begin a page: the columns up to `last` fit the width; of the scales
+    at which all can be read, the largest that needs the fewest pages."""
+    columns = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in range(last + 1))
+    fitting = min(100, int(100 * page[0] / (columns * POINTS_PER_WIDTH)))
+    scales = range(fitting, min(fitting, READABLE) - 1, -1)
+    breaks = {percent: page_breaks(sheet, n_rows, 100 * page[1] / percent) for percent in scales}
+    percent = min(scales, key=lambda percent: len(breaks[percent]))
+    return percent, breaks[percent]
+
+
+def page_breaks(sheet: Sheet, n_rows: int, height: float) -> list[int]:
+    """The rows that begin a printed page of that height: of those that may, the last before a page is full."""
+    heights = [sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(n_rows)]
+    breaks, top, left = list[int](), 0, height
+    for row, after in itertools.pairwise([*sheet.page_breaks, n_rows]):
+        if row > top and sum(heights[top:after]) > left:
+            breaks.append(row)
+            first, last = repeated(sheet, breaks)
+            top, left = row, height - sum(heights[first : last + 1])
+    return breaks
 
 
 TITLE_PIXELS = 340  # width of the title at the left of the first row
@@ -420,18 +459,18 @@ def put_print_marks(worksheet: Worksheet, version: str, brand: Brand | None = No
     sheet, which shows it. The brand's footer has a line of its own, as the three parts of a line may overlap."""
     line = _in_codes(brand.footer) + "\n" if brand and brand.footer else ""
     below = "\n" if line else ""
-    worksheet.set_footer(f"&L&8{line}sheetgen {version}&C&8{below}&A&R&8{below}Page &P of &N")
+    worksheet.set_footer(f"&L&10{line}sheetgen {version}&C&10{below}&A&R&10{below}Page &P of &N")
     if brand is not None and not first:
-        worksheet.set_header(f"&R&8{_in_codes(brand.name)}")
+        worksheet.set_header(f"&R&10{_in_codes(brand.name)}")
 
 
 def _in_codes(text: str) -> str:
-    """`text` escaped for a header or footer after &8, where & begins a code.
+    """`text` escaped for a header or footer after &10, where & begins a code.
 
     A repeated size separates an & from G and [, which the library would take for a picture; a space separates digits
     from the size before them.
     """
-    coded = text.replace("&", "&&").replace("&G", "&&8G").replace("&[", "&&8[")
+    coded = text.replace("&", "&&").replace("&G", "&&10G").replace("&[", "&&10[")
     return f" {coded}" if coded[0].isdigit() else coded
 
 

@@ -40,12 +40,12 @@ _ROLES: dict[str, Look] = {
     "label": {},
     "right_label": {"align": "right"},
     "unit": {"font_color": GREY},
-    "remark": {"font_color": GREY, "font_size": 9},
-    "remark_wrapped": {"font_color": GREY, "font_size": 9, "text_wrap": True},
-    "small": {"font_color": GREY, "font_size": 8},
+    "remark": {"font_color": GREY},
+    "remark_wrapped": {"font_color": GREY, "text_wrap": True},
+    "small": {"font_color": GREY},
     "off_page": {"font_color": GREY, "font_size": 8, "align": "left"},
-    "shown": {"font_color": GREY, "font_size": 9},
-    "assumption": {"font_color": GREY, "font_size": 9},
+    "shown": {"font_color": GREY},
+    "assumption": {"font_color": GREY},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
@@ -61,7 +61,7 @@ _ROLES: dict[str, Look] = {
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
-    "remark_link": {"font_color": "#1D4ED8", "font_size": 9, "text_wrap": True, "underline": 1},
+    "remark_link": {"font_color": "#1D4ED8", "text_wrap": True, "underline": 1},
     "rent": {"align": "left", "shrink": True, **_BOTTOM},
     # The grid, as on the printed page: no bars, thin rules between rows.
     "rule": {"bold": True, "bottom": 1, "bottom_color": INK},
@@ -73,15 +73,15 @@ _ROLES: dict[str, Look] = {
     "plain": {},
     "bold": {"bold": True, "shrink": True},
     "strong": {"bold": True},
-    "quiet": {"font_color": GREY, "font_size": 9},
-    "line": {"font_color": GREY, "font_size": 9, "shrink": True},
-    "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
-    "quiet_number": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
+    "quiet": {"font_color": GREY},
+    "line": {"font_color": GREY, "text_wrap": True},
+    "quiet_right": {"font_color": GREY, "align": "right", "indent": 1},
+    "quiet_number": {"font_color": GREY, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
-    "beside_number": {"font_color": GREY, "font_size": 9, "shrink": True, **_BOTTOM},
-    "small_value": {"font_color": GREY, "font_size": 9, "align": "right"},
+    "beside_number": {"font_color": GREY, "shrink": True, **_BOTTOM},
+    "small_value": {"font_color": GREY, "align": "right"},
     "band": {"bold": True, "top": 1, "top_color": INK},
-    "band_quiet": {"font_color": GREY, "font_size": 9, "top": 1, "top_color": INK},
+    "band_quiet": {"font_color": GREY, "top": 1, "top_color": INK},
     "grid_number": {"align": "right", **_BOTTOM},
     "grid_money": {"bold": True, "align": "left"},
 }
@@ -138,6 +138,7 @@ _look = functools.cache(style)  # shared: callers must not modify it
 
 ROOM = 0.7  # beside the digits, in units of a column's width
 DEFAULT_WIDTH, DEFAULT_HEIGHT = 8.43, 15.0
+EDGE = 0.71  # of a column beside its width, which is without it
 MOST_WIDTH = 48  # of a column for a text; longer texts are prose, which runs on or is wrapped
 SCIENTIFIC = 6  # characters of 1E+15
 _LETTERS = (  # letters of Arial with their width in em; any other is as wide as a digit
@@ -176,7 +177,7 @@ def fitted(sheet: Sheet) -> Sheet:
 
 
 def _width(widths: dict[int, float], column: int, span: int) -> float:
-    return sum(widths.get(covered, DEFAULT_WIDTH) for covered in range(column, column + span))
+    return EDGE * (span - 1) + sum(widths.get(covered, DEFAULT_WIDTH) for covered in range(column, column + span))
 
 
 def _fit_text(sheet: Sheet, widths: dict[int, float], place: tuple[int, int], cell: Cell, look: Look) -> None:

@@ -118,11 +118,11 @@ def test_every_printed_page_has_name_and_line(brand: str) -> None:
     line = f"{wanted.footer}\n" if wanted else ""
     below = "\n" if wanted else ""
     for foot in feet:
-        left, right = foot.split("&C&8")
-        assert _shown(left.removeprefix("&L&8")) == f"{line}sheetgen {__version__}"
-        assert right == f"{below}&A&R&8{below}Page &P of &N"
+        left, right = foot.split("&C&10")
+        assert _shown(left.removeprefix("&L&10")) == f"{line}sheetgen {__version__}"
+        assert right == f"{below}&A&R&10{below}Page &P of &N"
     # On the left a wide sheet says which of its columns are printed.
-    names = [head.rpartition("&R&8")[2] if "&R&8" in head else "" for head in heads]
+    names = [head.rpartition("&R&10")[2] if "&R&10" in head else "" for head in heads]
     assert [_shown(head) for head in names] == [
         "",
         *[wanted.name if wanted else ""] * (len(feet) - 1),
@@ -152,8 +152,8 @@ def test_words_never_become_codes_of_a_header(words: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         put_print_marks(sheet, "0.1.0", Brand(words, words))
-    left = sheet.footer.removeprefix("&L&8").partition("\nsheetgen")[0]
-    assert _shown(left) == words == _shown(sheet.header.removeprefix("&R&8"))
+    left = sheet.footer.removeprefix("&L&10").partition("\nsheetgen")[0]
+    assert _shown(left) == words == _shown(sheet.header.removeprefix("&R&10"))
     assert not left[0].isdigit() and len(sheet.footer) <= 255 and "&G" not in sheet.footer
     book.close()
 
