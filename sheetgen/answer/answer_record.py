@@ -322,7 +322,7 @@ class MeasureRecord:
 class NotAskedRecord:
     """Machines that were not requested and are clearly cheaper, or hold a load that nothing else does; kind: a vendor,
     a cloud that takes part by default, another provider or a GPU that was not requested; chance: how sure they are;
-    gpu_name: in short."""
+    gpu_name: in short; region: of GPUs that are priced one by one, whose machine is assumed, else ""."""
 
     instance: str
     vendor: str
@@ -332,6 +332,7 @@ class NotAskedRecord:
     measured: bool
     chance: float = field(metadata=UNPRINTED)
     gpu_name: str = field(metadata=UNPRINTED)
+    region: str = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,7 @@ def _cheaper(solved: Solution, others: Solution, groups: Groups) -> Iterator[tup
                 measured,
                 chance,
                 machine.gpu.short_name,
+                machine.region if machine.assumed_shape else "",
             ),
         )
 

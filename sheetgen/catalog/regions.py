@@ -208,9 +208,13 @@ def _is_part(asked: str, region: str) -> bool:
 
 def _source_of(row: Instance, sources: dict[str, str]) -> str:
     """The sources of a row's prices as one text, in the format of a row's `source`: first that of the on-demand price,
-    then the others with their purchase class, last the row's own."""
+    then the others with their purchase class, last the row's own, without its day, which is of no price here."""
     first = sources.get(ON_DEMAND, "")
     own, _, rest = row.source.partition("; ")
     others = {f"{name.split('-')[0]}: {source}": None for name, source in sources.items() if source}
     others.pop(f"on: {first}", None)
-    return "; ".join([first or own, *others, *((f"the row: {own}",) if first else ()), *((rest,) if rest else ())])
+    of_row = [f"the row: {_DAY.sub('', own)}"] if first else []
+    return "; ".join([first or own, *others, *of_row, *((rest,) if rest else ())])
+
+
+_DAY = re.compile(r" \(\d{4}-\d{2}-\d{2}\)")

@@ -15,7 +15,7 @@ function asColumn(value) {
   return isTexts(values) ? values : Float64Array.from(values, fromJson);
 }
 const [MACHINE, USD, REGION, READ_ON, SOURCE, DISCOUNT, ON_DEMAND_USD] = [0, 1, 2, 3, 4, 5, 6]; // of an offer of the market
-const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS] = [0, 1, 2, 3, 4, 5, 6]; // of a machine
+const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS, ASSUMED] = [0, 1, 2, 3, 4, 5, 6, 7]; // of a machine
 
 const COLUMNS = FACTS.columns.map(([axes, name, value]) => ({ axes, name, data: asColumn(value) }));
 const VARIANTS = FACTS.variants.map(
@@ -732,6 +732,7 @@ function cheaperAmong({ solved: { grid }, monthly_usd, n_instances }, others, gr
             kind,
             vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor,
             gpu_name: FACTS.gpus[machineOf(best.offer)[GPU]].name,
+            region: machineOf(best.offer)[ASSUMED] ? MARKET.offers[best.offer][REGION] : "",
             ...rentalOnly(best),
             chance: paced(others, best.position)("chance"),
           },
@@ -1216,9 +1217,12 @@ const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.ind
 // A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.
 const weightsName = (model, dtype) => model.weights_names[dtype] ?? dtype.toUpperCase();
 
-// What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure.
-const otherWords = ({ kind, vendor, gpu_name, instance }) =>
-  say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
+// What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure; where its machine is assumed its
+// region, too.
+const otherWords = ({ kind, vendor, gpu_name, instance, region }) => {
+  const provider = providerOf(instance);
+  return say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider, region });
+};
 
 // Which way is the best where nothing but the way to pay may change. rows: of the table.
 function cheapestWords(record, rows) {

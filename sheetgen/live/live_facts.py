@@ -548,6 +548,7 @@ class _Market:
                         if layout.n_gpus <= machine.linked_gpus
                         and (layout.data_parallel_size == 1 or machine.tries_ranks)
                     ],
+                    int(machine.assumed_shape),
                 ]
                 for _, machine in self._machines.values()
             ],

@@ -210,8 +210,8 @@ class OfMarket:
 
     @property
     def whole(self) -> tuple[Candidate, ...]:
-        """Whole instances at list prices with the GPUs asked for."""
-        return () if self._asked.filters.instances else tuple(self._asked.select(_is_whole)[0])
+        """Those with the GPUs asked for that an answer may name at providers that were not asked for."""
+        return () if self._asked.filters.instances else tuple(self._asked.select(self._asked.is_named)[0])
 
     @property
     def of_other_vendors(self) -> tuple[Candidate, ...]:
@@ -239,7 +239,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     """Instances that took no part and that one more option would let take part, by the kinds of BEYOND: GPUs of other
     vendors at the same providers, instances with the same GPUs of the clouds that take part by default and of other
     providers, and other GPUs where some were named. Of providers that were not named only whole instances at list
-    prices."""
+    prices, in a region those priced by the GPU too."""
     return _not_asked(catalog, _RunsOn.of(engine), filters)
 
 
@@ -256,15 +256,10 @@ def _not_asked(catalog: Catalog, engine: _RunsOn, filters: Filters) -> tuple[tup
     asked = _Asked.of(catalog, engine, filters)
     by_cloud, by_provider = list[Candidate](), list[Candidate]()
     if not filters.instances:
-        elsewhere, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
+        elsewhere, _ = asked.select(lambda row: not asked.is_by_provider(row) and asked.is_named(row))
         for candidate in elsewhere:
             (by_cloud if candidate.provider in DEFAULT_PROVIDERS else by_provider).append(candidate)
     return tuple(asked.of_other_vendors()), tuple(by_cloud), tuple(by_provider), tuple(asked.of_other_gpus())
-
-
-def _is_whole(row: Instance) -> bool:
-    """True for a whole instance at a list price; False for a GPU's share of one, or an average price."""
-    return row.is_whole and row.offer == "list"
 
 
 class _RunsOn(NamedTuple):
@@ -400,6 +395,11 @@ class _Asked:
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers or row.id in self.brought
 
+    def is_named(self, row: Instance) -> bool:
+        """True for a row that an answer may name where nobody asked for its provider: at a list price, and a whole
+        instance; in a region, where few others are known, one that is priced by the GPU too."""
+        return row.offer == "list" and (row.is_whole or bool(self.filters.region))
+
     def takes_part(self) -> list[tuple[Instance, Gpu]]:
         """Rows of the region asked for that are candidates in the classes in which they have a price."""
         return [(row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None]
@@ -427,7 +427,8 @@ class _Asked:
                 return "with less than 22 GiB a GPU"
         if row.is_whole and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
             return "with a fraction of a GPU"
-        if not row.is_whole and not (self.explicit or self.filters.providers or row.id in self.brought):
+        is_usual = row.provider in self.providers and row.id not in self.brought
+        if not row.is_whole and is_usual and not (self.explicit or self.filters.providers):
             return "priced by the GPU"
         if row.offer != "list" and not self.explicit:
             return "that are marketplaces or averages"

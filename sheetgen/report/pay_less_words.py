@@ -199,7 +199,11 @@ OF_SUPPLIERS = ("cloud", "provider", UNBOUND)  # groups that nobody requested, b
 OF_CERTAINTY = ("less_sure", *NOT_REQUESTED)  # their words for budget owners give their certainty
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
-OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
+OTHER = template(
+    "[foreign?{vendor} ]{gpu_name} at {provider}[assumed?, {region}, priced by the GPU]",
+    foreign=is_text(q.vendor),
+    assumed=is_text(q.region),
+)
 # The cheapest way that changes nothing but the payment, and that savings do not add up.
 _SAME = (
     "the same answers, within the same targets, at least as sure, at all hours, on machines that stay, of the "
@@ -240,9 +244,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
 def other_words(other: NotAskedRecord) -> str:
     """The hardware of a cheaper answer that nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at
-    Azure."""
+    Azure; where its machine is assumed its region, too."""
     vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
-    return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
+    provider = provider_of(other.instance)
+    return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider, region=other.region))
 
 
 def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
@@ -366,7 +371,7 @@ def _elsewhere(way: PayLess, question: Question, cell: CellRecord) -> str:
     if not way.instance or way.instance == cell.answer.instance or way.instance not in question.instances:
         return ""
     gpu_name = question.instances[way.instance].gpu.short_name
-    return str(OTHER.fill(vendor="", gpu_name=gpu_name, provider=provider_of(way.instance)))
+    return str(OTHER.fill(vendor="", gpu_name=gpu_name, provider=provider_of(way.instance), region=""))
 
 
 def _owning(way: PayLess, question: Question, cell: CellRecord) -> dict[str, str]:

@@ -23,6 +23,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.wording import provider_of, sure
 
 LOADS = [
@@ -174,6 +175,14 @@ def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str,
 def test_where_nothing_serves_the_question_says_what_loss_was_to_be_survived(survive: str) -> None:
     [question, *_] = recommend_text(solved(tpot_ms=2, survive=survive)).split("\n")
     assert ("after the loss of a zone" in question) == (survive == "zone")
+
+
+def test_in_a_region_what_is_priced_by_the_gpu_is_told_of_with_its_place() -> None:
+    answer = solved("gpt-oss-120b", "16k", 7, region="eu")
+    other, *_ = (other for other in sheet_record(answer).cells[0].not_asked if other.kind == "provider")
+    alone = cell(solved("gpt-oss-120b", "16k", 7, region="eu", providers=other.instance.split("/")[0]))
+    assert (other.instance, other.monthly_usd) == (alone["instance"], alone["monthly_usd"])
+    assert " x" in other.instance and other.region in other_words(other)
 
 
 def test_only_whole_instances_at_list_prices_are_told_of() -> None:
