@@ -402,7 +402,8 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     compared = json.loads(run.invoke(main, [*with_actuals, "--since", str(last)]).stdout)
     planned = json.loads(last.read_text())["money"][0]["p50_usd"]
     (row,) = compared["variance"]
-    assert row == {"quarter": "2027-Q1", "service": "a", "planned": pytest.approx(planned), "measured": 500}
+    usd = {"planned": pytest.approx(planned), "approved": pytest.approx(planned), "measured": 500}
+    assert row == {"quarter": "2027-Q1", "service": "a", **usd}
 
 
 @pytest.mark.long
