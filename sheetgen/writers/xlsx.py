@@ -24,7 +24,17 @@ from sheetgen.errors import PageError, shown
 from sheetgen.units import PRICE_DATE
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, EDGE, STATUS, UNUSED, WARNING, fitted, style
+from sheetgen.writers.xlsx_styles import (
+    ASKED,
+    DEFAULT_HEIGHT,
+    DEFAULT_WIDTH,
+    EDGE,
+    STATUS,
+    UNUSED,
+    WARNING,
+    fitted,
+    style,
+)
 
 # Number formats of a chart of money: at the ends of columns, where 0 (of another series) shows nothing; and of an axis.
 AMOUNTS = '[>=1000000]"{0}"0.00,,"M";[>=1]"{0}"#,##0;'
@@ -417,7 +427,8 @@ def page_breaks(sheet: Sheet, n_rows: int, height: float) -> list[int]:
     """The rows that begin a printed page of that height: of those that may, the last before a page is full."""
     heights = [sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(n_rows)]
     breaks, top, left = list[int](), 0, height
-    for row, after in itertools.pairwise([*sheet.page_breaks, n_rows]):
+    rows = [row for row in sheet.page_breaks if row < n_rows]
+    for row, after in itertools.pairwise([*rows, n_rows]):
         if row > top and sum(heights[top:after]) > left:
             breaks.append(row)
             first, last = repeated(sheet, breaks)
