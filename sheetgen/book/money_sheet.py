@@ -388,7 +388,7 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     return parts
 
 
-SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column with the sources of a GPU's price and power; two lines
+SOURCE, SOURCES_HEIGHT = 7, 26.0  # the column with the sources of a GPU's price and power; two lines
 
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
