@@ -45,6 +45,7 @@ from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
 from sheetgen.book.lookups import NO_VALUE, ZERO, constant, entry_of, position_or_after
 from sheetgen.book.money_block import above_zero, entry
 from sheetgen.book.sheets import (
+    BLANK,
     LINE,
     NONE,
     Cell,
@@ -78,7 +79,7 @@ N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
 CHART_WIDTH, CHART_HEIGHT, RANGES_LEFT = 344, 160, 96  # pixels; of both charts; of the second after its column
-BLANK, TWO_LINES = 6.0, 25.5  # heights in points
+TWO_LINES = 25.5  # points, of a row
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (

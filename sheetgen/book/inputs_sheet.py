@@ -15,6 +15,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import (
+    BLANK,
     DOLLARS,
     LEGEND,
     LINE,
@@ -179,7 +180,7 @@ def put_state(
 
 LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
 PRINTED = NOTE + 1  # columns; those to the right are for formulas
-WIDTHS = {LABEL: 36, VALUE: 13, UNIT: 10, BUILT: 11, STATE: 10, NOTE: 64, LEAST: 11, MOST: 11, NTH: 4}
+WIDTHS = {LABEL: 36, VALUE: 13, UNIT: 10, BUILT: 11, STATE: 10.5, NOTE: 62, LEAST: 11, MOST: 11, NTH: 4}
 STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
 HEADS = {BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
@@ -204,7 +205,9 @@ class InputsSheet:
 
     def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
         if self.row > HEAD_ROWS:
+            self.sheet.heights[self.row] = BLANK
             self.row += 1
+        self.sheet.page_breaks.append(self.row)
         self.sheet.texts(self.row, LABEL, [title, *(heads.get(column, "") for column in range(1, NOTE + 1))], "section")
         self.row += 1
 
@@ -308,6 +311,8 @@ class InputsSheet:
 
     def words(self, label: str, unit: str, note: str = "") -> None:
         self.sheet.heights[self.row] = LINE
+        if self.row - 1 not in self.sheet.page_breaks:  # no page ends with the bar of a section
+            self.sheet.page_breaks.append(self.row)
         self.sheet.text(self.row, LABEL, label, "label")
         self.sheet.cells[self.row, LABEL].wraps = True
         self.sheet.text(self.row, UNIT, unit, "unit")

@@ -388,7 +388,7 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     return parts
 
 
-SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column with the sources of a GPU's price and power; two lines
+SOURCE, SOURCES_HEIGHT = 7, 26.0  # the column with the sources of a GPU's price and power; two lines
 
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
@@ -446,7 +446,8 @@ def _hosted(block: Block) -> None:
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
         number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
         place = block.show(FOUND + 2, _host_of_rank(hosts, model, number), PLAIN, "off_page")
-        block.show(0, entry(hosts.range("host"), place, is_text), TEXT, "label")
+        host = block.show(0, entry(hosts.range("host"), place, is_text), TEXT, "label")
+        block.sheet.cells[host.row, 0].wraps = True
         usd = block.show(MONTHLY, entry(hosts.range("hosted_monthly_usd"), place, is_number), USD)
         block.sums_of(usd)
         for column, monthly in enumerate(block.paid.values(), 5):

@@ -555,7 +555,7 @@ class Chart:
 
 
 PIXELS_OF_A_ROW = 20
-LINE = 13.5  # points, of a row of one line where many are printed
+LINE, BLANK = 13.5, 6.0  # points: of a row of one line where many are printed, and of one between two parts
 
 
 def rows_of(height: int) -> int:

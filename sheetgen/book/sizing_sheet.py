@@ -20,6 +20,7 @@ from sheetgen.book.lookups import (
     written,
 )
 from sheetgen.book.sheets import (
+    BLANK,
     NONE,
     Cell,
     CellValue,
@@ -50,8 +51,7 @@ NAME = "Sizing sheet"
 TITLE_ROW, QUESTION_ROW, WHY_ROW, OTHER_ROW, ANSWERS_ROW = range(2, 7)
 USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the first table
 N_COLUMNS = 9  # at least; a load takes two of them
-LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 20.7, 8.2, 11.5
-BLANK_HEIGHT = 8.0  # points, of a row between two parts
+LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 20.7, 8.5, 11.5
 N_DEATHS = 5
 SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
 
@@ -254,7 +254,7 @@ class SizingSheet:
         sheet.text(self.row, 0, f"{SURE_IN_FULL} {reserved}", "line")
         sheet.heights[self.row] = 13
         sheet.compute(self.row + 1, 0, sentences.not_in_the_price, inputs, role="line")
-        sheet.heights |= {self.row + 1: 13, self.row + 2: BLANK_HEIGHT}
+        sheet.heights |= {self.row + 1: 13, self.row + 2: BLANK}
         for row in range(self.row - 2, self.row + 2):
             sheet.cells[row, 0].span = self.hidden
         self.row += 3
@@ -276,8 +276,10 @@ class SizingSheet:
         sheet.text(self.row, 0, "", "quiet_right")
         for left, tier, _ in self.groups:
             sheet.text(self.row, left, "$ a month", "quiet")
-            sheet.compute(self.row, left + 1, head, {"tier": tier}, role="small_value")
-            sheet.cells[self.row, left + 1].wraps = True
+            sheet.compute(self.row, left + 1, head, {"tier": tier}, role="quiet_right")
+            if tier.value == RATE:  # its head is longer, and has no other beside it
+                cell = sheet.cells[self.row, left + 1]
+                cell.role, cell.wraps = "small_value", True
         sheet.rows_repeated = top, self.row
         self.row += 1
         self.asked: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by workload and column, the cells
@@ -287,7 +289,7 @@ class SizingSheet:
         self._mark_asked()
         self._name_results()
         sheet.last_headed = self.row
-        sheet.heights[self.row] = BLANK_HEIGHT
+        sheet.heights[self.row] = BLANK
         self.row += 1
 
     def _people(self, w: int) -> None:
@@ -407,7 +409,7 @@ class SizingSheet:
                 sheet.put(self.row, column, Cell(str(text), "quiet", span=span, wraps=True))
             sheet.heights[self.row] = 13
             self.row += 1
-        sheet.heights[self.row] = BLANK_HEIGHT
+        sheet.heights[self.row] = BLANK
         self.row += 1
         self._bar("Assumed; change it on Inputs")
         half = -(-len(wiring.assumptions) // 2)

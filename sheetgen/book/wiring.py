@@ -39,6 +39,7 @@ from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, 
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, purpose of the sheet, blank
+TITLE_HEIGHT = 24.0  # points
 LABELS = 2  # columns of a matrix with the labels of a row
 LEFT = 22  # the first column of a matrix; those between hold a row's inputs from other sheets
 
@@ -467,6 +468,7 @@ def titled(
     """A sheet with its title, and a line on its kind and purpose."""
     sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page, currency=currency)
     sheet.text(0, 0, title, "title")
+    sheet.heights[0] = TITLE_HEIGHT
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet
 

@@ -24,7 +24,17 @@ from sheetgen.errors import PageError, shown
 from sheetgen.units import PRICE_DATE
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, EDGE, STATUS, UNUSED, WARNING, fitted, style
+from sheetgen.writers.xlsx_styles import (
+    ASKED,
+    DEFAULT_HEIGHT,
+    DEFAULT_WIDTH,
+    EDGE,
+    STATUS,
+    UNUSED,
+    WARNING,
+    fitted,
+    style,
+)
 
 # Number formats of a chart of money: at the ends of columns, where 0 (of another series) shows nothing; and of an axis.
 AMOUNTS = '[>=1000000]"{0}"0.00,,"M";[>=1]"{0}"#,##0;'
@@ -347,10 +357,10 @@ def filtered(sheet: Sheet) -> Area | None:
     return Area(top, 0, bottom, heads - 1)
 
 
-POINTS_PER_WIDTH = 5.57  # per unit of column width in Arial 10, as LibreOffice draws it
+POINTS_PER_WIDTH = 5.54  # per unit of column width in Arial 10, as LibreOffice draws it
 PAPERS = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}  # points
 MARGINS = {"left": 0.4, "right": 0.4, "top": 0.4, "bottom": 0.6}  # inches
-SPARE = 0.985  # share of a page that is filled
+SPARE = 0.98  # share of a page that is filled
 READABLE = 85  # percent, at which the text of a cell is 8.5 points high
 _PAPER = {"a4": 9, "letter": 1}
 
@@ -417,7 +427,8 @@ def page_breaks(sheet: Sheet, n_rows: int, height: float) -> list[int]:
     """The rows that begin a printed page of that height: of those that may, the last before a page is full."""
     heights = [sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(n_rows)]
     breaks, top, left = list[int](), 0, height
-    for row, after in itertools.pairwise([*sheet.page_breaks, n_rows]):
+    rows = [row for row in sheet.page_breaks if row < n_rows]
+    for row, after in itertools.pairwise([*rows, n_rows]):
         if row > top and sum(heights[top:after]) > left:
             breaks.append(row)
             first, last = repeated(sheet, breaks)

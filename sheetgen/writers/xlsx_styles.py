@@ -192,7 +192,7 @@ def _fit_text(sheet: Sheet, widths: dict[int, float], place: tuple[int, int], ce
         neighbour = sheet.cells.get((row, beside))
         if look["font_color"] == WHITE and (neighbour is None or neighbour.role != cell.role):
             break
-        have += widths.get(beside, DEFAULT_WIDTH)
+        have += EDGE + widths.get(beside, DEFAULT_WIDTH)
         beside += step
     if have < needed <= MOST_WIDTH:
         widths[column] = widths.get(column, DEFAULT_WIDTH) + needed - have
@@ -275,7 +275,7 @@ def text_height(text: str, width: float, look: Look) -> float:
             more = max(0, math.ceil(needed / usable) - 1)
             lines += more
             left -= needed - more * usable + _ems(" ") * of_em
-    return lines * LINE * float(look.get("font_size", 10)) + 2
+    return lines * LINE * float(look.get("font_size", 10)) + 1
 
 
 @functools.cache

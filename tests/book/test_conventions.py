@@ -234,9 +234,9 @@ def test_every_sheet_but_one_with_a_fold_is_protected_without_a_password_and_can
         assert str(sheet["A2"].value or "").split(".")[0] in KINDS, (
             f"{sheet.title} does not say what kind of sheet it is: {sheet['A2'].value!r}"
         )
-    for sheet in (book["Sizing sheet"], book["Decision"]):
-        assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight or 1) == (1, 1), sheet.title
-        assert sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.title
+    decision = book["Decision"]
+    assert (decision.page_setup.fitToWidth or 1, decision.page_setup.fitToHeight or 1) == (1, 1)
+    assert decision.sheet_properties.pageSetUpPr.fitToPage
 
 
 def test_the_file_says_what_it_is(book: Any) -> None:

@@ -226,7 +226,7 @@ def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, c
     by_input = {move["input"]: [move["low_usd"], move["high_usd"]] for move in cell["moves"]}
     assert load == pytest.approx(by_input["requests_per_second"], rel=1e-9)
     assert context == pytest.approx(by_input["context_tokens"], rel=1e-9)
-    terms = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"E{r}")) for r in range(40, 80)}
+    terms = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"E{r}")) for r in range(30, 80)}
     for purchase, label in zip(COMMITTED, ("One-year term", "Three-year term"), strict=True):
         term = cell["by_purchase"][purchase]
         if term is not None and term["monthly_usd"] < 0.98 * cell["monthly_usd"]:
@@ -266,7 +266,7 @@ def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Pat
     term = next(way for way in cell["pay_less"] if way["kind"] == "term")
     assert sure(term["chance"]) != sure(cell["chance"])
     by_place = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
-    gives_up = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"G{r}")) for r in range(40, 80)}
+    gives_up = {str(by_place.get(("Decision", f"A{r}"))): by_place.get(("Decision", f"G{r}")) for r in range(30, 80)}
     assert f"; {sure(term['chance'])};" in str(gives_up["Three-year term"])
 
 
@@ -290,7 +290,7 @@ def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_pat
 def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> None:
     cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
     shown = values_after(book, {})
-    gives_up = {str(shown.get(("Decision", f"A{r}"))): shown.get(("Decision", f"G{r}")) for r in range(40, 90)}
+    gives_up = {str(shown.get(("Decision", f"A{r}"))): shown.get(("Decision", f"G{r}")) for r in range(30, 90)}
     even = cell.at_level(0.5)
     assert even is not None and even.chance < cell.answer.chance
     assert str(sure(even.chance)) in str(gives_up["At least an even chance to be fast enough"])
@@ -302,7 +302,7 @@ def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
 
     def host(**typed: object) -> tuple[Any, Any]:
         shown = values_after(book, {f"in_decision_{name}": value for name, value in typed.items()})
-        row = next(r for r in range(40, 90) if str(shown.get(("Decision", f"A{r}"))).startswith("The cheapest live"))
+        row = next(r for r in range(30, 90) if str(shown.get(("Decision", f"A{r}"))).startswith("The cheapest live"))
         return shown["Decision", f"A{row}"], shown["Decision", f"E{row}"]
 
     label, usd = host()

@@ -340,9 +340,9 @@ def test_the_sheet_is_landscape_one_page_wide_and_two_pages(default_book: Path) 
     spans = ((columns[c].min, columns[c].max, columns[c].width) for c in columns)
     last = openpyxl.utils.column_index_from_string(printed)
     width = sum(w * (min(high, last) - low + 1) for low, high, w in spans if low <= last)
-    assert width * 5.73 * sheet.page_setup.scale / 100 <= 734  # a landscape page of Letter
+    assert width * 5.54 * sheet.page_setup.scale / 100 <= 784  # a landscape page of A4
     sizes = {c.font.sz for row in sheet.iter_rows(max_col=last) for c in row if c.value is not None}
-    assert min(sizes) * sheet.page_setup.scale / 100 >= 8
+    assert min(sizes) * sheet.page_setup.scale / 100 >= 8.5
     assert len(sheet.row_breaks.brk) == 1  # renting, then owning, hosts and months
     assert sheet.max_row <= 60
 
