@@ -57,7 +57,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import load_words, replicas_of_machine, sure_words, worst_values
+from sheetgen.report.wait_words import replicas_of_machine, sure_words, target_values, worst_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -255,8 +255,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
-        sure_of=sure_words([cell]),
-        full=load_words([cell]),
+        sure_of=sure_words(question, [cell]),
+        certain=sure_words(question, [cell], is_tested=_is_tested(question, cell), is_brief=True),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -388,7 +388,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
-        sure_of=sure_words(cells),
+        sure_of=sure_words(question, cells),
         risks=(_smaller_models(),),
         excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
@@ -409,7 +409,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         sentence=_RUN.fill(what=work, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
-        sure_of=sure_words(cells),
+        sure_of=sure_words(question, cells),
         serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
         excluded=listed(record.not_in_price),
         basis=_basis(question, cells, month=month),
@@ -592,9 +592,11 @@ def _unpriced(question: Question, cell: CellRecord) -> Text:
     return owning_unpriced(question, [cell], is_named=False)
 
 
-def _is_tested(cell: CellRecord) -> bool:
-    """True where the first day on the answer's own machines can show that fewer of them are enough."""
-    even = cell.at_level(EVEN) if cell.measure and cell.measure.decider else None
+def _is_tested(question: Question, cell: CellRecord) -> bool:
+    """True where the first day on the answer's own machines, which bind to nothing, can show that fewer of them are
+    enough."""
+    is_free = question.settings.purchase == ON_DEMAND
+    even = cell.at_level(EVEN) if is_free and cell.measure and cell.measure.decider else None
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
 
@@ -602,7 +604,7 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
     """The options: as sized, with a margin where that costs more, measure first. is_brief: the last without the targets
     that pass, which stand beside what is served."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
-    yield _as_sized(question, cell, is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND)
+    yield _as_sized(question, cell, is_tested=_is_tested(question, cell))
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
@@ -664,18 +666,6 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
         "short": is_short,
         "both": bool(aimed["aimed"] and aimed["paced"]),
         "passes": bool(is_short or aimed["aimed"] or aimed["paced"]),
-    }
-
-
-def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
-    """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
-    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
-    first, pace = workload.ttft_target_ms, workload.tpot_target_ms
-    return {
-        "first_target": seconds((first or 0) / 1000),
-        "pace_target": wording.pace(1000 / (pace or 1000)),
-        "aimed": bool(first and is_aimed),
-        "paced": bool(pace and is_aimed),
     }
 
 
@@ -959,8 +949,9 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
+            aimed=False,  # beside the certainty
+            paced=False,
             **worst_values(question, cell),
-            **target_values(question, cell),
         )
     if per_person := _per_person(question, cell):
         yield per_person

@@ -178,9 +178,8 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[mean? on average][ranged?[aimed? (prediction error: {low} to {high}; target {first_target}[mean? "
-    "without waits])| (prediction error: {low} to {high})]|[aimed? (target {first_target})]], then {pace} tokens a "
-    "second[paced? (target {pace_target})].",
+    "after {first} s[mean? on average, without waits][ranged? (prediction error: {low} to {high})]"
+    "[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     ranged=is_text(q.low),
     mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
@@ -213,19 +212,28 @@ late = template("{share}[over? (about {limit} planned)] wait {mean_wait} s for a
 # The latest first word that is planned for, at the confidence: of requests that find every place taken. late: with the
 # wait for a place.
 worst = template("Worst at {confidence:percent} sure: {share} first wait {mean_wait} s on average, so {late} s.")
-# What a chance is of, of one answer to a rate: the requests at once of a machine, or of a replica that is several, and
-# the first word and the pace then.
-at_load = template(
-    "{places} at once[several? a [spans?replica|machine]] ({full} s[worded?, {full_pace} tokens a second])",
+# The targets that a chance is of, of one answer to a rate with so many requests at once on a machine, or on a replica
+# that is several.
+_AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
+kept = template(
+    "[aimed?first words in {first_target} s][both? and ][paced?{pace_target} tokens a second]"
+    "[filled? with {places} at once[several? a [spans?replica|machine]]]",
+    aimed=_AIMED,
+    paced=_PACED,
+    both=both(_AIMED, _PACED),
+    filled=is_text(q.places),
     several=q.n_loaded > 1,
     spans=q.spans_machines == 1,
-    worded=q.output_tokens > 1,
 )
 sure_of = template(
-    "How sure: [short?size and ]speed[filled?, {at_load}], not load or failures.",
+    "[single?{sure}|Sure] [targeted?of [short?memory for the load, ]{kept}|to be [short?large and ]fast enough{kept}]"
+    "[tested?, tested on day one][brief?|; not of load or failures].",
+    single=is_text(q.sure),
     short=q.is_short == 1,
-    filled=is_text(q.full),
-    at_load=at_load,
+    targeted=either(_AIMED, _PACED),
+    kept=kept,
+    tested=q.is_tested == 1,
+    brief=q.is_brief == 1,
 )
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell
+from sheetgen.report.page import Cell
 from sheetgen.report.wording import is_short, pace, seconds, span, sure, whole
 from sheetgen.units import EVEN
 
@@ -50,16 +50,30 @@ def worst_values(question: Question, cell: CellRecord) -> dict[str, Cell | str |
     }
 
 
-def sure_words(cells: Sequence[CellRecord]) -> Cell:
-    """What the chances of answers are of; of one answer to a rate with the load of a machine and its times then."""
+def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
+    """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
+    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
+    first, paced = workload.ttft_target_ms, workload.tpot_target_ms
+    return {
+        "first_target": seconds((first or 0) / 1000),
+        "pace_target": pace(1000 / (paced or 1000)),
+        "aimed": bool(first and is_aimed),
+        "paced": bool(paced and is_aimed),
+    }
+
+
+def sure_words(
+    question: Question, cells: Sequence[CellRecord], is_tested: bool = False, is_brief: bool = False
+) -> Cell:
+    """The targets that the chances of answers are of; of one answer to a rate with the load of a machine. is_tested:
+    that the first day shows it. is_brief: without what they are not of."""
     is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
-    return sentences.sure_of.fill(is_short=int(is_size), **_at_load(cells))
-
-
-def load_words(cells: Sequence[CellRecord]) -> Cell:
-    """The load of a machine that the chance of an answer to a rate is of, and its times then; NONE of others."""
-    times = _at_load(cells)
-    return sentences.at_load.fill(**times) if times["full"] else NONE
+    return sentences.sure_of.fill(
+        is_short=int(is_size),
+        is_tested=int(is_tested),
+        is_brief=int(is_brief),
+        **_kept_values(question, cells),
+    )
 
 
 def replicas_of_machine(cell: CellRecord) -> int:
@@ -67,18 +81,28 @@ def replicas_of_machine(cell: CellRecord) -> int:
     return max(1, cell.answer.replicas_held // cell.answer.n_instances)
 
 
-def _at_load(cells: Sequence[CellRecord]) -> dict[str, str | int]:
-    cell = cells[0]
-    if len(cells) > 1 or not cell.is_rate or cell.chosen is None:
-        return {"full": "", "full_pace": "", "places": "", "n_loaded": 0, "spans_machines": 0, "output_tokens": 0}
-    answer, at = cell.answer, cell.answer.sure_at
-    return {
-        "full": str(seconds(at.ttft_seconds)),
-        "full_pace": str(pace(1 / at.tpot_seconds)),
-        "places": str(whole(at.requests * replicas_of_machine(cell))),
+def _kept_values(question: Question, cells: Sequence[CellRecord]) -> dict[str, object]:
+    cell, aimed = cells[0], target_values(question, cells[0])
+    values = {
+        **aimed,
+        "both": bool(aimed["aimed"] and aimed["paced"]),
+        "targeted": bool(aimed["aimed"] or aimed["paced"]),
+        "single": len(cells) == 1 and cell.chosen is not None,
+        "sure": "",
+        "places": "",
+        "filled": False,
+        "n_loaded": 0,
+        "spans_machines": 0,
+    }
+    if len(cells) > 1 or cell.chosen is None:
+        return values
+    answer = cell.answer
+    return values | {
+        "sure": str(sure(answer.chance)),
+        "places": str(whole(answer.sure_at.requests * replicas_of_machine(cell))) if cell.is_rate else "",
+        "filled": cell.is_rate,
         "n_loaded": answer.n_replicas if answer.spans_machines else answer.n_instances,
         "spans_machines": int(answer.spans_machines),
-        "output_tokens": cell.output_tokens,
     }
 
 

@@ -618,3 +618,16 @@ def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
     [told] = [str(line) for line in build_page(record, question).load_note if "day of measuring" in str(line)]
     cheaper = f"{full_money(other.decider.usd)} ({instance_name(other.decider.instance)})"
     assert f"costs {full_money(own.usd)}; " in told and told.endswith(f"cheaper {cheaper}.")
+
+
+def test_the_certainty_is_of_the_targets_and_not_of_the_times_that_are_expected() -> None:
+    for more in ({}, {"ttft_ms": "9000"}):
+        asked, cell = requested(users="300", tiers="", **more)
+        at, first, paced = cell.answer.sure_at, cell.ttft_target_seconds or 0, cell.tpot_target_seconds or math.nan
+        assert str(sure(cell.answer.chance)) in str(asked.sure_of)
+        assert f"{first:.1f} s and {1 / paced:.0f} tokens a second with {at.requests} at once" in str(asked.sure_of)
+        assert str(asked.sure_of).startswith(str(asked.certain).rstrip("."))
+        expected = {f"{at.ttft_seconds:.1f}", f"{1 / at.tpot_seconds:.0f}"} - {f"{1 / paced:.0f}", f"{first:.1f}"}
+        assert len(expected) == 2 and not expected.intersection(re.findall(r"[\d.]+", str(asked.sure_of)))
+    unaimed, _ = requested(users="300", tiers="", ttft_ms="off", tpot_ms="off")
+    assert "first words" not in str(unaimed.sure_of) and "tokens a second" not in str(unaimed.sure_of)
