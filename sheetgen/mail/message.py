@@ -38,8 +38,8 @@ _PERSON, _IN_FULL, _RENT = "Cost", "Commitments in full", "Rent"
 LEFT_TO_PAGE = (
     _SURE,
     _OWNING,
-    _ENOUGH,
     _RENT,
+    _ENOUGH,
     _MODELS,
     _PERSON,
     _IN_FULL,

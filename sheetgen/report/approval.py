@@ -57,7 +57,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import replicas_of_machine, sure_words, target_values, worst_values
+from sheetgen.report.wait_words import replicas_of_machine, slow_values, sure_words, target_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -118,7 +118,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
-_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|slower if one fails]", alone=q.n_instances == 1)
+_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|the others go on if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
     "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next type:][other? {place}, {costs}[failing?; {fate}]].",
     failing=is_text(q.fate),
@@ -161,17 +161,18 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}[waited? {{worst}}]",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{slow}}]",
     wait=sentences.wait,
-    worst=sentences.worst,
-    waited=is_text(q.late),
+    slow=sentences.slow,
+    waited=is_text(q.mean_wait),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
 _SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
 _FAILS = template(
-    "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]"
+    "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
+    "{per_hour} an hour are sure|more wait for a place, longer]|the others serve all]]|"
+    "The machine fails: nothing is served]"
     f"[margin?; the margin survives, {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
     margin=q.is_margin == 1,
     told=q.is_told == 1,
@@ -179,6 +180,7 @@ _FAILS = template(
     several=q.n_instances > 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
+    grows=is_text(q.cleared),
 )
 _SURVIVES_TOO = template(f"Survives too: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
@@ -291,7 +293,8 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
     beside the first, what the margin costs more, the targets of a measurement, what can be owned, that prompts so long
     are unmeasured (as the sheet says), the bar of list prices where the price is not old, the next cheapest, hours
-    and tokens that the sheet has, several inputs together, the bar of an old price."""
+    and tokens that the sheet has, the error of the prediction beside its slow case, several inputs together, the bar
+    of an old price."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -323,6 +326,7 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
             "ways": tuple(_without_hours(way) for way in own),
         },
+        {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {"together": NONE},
         {"movers": _without_list_prices(short)},
     ):
@@ -929,8 +933,9 @@ def _said_once(rows: Iterable[WayRow]) -> Iterator[WayRow]:
         before = row.loses
 
 
-def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Iterator[Cell]:
-    """The load, its speed, and the cost per person. is_short: without that prompts so long are unmeasured."""
+def _serves(question: Question, cell: CellRecord, is_short: bool = False, is_ranged: bool = True) -> Iterator[Cell]:
+    """The load, its speed, and the cost per person. is_short: without that prompts so long are unmeasured. is_ranged:
+    with the error of the prediction."""
     answer, workload = cell.answer, question.workload_of(cell.row)
     users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
     if users >= 1:
@@ -945,13 +950,13 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
             first=seconds(answer.ttft_seconds),
             low=seconds(answer.ttft_seconds_low),
             high=seconds(answer.ttft_seconds_high),
-            ranged=True,
+            ranged=is_ranged,
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
             aimed=False,  # beside the certainty
             paced=False,
-            **worst_values(question, cell),
+            **slow_values(question, cell),
         )
     if per_person := _per_person(question, cell):
         yield per_person
@@ -1046,7 +1051,18 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False,
         several=answer.n_instances > 1,
         counted=not cell.is_rate and left < asked,
         short=left < asked,
+        **_queue_values(cell),
     )
+
+
+def _queue_values(cell: CellRecord) -> dict[str, object]:
+    """The requests of the peak's hour and how many of them the other machines clear when one fails; "" where they clear
+    all."""
+    cleared = cell.waits.cleared_per_hour_less_machine if cell.waits else None
+    return {
+        "cleared": "" if cleared is None or cleared >= cell.requests_per_hour else str(wording.whole(cleared)),
+        "per_hour": wording.whole(cell.requests_per_hour),
+    }
 
 
 def _survivor_values(

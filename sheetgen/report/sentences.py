@@ -29,6 +29,7 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
+from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import listed
 
 OK, CHECK = "OK", "CHECK"
@@ -208,10 +209,17 @@ enough_for_people = template(
     other=is_text(q.rent),
 )
 # limit: the share that may wait, where more do; of those the plan is by an approximation.
-late = template("{share}[over? (about {limit} planned)] wait {mean_wait} s for a place first", over=is_text(q.limit))
-# The latest first word that is planned for, at the confidence: of requests that find every place taken. late: with the
-# wait for a place.
-worst = template("Worst at {confidence:percent} sure: {share} first wait {mean_wait} s on average, so {late} s.")
+WAITERS, is_over = "{share}[over? (about {limit} planned)]", is_text(q.limit)
+late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_over)
+# First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
+# where more than one in a hundred waits.
+_ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
+slow = template(
+    f"Slow case ({{confidence:percent}} sure): [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
+    f"longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    over=is_over,
+    many=is_text(q.all_but_few),
+)
 # The targets that a chance is of, of one answer to a rate with so many requests at once on a machine, or on a replica
 # that is several.
 _AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
@@ -227,7 +235,7 @@ kept = template(
 )
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ]{kept}|to be [short?large and ]fast enough{kept}]"
-    "[tested?, tested on day one][brief?|; not of load or failures].",
+    "[tested?, tested on day one][brief?|, not load or failures].",
     single=is_text(q.sure),
     short=q.is_short == 1,
     targeted=either(_AIMED, _PACED),

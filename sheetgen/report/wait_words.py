@@ -9,9 +9,10 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import Cell
 from sheetgen.report.wording import is_short, pace, seconds, span, sure, whole
+from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import EVEN
 
-WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
+WAIT_TOLD = FEW_FRACTION  # where a smaller share waits for a place, a short answer does not say so
 
 
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
@@ -22,31 +23,38 @@ def share_words(share: float) -> str:
     return f"{100 * share:.2g}%" if share >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g}%"
 
 
+def _limit_words(question: Question, share: float) -> str:
+    """The share that may wait, where more do and are said to; else ""."""
+    most = question.settings.max_wait_fraction
+    return share_words(most) if share > most and share_words(share) != share_words(most) else ""
+
+
 def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
     """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
     limit: the share that may, where more do."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
-    words, most = share_words(share), share_words(question.settings.max_wait_fraction)
-    is_over = is_told and share > question.settings.max_wait_fraction and words != most
     return {
-        "share": words if is_told else "",
+        "share": share_words(share) if is_told else "",
         "mean_wait": seconds(mean or 0) if is_told else "",
-        "limit": most if is_over else "",
-        "over": is_over,
+        "limit": _limit_words(question, share) if is_told else "",
     }
 
 
-def worst_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
-    """The latest first word that is planned for; without a time where the load is no rate."""
-    waits, is_even = cell.waits, "impossible" in cell.measure_first
+def slow_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
+    """First words at the confidence with every place taken, and the wait before them; without a time where the load is
+    no rate."""
+    waits, share, is_even = cell.waits, cell.wait_fraction or 0, "impossible" in cell.measure_first
     if waits is None or waits.mean_wait_seconds is None or waits.late_ttft_seconds is None:
-        return {"late": ""}
+        return {"mean_wait": ""}
+    full, many = waits.late_ttft_seconds - waits.mean_wait_seconds, share > FEW_FRACTION
     return {
         "confidence": EVEN if is_even else question.settings.confidence,
-        "share": share_words(cell.wait_fraction or 0),
-        "mean_wait": seconds(waits.mean_wait_seconds),
-        "late": str(seconds(waits.late_ttft_seconds)),
+        "full": seconds(full),
+        "share": share_words(share),
+        "limit": _limit_words(question, share),
+        "mean_wait": str(seconds(waits.mean_wait_seconds)),
+        "all_but_few": str(seconds(waits.p99_ttft_seconds or 0)) if many else "",
     }
 
 
