@@ -139,9 +139,10 @@ class SameMoment:
 @dataclass(frozen=True)
 class WaitsRecord:
     """Predicted times on the answer's machines beside the usual ones: the first token of a request alone, first and
-    further tokens with every place taken, the requests at once that have a place, of a rate the mean wait of those that
-    come when none is free and their mean time to first token, both at the answer's confidence, and of people all at the
-    same moment."""
+    further tokens with every place taken, the requests at once that have a place, and of people all at the same moment.
+    Of a rate, at the answer's confidence: the mean wait of those that come when no place is free and their mean time to
+    first token, the time to first token of 99 in 100, and the requests an hour that the other machines clear when one
+    fails."""
 
     ttft_alone_seconds: float
     ttft_full_seconds: float
@@ -149,6 +150,8 @@ class WaitsRecord:
     places: int
     mean_wait_seconds: float | None
     late_ttft_seconds: float | None
+    p99_ttft_seconds: float | None
+    cleared_per_hour_less_machine: float | None
     same_moment: SameMoment | None
 
 

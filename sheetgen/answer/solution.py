@@ -63,6 +63,8 @@ class Choice:
     n_places: int = 0  # of a rate: those of the replicas that serve
     wait_fraction: float | None = None  # for a rate: share of requests that find no place free, by exact Erlang-C
     mean_wait_seconds: float | None = None  # of those; None of requests at once, and where more arrive than have places
+    few_wait_seconds: float | None = None  # for a place, which only one request in a hundred exceeds
+    replica_clears_per_second: float | None = None  # of a rate, with every place taken
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     without_targets: Pick | None = None  # what memory alone would take, where cheaper

@@ -182,11 +182,16 @@ def _served(numbers: Mapping[str, float], is_rate: bool) -> Json:
     serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
     n_places, offered = int(serving * numbers["paced_requests"]), numbers["offered_requests"]
     wait = {"full_turn_seconds": numbers["full_turn_seconds"], "n_places": n_places, "offered_requests": offered}
+    share = rates.exact_wait_fraction(n_places, offered)
+    mean_wait = float(rates.mean_wait_seconds.of(wait)) if n_places > offered else None
+    few = {"mean_wait_seconds": mean_wait or 0.0, "wait_fraction": share, "few_fraction": rates.FEW_FRACTION}
     return {
         "served_at_target": float(numbers["served_requests_per_second"]),
         "n_places": n_places,
-        "wait_fraction": rates.exact_wait_fraction(n_places, offered),
-        "mean_wait_seconds": float(rates.mean_wait_seconds.of(wait)) if n_places > offered else None,
+        "wait_fraction": share,
+        "mean_wait_seconds": mean_wait,
+        "few_wait_seconds": None if mean_wait is None else float(rates.few_wait_seconds.of(few)),
+        "replica_clears_per_second": float(rates.cleared_per_second.of({**numbers, "clearing_replicas": 1.0})),
     }
 
 
@@ -200,7 +205,10 @@ _OF_CHOICE = (
     "n_replicas", "sequences", "data_parallel_size", "pipeline_stages", "hourly_usd", "headroom_fraction",
     "served_at_target", "memory_holds",
 )  # fmt: skip
-_OF_RATE = ("load_requests", "paced_requests", "offered_requests", "full_turn_seconds", "served_requests_per_second")
+_OF_RATE = (
+    "load_requests", "paced_requests", "offered_requests", "full_turn_seconds", "served_requests_per_second",
+    "replica_prefill_seconds",
+)  # fmt: skip
 
 
 def verdict_without(solved: Solution, row: int) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy
 
 from sheetgen.answer.answer_record import SameMoment, WaitsRecord
-from sheetgen.answer.solution import Solution
+from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import OF_CHOSEN
 from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOSEN, WAITS
 from sheetgen.sizing import speed
+from sheetgen.sizing.cost import CONSTANTS
 
 
 def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
@@ -39,6 +40,7 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
         numpy.asarray(turns),
         together.spread("last_ttft_seconds", OF_CHOSEN),
         grid.spread("ttft_level_factor", OF_CHOSEN) * full_ttft_seconds,
+        grid.spread("replicas_per_instance", OF_CHOSEN),
     )
     return {
         row: WaitsRecord(
@@ -48,12 +50,23 @@ def waits_of(solved: Solution) -> dict[int, WaitsRecord]:
             int(places),
             (wait := solved.choices[row].mean_wait_seconds),
             None if wait is None else wait + late,
+            None if (few := solved.choices[row].few_wait_seconds) is None else few + late,
+            _cleared_less_machine(solved.choices[row], held),
             _same_moment(solved, row, int(places), turn, last, last - full + turn),
         )
-        for row, first, full, pace, places, turn, last, late in zip(
+        for row, first, full, pace, places, turn, last, late, held in zip(
             offers, *(column.tolist() for column in columns), strict=True
         )
     }
+
+
+def _cleared_less_machine(choice: Choice, replicas_per_instance: float) -> float | None:
+    """Requests an hour that the other machines clear when one fails, with every place taken."""
+    if choice.replica_clears_per_second is None:
+        return None
+    is_within = choice.pipeline_parallel_size == 1
+    left = replicas_per_instance * (choice.n_instances - 1) if is_within else choice.n_replicas - 1
+    return left * choice.replica_clears_per_second * CONSTANTS["seconds_in_an_hour"]
 
 
 def _same_moment(

@@ -1359,7 +1359,11 @@ const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds:
 
 // The first word of a request alone, times with every place taken, and when the last of all people has the first word and
 // the answer who ask at the same moment and take each place that becomes free.
-function waitsOf({ solved: { question, grid }, chosen }) {
+function waitsOf(record) {
+  const {
+    solved: { question, grid },
+    chosen,
+  } = record;
   const full = along(grid, chosen.position);
   full.workOut(PROGRAMS.chosen);
   full.workOut(PROGRAMS.answered);
@@ -1378,7 +1382,7 @@ function waitsOf({ solved: { question, grid }, chosen }) {
     tpot_full_seconds: readChosen(full, "full_tpot_seconds"),
     places,
     same_moment: people ? { people, turn_seconds, last_ttft_seconds: last, last_answer_seconds: last === null ? null : last - ttft_full_seconds + turn_seconds } : null,
-    ...(question.isRate ? chanceWaits(full) : { wait_fraction: null, mean_wait_seconds: null, late_ttft_seconds: null }),
+    ...(question.isRate ? chanceWaits(full, record) : NO_WAITS),
   };
 }
 
@@ -1386,15 +1390,35 @@ function waitsOf({ solved: { question, grid }, chosen }) {
 const turnSeconds = (full, { workload }) =>
   readChosen(full, "full_ttft_seconds") + Math.max(0, workload.output_tokens - 1) * readChosen(full, "full_tpot_seconds");
 
+const NO_WAITS = { wait_fraction: null, mean_wait_seconds: null, late_ttft_seconds: null, p99_ttft_seconds: null, cleared_per_hour_less_machine: null };
+
 // The share of requests that find every place taken, and how long they wait on average, null where more is offered than
-// there are places.
-function chanceWaits(grid) {
-  const [load, ofReplica, offered_requests, full_turn_seconds] = ["load_requests", "paced_requests", "offered_requests", "full_turn_seconds"].map((name) => readChosen(grid, name)),
-    n_places = Math.ceil(load / ofReplica) * ofReplica;
-  const mean_wait_seconds = n_places > offered_requests ? workOutCase(PROGRAMS.meanWait, { full_turn_seconds, n_places, offered_requests })("mean_wait_seconds") : null;
-  const late_ttft_seconds =
-    mean_wait_seconds === null ? null : mean_wait_seconds + readChosen(grid, "full_ttft_seconds") * readChosen(grid, "ttft_level_factor");
-  return { wait_fraction: waitFraction(n_places, offered_requests), mean_wait_seconds, late_ttft_seconds };
+// there are places; the first word of 99 in 100; and what the other machines clear when one fails.
+function chanceWaits(grid, { replicas_held, n_replicas, n_instances, pipeline_parallel_size: stages }) {
+  const [load, paced_requests, offered_requests, full_turn_seconds, replica_prefill_seconds] = [
+    "load_requests",
+    "paced_requests",
+    "offered_requests",
+    "full_turn_seconds",
+    "replica_prefill_seconds",
+  ].map((name) => readChosen(grid, name));
+  const n_places = Math.ceil(load / paced_requests) * paced_requests,
+    wait_fraction = waitFraction(n_places, offered_requests),
+    late = readChosen(grid, "full_ttft_seconds") * readChosen(grid, "ttft_level_factor");
+  const clearing_replicas = stages > 1 ? n_replicas - 1 : (replicas_held * (n_instances - 1)) / n_instances,
+    cleared = workOutCase(PROGRAMS.cleared, { clearing_replicas, paced_requests, full_turn_seconds, replica_prefill_seconds })("cleared_per_second"),
+    cleared_per_hour_less_machine = cleared * CONSTANTS.seconds_in_an_hour;
+  if (!(n_places > offered_requests)) return { ...NO_WAITS, wait_fraction, cleared_per_hour_less_machine };
+  const few_fraction = FACTS.few_fraction,
+    read = workOutCase(PROGRAMS.chanceWaits, { full_turn_seconds, n_places, offered_requests, wait_fraction, few_fraction }),
+    mean_wait_seconds = read("mean_wait_seconds");
+  return {
+    wait_fraction,
+    mean_wait_seconds,
+    late_ttft_seconds: mean_wait_seconds + late,
+    p99_ttft_seconds: read("few_wait_seconds") + late,
+    cleared_per_hour_less_machine,
+  };
 }
 
 // By Erlang-C: see `exact_wait_fraction`.
@@ -1414,13 +1438,24 @@ function waitFraction(places, offered) {
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
 const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
-// The latest first word that is planned for; without a time where the load is no rate.
-function worstValues(record) {
-  const { wait_fraction: share, mean_wait_seconds: mean, late_ttft_seconds: late } = waitsOf(record);
-  if (late === null) return { late: "" };
-  const confidence = record.is_even ? FACTS.levels.even : record.question.confidence;
-  return { confidence, share: shareWords(share), mean_wait: secondsWords(mean), late: secondsWords(late) };
+// First words at the confidence with every place taken, and the wait before them; without a time where the load is no
+// rate.
+function slowValues(record) {
+  const { wait_fraction: share, mean_wait_seconds: mean, late_ttft_seconds: late, p99_ttft_seconds: p99 } = waitsOf(record);
+  if (late === null) return { mean_wait: "" };
+  const most = CONSTANTS.max_wait_fraction;
+  return {
+    confidence: confidenceOf(record),
+    full: secondsWords(late - mean),
+    share: shareWords(share),
+    limit: share > most && shareWords(share) !== shareWords(most) ? shareWords(most) : "",
+    mean_wait: secondsWords(mean),
+    all_but_few: share > FACTS.few_fraction ? secondsWords(p99) : "",
+  };
 }
+
+// The level at which an answer is worked out.
+const confidenceOf = (record) => (record.is_even ? FACTS.levels.even : record.question.confidence);
 
 // A length of time in the largest unit of which it has two.
 function spanWords(seconds) {

@@ -72,6 +72,7 @@ from sheetgen.report.pay_less_words import OF_SUPPLIERS, TERMS
 from sheetgen.report.sentences import ENTERPRISE_ASKS
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
+from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE, listed
 
 Json: TypeAlias = Any  # any JSON value
@@ -218,6 +219,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "confidence": settings.confidence,
         "currency": {"prefix": prefix_of(sign_of(settings.currency)), "rate": settings.fx_rate},
         "levels": {"even": EVEN, "sure": SURE},
+        "few_fraction": FEW_FRACTION,
         "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES, "about": ABOUT},
         "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},

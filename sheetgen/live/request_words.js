@@ -181,7 +181,7 @@ function* servedOf(record) {
   };
   const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), ...ends, ...worstValues(record), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), first_target: "", pace_target: "", ...ends, ...slowValues(record), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -207,18 +207,20 @@ function* usdPerPerson({ question, users, monthly_usd }) {
   yield prefix + fixed(each, each < 100 ? 2 : 0);
 }
 
-// What the chance is of; of a rate with the load of a machine and its times then.
+// The targets that the chance is of; of a rate with the load of a machine.
 function sureOfWords(record) {
-  const { question, sure_at, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
-    { isRate } = question;
+  const { question, chance, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
+    { first_target, pace_target } = waitValues(record);
   return say("sure_of", {
+    sure: sureWords(chance),
+    first_target,
+    pace_target,
     is_short: Number(isShortOf(record)),
-    places: isRate ? placesOfMachine(record) : "",
-    full: isRate ? secondsWords(sure_at.ttft_seconds) : "",
-    full_pace: isRate ? paceWords(1 / sure_at.tpot_seconds) : "",
+    places: question.isRate ? placesOfMachine(record) : "",
     n_loaded: stages > 1 ? n_replicas : n_instances,
     spans_machines: Number(stages > 1),
-    output_tokens: question.workload.output_tokens,
+    is_tested: 0,
+    is_brief: 0,
   });
 }
 
@@ -231,7 +233,8 @@ function failsWords(record) {
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
     asked = question.isRate ? requests_per_second : concurrent_requests,
-    survivor = survivesMachine(record);
+    survivor = survivesMachine(record),
+    { cleared_per_hour_less_machine: cleared } = waitsOf(record);
   return say("request_fails", {
     ...survivorValues(record, survivor),
     is_margin: Number(isMargin(record, survivor)),
@@ -241,6 +244,8 @@ function failsWords(record) {
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
+    cleared: cleared === null || cleared >= record.requests_per_hour ? "" : count(cleared),
+    per_hour: count(record.requests_per_hour),
   });
 }
 

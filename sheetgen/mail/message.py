@@ -38,8 +38,8 @@ _PERSON, _IN_FULL, _RENT = "Cost", "Commitments in full", "Rent"
 LEFT_TO_PAGE = (
     _SURE,
     _OWNING,
-    _ENOUGH,
     _RENT,
+    _ENOUGH,
     _MODELS,
     _PERSON,
     _IN_FULL,
@@ -192,19 +192,22 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
-    replies = tuple((option.reply, _reply(option, figure, asked.full)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     sentence = words("Please approve {}:", asked.what) if figure else words("{}.", asked.sentence)
 
     then = str(asked.failure or "").partition(": ")[2]
 
+    def replies(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
+        certain = asked.certain if _SURE in kept else NONE
+        return tuple((option.reply, _reply(option, figure, certain)) for option in asked.options if option.reply)
+
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
         own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
-            (_SURE, "" if asked.full or _SURE not in kept else str(asked.sure_of).removeprefix("How sure: ")),
+            (_SURE, asked.sure_of if not asked.certain and _SURE in kept else NONE),
             (
                 "Pay less",
                 joined(" ", own_ways + _told(asked.less_only) + _told(asked.owning if _OWNING in kept else NONE)),
@@ -226,7 +229,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
 
     def is_long(kept: Sequence[str]) -> bool:
         said = [page.approver, sentence, figure, per, beside_figure(kept), page.owner, asked.prices, *asked.warnings]
-        said += [part for pair in (*replies, *points(kept)) for part in pair]
+        said += [part for pair in (*replies(kept), *points(kept)) for part in pair]
         return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
 
     kept: tuple[str, ...] = ()
@@ -240,7 +243,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         figure,
         per,
         beside_figure(kept),
-        replies,
+        replies(kept),
         asked.warnings,
         points(kept),
         page.owner,
@@ -250,12 +253,12 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     )
 
 
-def _reply(option: Option, figure: Text, full: Text) -> Text:
+def _reply(option: Option, figure: Text, certain: Text) -> Text:
     """The meaning of a reply: the option's price, if it differs from the figure above, and all facts but the first,
-    a year's price. full: the case that its certainty is of, said of the figure above."""
+    a year's price. certain: its certainty with the targets that it is of, in the place of the facts of the figure."""
     remark = joined(" ", option.facts[1:])
-    if option.price == figure and full:
-        return words("{}, with {}.", str(remark).rstrip("."), full)
+    if option.price == figure and certain:
+        return certain
     return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
 
 
@@ -277,7 +280,7 @@ def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
             paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
             lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
-        yield words("{} {} ({})", way.change, way.monthly, lost)
+        yield words("{} {} ({})", way.change, way.monthly, lost) if lost else words("{} {}", way.change, way.monthly)
 
 
 def _attached(name: str, attached: Sequence[str], is_asked: bool, has_purposes: bool = True) -> str:

@@ -57,7 +57,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import load_words, replicas_of_machine, sure_words, worst_values
+from sheetgen.report.wait_words import replicas_of_machine, slow_values, sure_words, target_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -118,7 +118,7 @@ _WHY = template(
     even=q.is_even == 1,
 )
 # Of machines other than the answer's, where one may fail: said where the answer would do otherwise.
-_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|slower if one fails]", alone=q.n_instances == 1)
+_FATE = template(f"[alone?{sentences.LOST_WITH_IT}|the others go on if one fails]", alone=q.n_instances == 1)
 _BESIDE = template(
     "[lower?Clearly cheaper, {usd}, is {sure}[other?; next|]|Next type:][other? {place}, {costs}[failing?; {fate}]].",
     failing=is_text(q.fate),
@@ -161,17 +161,18 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} an hour at the peak."
 )
 _SPEED = template(
-    f"First word{sentences.BEYOND} {{wait}}[waited? {{worst}}]",
+    f"First word{sentences.BEYOND} {{wait}}[waited? {{slow}}]",
     wait=sentences.wait,
-    worst=sentences.worst,
-    waited=is_text(q.late),
+    slow=sentences.slow,
+    waited=is_text(q.mean_wait),
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
 _SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
 _FAILS = template(
-    "[several?One machine fails: [counted?{left} of {asked} served|[short?answers slow down|the others serve "
-    "all]]|The machine fails: nothing is served]"
+    "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
+    "{per_hour} an hour are sure|more wait for a place, longer]|the others serve all]]|"
+    "The machine fails: nothing is served]"
     f"[margin?; the margin survives, {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
     margin=q.is_margin == 1,
     told=q.is_told == 1,
@@ -179,6 +180,7 @@ _FAILS = template(
     several=q.n_instances > 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
+    grows=is_text(q.cleared),
 )
 _SURVIVES_TOO = template(f"Survives too: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
@@ -255,8 +257,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
-        sure_of=sure_words([cell]),
-        full=load_words([cell]),
+        sure_of=sure_words(question, [cell]),
+        certain=sure_words(question, [cell], is_tested=_is_tested(question, cell), is_brief=True),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -291,7 +293,8 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
     beside the first, what the margin costs more, the targets of a measurement, what can be owned, that prompts so long
     are unmeasured (as the sheet says), the bar of list prices where the price is not old, the next cheapest, hours
-    and tokens that the sheet has, several inputs together, the bar of an old price."""
+    and tokens that the sheet has, the error of the prediction beside its slow case, several inputs together, the bar
+    of an old price."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -323,6 +326,7 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
             "ways": tuple(_without_hours(way) for way in own),
         },
+        {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {"together": NONE},
         {"movers": _without_list_prices(short)},
     ):
@@ -388,7 +392,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         what=work,
         sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
-        sure_of=sure_words(cells),
+        sure_of=sure_words(question, cells),
         risks=(_smaller_models(),),
         excluded=listed(record.not_in_price),
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
@@ -409,7 +413,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         sentence=_RUN.fill(what=work, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
-        sure_of=sure_words(cells),
+        sure_of=sure_words(question, cells),
         serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
         excluded=listed(record.not_in_price),
         basis=_basis(question, cells, month=month),
@@ -592,9 +596,11 @@ def _unpriced(question: Question, cell: CellRecord) -> Text:
     return owning_unpriced(question, [cell], is_named=False)
 
 
-def _is_tested(cell: CellRecord) -> bool:
-    """True where the first day on the answer's own machines can show that fewer of them are enough."""
-    even = cell.at_level(EVEN) if cell.measure and cell.measure.decider else None
+def _is_tested(question: Question, cell: CellRecord) -> bool:
+    """True where the first day on the answer's own machines, which bind to nothing, can show that fewer of them are
+    enough."""
+    is_free = question.settings.purchase == ON_DEMAND
+    even = cell.at_level(EVEN) if is_free and cell.measure and cell.measure.decider else None
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
 
@@ -602,7 +608,7 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
     """The options: as sized, with a margin where that costs more, measure first. is_brief: the last without the targets
     that pass, which stand beside what is served."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
-    yield _as_sized(question, cell, is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND)
+    yield _as_sized(question, cell, is_tested=_is_tested(question, cell))
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
@@ -664,18 +670,6 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
         "short": is_short,
         "both": bool(aimed["aimed"] and aimed["paced"]),
         "passes": bool(is_short or aimed["aimed"] or aimed["paced"]),
-    }
-
-
-def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
-    """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
-    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
-    first, pace = workload.ttft_target_ms, workload.tpot_target_ms
-    return {
-        "first_target": seconds((first or 0) / 1000),
-        "pace_target": wording.pace(1000 / (pace or 1000)),
-        "aimed": bool(first and is_aimed),
-        "paced": bool(pace and is_aimed),
     }
 
 
@@ -939,8 +933,9 @@ def _said_once(rows: Iterable[WayRow]) -> Iterator[WayRow]:
         before = row.loses
 
 
-def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Iterator[Cell]:
-    """The load, its speed, and the cost per person. is_short: without that prompts so long are unmeasured."""
+def _serves(question: Question, cell: CellRecord, is_short: bool = False, is_ranged: bool = True) -> Iterator[Cell]:
+    """The load, its speed, and the cost per person. is_short: without that prompts so long are unmeasured. is_ranged:
+    with the error of the prediction."""
     answer, workload = cell.answer, question.workload_of(cell.row)
     users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
     if users >= 1:
@@ -955,12 +950,13 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False) -> Ite
             first=seconds(answer.ttft_seconds),
             low=seconds(answer.ttft_seconds_low),
             high=seconds(answer.ttft_seconds_high),
-            ranged=True,
+            ranged=is_ranged,
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
-            **worst_values(question, cell),
-            **target_values(question, cell),
+            aimed=False,  # beside the certainty
+            paced=False,
+            **slow_values(question, cell),
         )
     if per_person := _per_person(question, cell):
         yield per_person
@@ -1055,7 +1051,18 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False,
         several=answer.n_instances > 1,
         counted=not cell.is_rate and left < asked,
         short=left < asked,
+        **_queue_values(cell),
     )
+
+
+def _queue_values(cell: CellRecord) -> dict[str, object]:
+    """The requests of the peak's hour and how many of them the other machines clear when one fails; "" where they clear
+    all."""
+    cleared = cell.waits.cleared_per_hour_less_machine if cell.waits else None
+    return {
+        "cleared": "" if cleared is None or cleared >= cell.requests_per_hour else str(wording.whole(cleared)),
+        "per_hour": wording.whole(cell.requests_per_hour),
+    }
 
 
 def _survivor_values(

@@ -107,7 +107,7 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "ask": 0 if len(cards) == 1 else question.ask,
         "is_asked": question.ask is not None,
         "total": _total(question, cards) if together and len(cards) > 1 else None,
-        "sure_of": sure_words(record.headline_cells),
+        "sure_of": sure_words(question, record.headline_cells),
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
         "as_measured": tuple(f"{text}." for text in notes.as_measured(question)),

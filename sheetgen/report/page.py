@@ -387,8 +387,8 @@ class Request:
     reasons: tuple[Text, ...] = ()  # the price of what was not taken
     less_only: Text = NONE  # under which conditions others take less
     warnings: tuple[Text, ...] = ()  # why one should measure first
-    sure_of: Text = NONE  # what the chances are of, with the times that decide
-    full: Text = NONE  # these times alone
+    sure_of: Text = NONE  # "75% sure of first words in 7.1 s and 20 tokens a second; not of load or failures."
+    certain: Text = NONE  # the same without what that is not
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     uncertainty: Cell = NONE  # the input that moves the month most: "pages, $19,797 less to $42,992 more"

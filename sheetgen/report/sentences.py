@@ -29,6 +29,7 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
+from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import listed
 
 OK, CHECK = "OK", "CHECK"
@@ -178,9 +179,8 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[mean? on average][ranged?[aimed? (prediction error: {low} to {high}; target {first_target}[mean? "
-    "without waits])| (prediction error: {low} to {high})]|[aimed? (target {first_target})]], then {pace} tokens a "
-    "second[paced? (target {pace_target})].",
+    "after {first} s[mean? on average, without waits][ranged? (prediction error: {low} to {high})]"
+    "[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     ranged=is_text(q.low),
     mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
@@ -209,23 +209,39 @@ enough_for_people = template(
     other=is_text(q.rent),
 )
 # limit: the share that may wait, where more do; of those the plan is by an approximation.
-late = template("{share}[over? (about {limit} planned)] wait {mean_wait} s for a place first", over=is_text(q.limit))
-# The latest first word that is planned for, at the confidence: of requests that find every place taken. late: with the
-# wait for a place.
-worst = template("Worst at {confidence:percent} sure: {share} first wait {mean_wait} s on average, so {late} s.")
-# What a chance is of, of one answer to a rate: the requests at once of a machine, or of a replica that is several, and
-# the first word and the pace then.
-at_load = template(
-    "{places} at once[several? a [spans?replica|machine]] ({full} s[worded?, {full_pace} tokens a second])",
+WAITERS, is_over = "{share}[over? (about {limit} planned)]", is_text(q.limit)
+late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_over)
+# First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
+# where more than one in a hundred waits.
+_ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
+slow = template(
+    f"Slow case ({{confidence:percent}} sure): [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
+    f"longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    over=is_over,
+    many=is_text(q.all_but_few),
+)
+# The targets that a chance is of, of one answer to a rate with so many requests at once on a machine, or on a replica
+# that is several.
+_AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
+kept = template(
+    "[aimed?first words in {first_target} s][both? and ][paced?{pace_target} tokens a second]"
+    "[filled? with {places} at once[several? a [spans?replica|machine]]]",
+    aimed=_AIMED,
+    paced=_PACED,
+    both=both(_AIMED, _PACED),
+    filled=is_text(q.places),
     several=q.n_loaded > 1,
     spans=q.spans_machines == 1,
-    worded=q.output_tokens > 1,
 )
 sure_of = template(
-    "How sure: [short?size and ]speed[filled?, {at_load}], not load or failures.",
+    "[single?{sure}|Sure] [targeted?of [short?memory for the load, ]{kept}|to be [short?large and ]fast enough{kept}]"
+    "[tested?, tested on day one][brief?|, not load or failures].",
+    single=is_text(q.sure),
     short=q.is_short == 1,
-    filled=is_text(q.full),
-    at_load=at_load,
+    targeted=either(_AIMED, _PACED),
+    kept=kept,
+    tested=q.is_tested == 1,
+    brief=q.is_brief == 1,
 )
 same_moment = template(
     "All {people:grouped} at the same moment: [waits?{places:grouped} are served at once, the others wait their turn, "

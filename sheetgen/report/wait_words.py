@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell
+from sheetgen.report.page import Cell
 from sheetgen.report.wording import is_short, pace, seconds, span, sure, whole
+from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import EVEN
 
-WAIT_TOLD = 0.01  # a share of the requests: where fewer wait for a place, a short answer does not say so
+WAIT_TOLD = FEW_FRACTION  # where a smaller share waits for a place, a short answer does not say so
 
 
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
@@ -22,44 +23,65 @@ def share_words(share: float) -> str:
     return f"{100 * share:.2g}%" if share >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g}%"
 
 
+def _limit_words(question: Question, share: float) -> str:
+    """The share that may wait, where more do and are said to; else ""."""
+    most = question.settings.max_wait_fraction
+    return share_words(most) if share > most and share_words(share) != share_words(most) else ""
+
+
 def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
     """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
     limit: the share that may, where more do."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
-    words, most = share_words(share), share_words(question.settings.max_wait_fraction)
-    is_over = is_told and share > question.settings.max_wait_fraction and words != most
     return {
-        "share": words if is_told else "",
+        "share": share_words(share) if is_told else "",
         "mean_wait": seconds(mean or 0) if is_told else "",
-        "limit": most if is_over else "",
-        "over": is_over,
+        "limit": _limit_words(question, share) if is_told else "",
     }
 
 
-def worst_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
-    """The latest first word that is planned for; without a time where the load is no rate."""
-    waits, is_even = cell.waits, "impossible" in cell.measure_first
+def slow_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
+    """First words at the confidence with every place taken, and the wait before them; without a time where the load is
+    no rate."""
+    waits, share, is_even = cell.waits, cell.wait_fraction or 0, "impossible" in cell.measure_first
     if waits is None or waits.mean_wait_seconds is None or waits.late_ttft_seconds is None:
-        return {"late": ""}
+        return {"mean_wait": ""}
+    full, many = waits.late_ttft_seconds - waits.mean_wait_seconds, share > FEW_FRACTION
     return {
         "confidence": EVEN if is_even else question.settings.confidence,
-        "share": share_words(cell.wait_fraction or 0),
-        "mean_wait": seconds(waits.mean_wait_seconds),
-        "late": str(seconds(waits.late_ttft_seconds)),
+        "full": seconds(full),
+        "share": share_words(share),
+        "limit": _limit_words(question, share),
+        "mean_wait": str(seconds(waits.mean_wait_seconds)),
+        "all_but_few": str(seconds(waits.p99_ttft_seconds or 0)) if many else "",
     }
 
 
-def sure_words(cells: Sequence[CellRecord]) -> Cell:
-    """What the chances of answers are of; of one answer to a rate with the load of a machine and its times then."""
+def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
+    """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
+    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
+    first, paced = workload.ttft_target_ms, workload.tpot_target_ms
+    return {
+        "first_target": seconds((first or 0) / 1000),
+        "pace_target": pace(1000 / (paced or 1000)),
+        "aimed": bool(first and is_aimed),
+        "paced": bool(paced and is_aimed),
+    }
+
+
+def sure_words(
+    question: Question, cells: Sequence[CellRecord], is_tested: bool = False, is_brief: bool = False
+) -> Cell:
+    """The targets that the chances of answers are of; of one answer to a rate with the load of a machine. is_tested:
+    that the first day shows it. is_brief: without what they are not of."""
     is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
-    return sentences.sure_of.fill(is_short=int(is_size), **_at_load(cells))
-
-
-def load_words(cells: Sequence[CellRecord]) -> Cell:
-    """The load of a machine that the chance of an answer to a rate is of, and its times then; NONE of others."""
-    times = _at_load(cells)
-    return sentences.at_load.fill(**times) if times["full"] else NONE
+    return sentences.sure_of.fill(
+        is_short=int(is_size),
+        is_tested=int(is_tested),
+        is_brief=int(is_brief),
+        **_kept_values(question, cells),
+    )
 
 
 def replicas_of_machine(cell: CellRecord) -> int:
@@ -67,18 +89,28 @@ def replicas_of_machine(cell: CellRecord) -> int:
     return max(1, cell.answer.replicas_held // cell.answer.n_instances)
 
 
-def _at_load(cells: Sequence[CellRecord]) -> dict[str, str | int]:
-    cell = cells[0]
-    if len(cells) > 1 or not cell.is_rate or cell.chosen is None:
-        return {"full": "", "full_pace": "", "places": "", "n_loaded": 0, "spans_machines": 0, "output_tokens": 0}
-    answer, at = cell.answer, cell.answer.sure_at
-    return {
-        "full": str(seconds(at.ttft_seconds)),
-        "full_pace": str(pace(1 / at.tpot_seconds)),
-        "places": str(whole(at.requests * replicas_of_machine(cell))),
+def _kept_values(question: Question, cells: Sequence[CellRecord]) -> dict[str, object]:
+    cell, aimed = cells[0], target_values(question, cells[0])
+    values = {
+        **aimed,
+        "both": bool(aimed["aimed"] and aimed["paced"]),
+        "targeted": bool(aimed["aimed"] or aimed["paced"]),
+        "single": len(cells) == 1 and cell.chosen is not None,
+        "sure": "",
+        "places": "",
+        "filled": False,
+        "n_loaded": 0,
+        "spans_machines": 0,
+    }
+    if len(cells) > 1 or cell.chosen is None:
+        return values
+    answer = cell.answer
+    return values | {
+        "sure": str(sure(answer.chance)),
+        "places": str(whole(answer.sure_at.requests * replicas_of_machine(cell))) if cell.is_rate else "",
+        "filled": cell.is_rate,
         "n_loaded": answer.n_replicas if answer.spans_machines else answer.n_instances,
         "spans_machines": int(answer.spans_machines),
-        "output_tokens": cell.output_tokens,
     }
 
 

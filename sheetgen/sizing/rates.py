@@ -28,6 +28,7 @@ from sheetgen.sizing.speed import TPOT_OF_BATCH, TTFT_OF_BATCH, prefill_round_se
 from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS, WHOLE
 
 PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
+FEW_FRACTION = 0.01  # of the requests: those whose wait a time for all others leaves out
 SECANTS = 4  # secant steps, which leave requests at once at most 0.1 % too high: tests/test_rates.py
 Z_STEPS = 8  # steps of Newton's method, which leave no share from 0.0001 to 1 off by more than 1e-12
 
@@ -389,6 +390,32 @@ def mean_wait_seconds(full_turn_seconds: Quantity, n_places: Quantity, offered_r
     Source: Erlang (1917). Check: 5 places at 3 erlangs, 0.5 s each: 0.25 s.
     """
     return ratio(full_turn_seconds, n_places - offered_requests)
+
+
+@formula("Wait that few exceed", SECONDS)
+def few_wait_seconds(mean_wait_seconds: Quantity, wait_fraction: Quantity, few_fraction: Quantity) -> Quantity:
+    """Time for a place that only so small a share of all requests waits longer than: the waits of those that wait are
+    exponential; none where no more of them wait at all.
+
+    Source: Erlang (1917). Check: 23.6 % wait 0.25 s on average: 1 % longer than 0.79 s.
+    """
+    return mean_wait_seconds * natural_log(largest(1, ratio(wait_fraction, few_fraction)))
+
+
+@formula("Requests per second that replicas clear", TWO_DECIMALS)
+def cleared_per_second(
+    clearing_replicas: Quantity,
+    paced_requests: Quantity,
+    full_turn_seconds: Quantity,
+    replica_prefill_seconds: Quantity,
+) -> Quantity:
+    """The rate at which full replicas end requests, at the chance in force: what arrives above it queues. Without
+    allowances: every place taken, prompts all of the time if they need it.
+
+    Source: Little's law.
+    """
+    by_places = ratio(clearing_replicas * paced_requests, full_turn_seconds)
+    return smallest(by_places, ratio(clearing_replicas, replica_prefill_seconds))
 
 
 def exact_wait_fraction(n_places: int, offered: float) -> float:

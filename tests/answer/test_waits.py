@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,52 @@ def test_a_chance_is_of_the_load_that_is_measured(users: int) -> None:
     )  # fmt: skip
     assert alone["tpot_seconds"] == pytest.approx(at["tpot_seconds"], rel=1e-9)
     assert at["requests"] <= cell["n_places"] / cell["n_replicas"]
+
+
+def test_the_first_word_of_99_in_100_is_by_the_lengths_of_the_queue() -> None:
+    """A request that finds every place taken and so many before it waits for as many to end, each after as long as the
+    places share a turn: no more than one in a hundred waits longer; where hardly any waits, that is a full replica's
+    first word."""
+    asked = {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256}
+    [cell] = recommend(**asked, max_wait_fraction=0.3)["cells"]
+    waits, share = cell["waits"], cell["wait_fraction"]
+    full = waits["late_ttft_seconds"] - waits["mean_wait_seconds"]
+    assert share > 0.02
+    # Of those who wait the ends before their turn are of Poisson's law; each further one is as much rarer as busy.
+    ends = cell["n_places"] / _turn_at_the_confidence(cell, 4.5)
+    busy = 4.5 / ends
+    wait = waits["p99_ttft_seconds"] - full
+
+    def longer(queue: int) -> float:
+        """That at most so many of the ends come in that time."""
+        mean = ends * wait
+        return sum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(queue + 1))
+
+    exceed = share * sum((1 - busy) * busy**queue * longer(queue) for queue in range(400))
+    assert exceed == pytest.approx(0.01, rel=1e-3)
+    [rare] = recommend(**asked, max_wait_fraction=0.0001)["cells"]
+    assert rare["wait_fraction"] < 0.01
+    at_once = rare["waits"]["late_ttft_seconds"] - rare["waits"]["mean_wait_seconds"]
+    assert rare["waits"]["p99_ttft_seconds"] == pytest.approx(at_once)
+
+
+def _turn_at_the_confidence(cell: dict[str, Any], rate: float) -> float:
+    """From the mean wait, which is a turn over the places that the load leaves free."""
+    wait, places = cell["waits"]["mean_wait_seconds"], cell["n_places"]
+    return wait * places / (1 + rate * wait)
+
+
+@pytest.mark.parametrize(("users", "is_enough"), [(200, True), (640, False)])
+def test_the_machines_that_are_left_clear_a_turn_a_place(users: int, is_enough: bool) -> None:
+    """A full replica's places, each for a turn at the confidence, an hour; and beside it what the peak brings."""
+    [cell] = recommend(**ASKED | {"users": users}, confidence=0.5)["cells"]
+    waits, n_replicas = cell["waits"], cell["n_replicas"]
+    places = cell["n_places"] / n_replicas
+    turn = waits["ttft_full_seconds"] + (ASKED["output_tokens"] - 1) * waits["tpot_full_seconds"]
+    left = n_replicas * (cell["n_instances"] - 1) / cell["n_instances"]
+    assert waits["cleared_per_hour_less_machine"] == pytest.approx(left * places * 3600 / turn, rel=1e-6)
+    [surer] = recommend(**ASKED | {"users": users}, instances=cell["instance"])["cells"]
+    of_one = [c["waits"]["cleared_per_hour_less_machine"] / max(1, c["n_instances"] - 1) for c in (cell, surer)]
+    assert cell["n_instances"] == 1 or of_one[1] < of_one[0]
+    [at_once] = recommend(model="8b", concurrent_requests=3)["cells"]
+    assert at_once["waits"]["cleared_per_hour_less_machine"] is None

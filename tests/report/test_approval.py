@@ -389,7 +389,7 @@ def test_what_a_loss_does_is_said_of_the_margin_and_of_the_next() -> None:
     assert any("Survives" in str(fact) for fact in of_margin.facts)
     crowded, cell = requested(users="400", requests_per_user_per_day="40", tiers="")
     assert cell.answer.n_instances == 1 and cell.runner_up is not None and cell.runner_up.n_instances > 1
-    assert "slower if one fails" in str(crowded.reasons[0])
+    assert "the others go on if one fails" in str(crowded.reasons[0])
     safe, _ = requested(users="400", requests_per_user_per_day="40", tiers="", survive="machine")
     assert "fails" not in str(safe.reasons[0])
 
@@ -468,7 +468,7 @@ def test_a_survivor_is_surer_while_all_of_its_machines_run() -> None:
     survivor, margin = cell.survives_machine, cell.at_level(0.9)
     assert survivor is not None and margin is not None and survivor.n_instances < margin.n_instances
     before, after = (str(sure(chance)) for chance in (survivor.chance_before, survivor.chance))
-    assert before != after and "sure" not in str(apart.failure)
+    assert before != after and "% sure" not in str(apart.failure)
     [told] = [str(fact) for fact in apart.options[1].facts if str(full_money(survivor.monthly_usd)) in str(fact)]
     assert f"{before}, {after.removesuffix(' sure')} after" in told  # beside the margin, which costs more
 
@@ -618,3 +618,43 @@ def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
     [told] = [str(line) for line in build_page(record, question).load_note if "day of measuring" in str(line)]
     cheaper = f"{full_money(other.decider.usd)} ({instance_name(other.decider.instance)})"
     assert f"costs {full_money(own.usd)}; " in told and told.endswith(f"cheaper {cheaper}.")
+
+
+def test_the_certainty_is_of_the_targets_and_not_of_the_times_that_are_expected() -> None:
+    for more in ({}, {"ttft_ms": "9000"}):
+        asked, cell = requested(users="300", tiers="", **more)
+        at, first, paced = cell.answer.sure_at, cell.ttft_target_seconds or 0, cell.tpot_target_seconds or math.nan
+        assert str(sure(cell.answer.chance)) in str(asked.sure_of)
+        assert f"{first:.1f} s and {1 / paced:.0f} tokens a second with {at.requests} at once" in str(asked.sure_of)
+        assert str(asked.sure_of).startswith(str(asked.certain).rstrip("."))
+        expected = {f"{at.ttft_seconds:.1f}", f"{1 / at.tpot_seconds:.0f}"} - {f"{1 / paced:.0f}", f"{first:.1f}"}
+        assert len(expected) == 2 and not expected.intersection(re.findall(r"[\d.]+", str(asked.sure_of)))
+    unaimed, _ = requested(users="300", tiers="", ttft_ms="off", tpot_ms="off")
+    assert "first words" not in str(unaimed.sure_of) and "tokens a second" not in str(unaimed.sure_of)
+
+
+def test_a_failed_machine_says_what_the_others_do_at_the_peak() -> None:
+    """They queue the requests that they do not clear; where they clear all, but not within the targets, more wait."""
+    told, lengths = set[str](), {"users": "200", "tiers": ""}
+    for more in ({"users": "300"}, {"users": "640"}, {"users": "600", "confidence": "0.9"}, {"users": "900"}):
+        asked, cell = requested(**lengths | more)
+        n, waits = cell.answer.n_instances, cell.waits
+        assert waits is not None and waits.cleared_per_hour_less_machine is not None
+        served = cell.answer.served_at_target * (n - 1) / n >= cell.requests_per_second
+        grows = waits.cleared_per_hour_less_machine < cell.requests_per_hour
+        figures = f"{waits.cleared_per_hour_less_machine:,.0f} of {cell.requests_per_hour:,.0f} an hour"
+        assert (figures in str(asked.failure)) is (grows and n > 1), more
+        told |= {"alone" if n == 1 else "all" if served else "queue" if grows else "waits"}
+        assert ("more wait" in str(asked.failure)) is (n > 1 and not served and not grows)
+    assert {"queue"} < told
+
+
+def test_more_that_wait_than_planned_stand_beside_the_plan() -> None:
+    shares = []
+    for more in (EUROPEAN, {"users": "300", "tiers": ""}):
+        asked, cell = requested(**more)
+        [speed] = [str(text) for text in asked.serves if str(text).startswith("First word")]
+        shares.append(cell.wait_fraction or 0)
+        assert ("5% planned" in speed) is (shares[-1] > 0.05)
+        assert "Worst" not in speed and "99% within" in speed
+    assert min(shares) < 0.05 < max(shares)

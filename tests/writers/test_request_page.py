@@ -46,7 +46,7 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
     for sentence in (
         page.request.sentence,
         page.request.finding,
-        page.sure_of,
+        page.request.sure_of,
         "Asked by Ada Lovelace",
         "Approved by Grace",
     ):
