@@ -244,8 +244,8 @@ function failsWords(record) {
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
-    cleared: cleared === null || cleared >= record.requests_per_hour ? "" : count(cleared),
-    per_hour: count(record.requests_per_hour),
+    cleared: cleared === null || cleared >= record.requests_per_hour ? "" : count(Math.round(cleared)),
+    per_hour: count(Math.round(record.requests_per_hour)),
   });
 }
 

@@ -292,9 +292,9 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
     beside the first, what the margin costs more, the targets of a measurement, what can be owned, that prompts so long
-    are unmeasured (as the sheet says), the bar of list prices where the price is not old, the next cheapest, hours
-    and tokens that the sheet has, the error of the prediction beside its slow case, several inputs together, the bar
-    of an old price."""
+    are unmeasured (as the sheet says), the bar of list prices where the price is not old, the error of the
+    prediction beside its slow case, the next cheapest, hours and tokens that the sheet has, several inputs together,
+    the bar of an old price."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -317,6 +317,7 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {"owning": owning_unpriced(question, [cell], is_short=True)},
         {"serves": tuple(_serves(question, cell, is_short=True))},
         {} if is_old else {"movers": _without_list_prices(request.movers), "together": together},
+        {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {
             "reasons": compared[1:],
             "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
@@ -326,7 +327,6 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
             "ways": tuple(_without_hours(way) for way in own),
         },
-        {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {"together": NONE},
         {"movers": _without_list_prices(short)},
     ):

@@ -215,7 +215,7 @@ late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_ove
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
 slow = template(
-    f"Slow case ({{confidence:percent}} sure): [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
+    f"{{confidence:percent}} sure: [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
     f"longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
     over=is_over,
     many=is_text(q.all_but_few),
