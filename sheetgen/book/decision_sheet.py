@@ -65,6 +65,7 @@ from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, join_
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
+from sheetgen.report.headline_table import TERMS_OF_US, terms_of_us
 from sheetgen.report.page import Text, capital
 from sheetgen.report.pay_less_words import TERMS, WAYS
 from sheetgen.report.wording import regions_of_prices
@@ -146,6 +147,8 @@ class DecisionSheets:
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
         n_providers = n_table_rows(providers(solved.question), (row.provider for row in solved.question.rows))
+        values = solved.question.owning.values
+        self.us_terms = {name: values[name] for name in terms_of_us(solved.question)}
         self.picked = self._choices(regions_of_prices(solved.question), n_providers)
         self.data = build_data(self.picked, book, self.wiring)
         self._load()
@@ -653,7 +656,7 @@ class DecisionSheets:
                 sentences.host_for,
                 sentences.cheapest_host,
                 self._hosted(),
-                _loses("hosted", placed=False, unknown=False),
+                _loses("hosted", told=False),
             ),
         ]
         people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
@@ -712,6 +715,17 @@ class DecisionSheets:
             held = entry(gpus.range(fact), shown["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
+        mark, label = (
+            entry(gpus.range("capex_mark"), shown["gpu_row"], is_text),
+            "Of the GPU of the answer: age of price",
+        )
+        env["capex_mark"] = self.data.link(below(self.data) - 1, 1, mark, TEXT, "computed", label=label)
+        for name in TERMS_OF_US:
+            env[f"us_{name}"] = NO_VALUE
+            if name in self.us_terms:
+                listed = Cell(self.us_terms[name], "fixed", FACTOR)
+                label = f"{in_words(name)}, in the United States"
+                env[f"us_{name}"] = self.data.put(below(self.data) - 1, 1, listed, label=label)
         env["monthly_usd"] = self.monthly
         for quantity in (*OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)], *PAYBACK):
             if quantity.name not in {**self.wiring.inputs, **env}:  # which the GPUs sheet and Constants have

@@ -34,12 +34,12 @@ from sheetgen.writers.layout import page_colors
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
-_PERSON, _IN_FULL, _RENT = "Cost", "Commitments in full", "Rent"
+_PERSON, _IN_FULL, _HOURS = "Cost", "Commitments in full", "Hours"
 LEFT_TO_PAGE = (
+    _HOURS,
     _SURE,
     _OWNING,
     _ENOUGH,
-    _RENT,
     _MODELS,
     _PERSON,
     _IN_FULL,
@@ -192,7 +192,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
-    replies = tuple((option.reply, _reply(option, figure, asked.full)) for option in asked.options if option.reply)
+    replies = tuple((option.reply, _reply(option, figure, per, asked.full)) for option in asked.options if option.reply)
     own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
     shown = {way.change: way for way in reversed([*own[:1], *(way for way in own[1:] if way.binds)])}
     sentence = words("Please approve {}:", asked.what) if figure else words("{}.", asked.sentence)
@@ -202,7 +202,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
-        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept)]))] * bool(told)
+        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept, _HOURS in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
             (_SURE, "" if asked.full or _SURE not in kept else str(asked.sure_of).removeprefix("How sure: ")),
             (
@@ -220,12 +220,11 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         )
         return tuple((label, text) for label, text in labelled if text)
 
-    def beside_figure(kept: Sequence[str]) -> Text:
-        rented = asked.options[0].rent if figure else NONE
-        return words("{} {}.", beside, rented) if rented and _RENT in kept else beside
+    if figure and asked.options[0].rent:
+        beside = words("{} {}.", beside, asked.options[0].rent)
 
     def is_long(kept: Sequence[str]) -> bool:
-        said = [page.approver, sentence, figure, per, beside_figure(kept), page.owner, asked.prices, *asked.warnings]
+        said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
         said += [part for pair in (*replies, *points(kept)) for part in pair]
         return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
 
@@ -239,7 +238,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         sentence,
         figure,
         per,
-        beside_figure(kept),
+        beside,
         replies,
         asked.warnings,
         points(kept),
@@ -250,34 +249,40 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     )
 
 
-def _reply(option: Option, figure: Text, full: Text) -> Text:
+def _reply(option: Option, figure: Text, per: str, full: Text) -> Text:
     """The meaning of a reply: the option's price, if it differs from the figure above, and all facts but the first,
     a year's price. full: the case that its certainty is of, said of the figure above."""
     remark = joined(" ", option.facts[1:])
     if option.price == figure and full:
         return words("{}, with {}.", str(remark).rstrip("."), full)
-    return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
+    if option.price == figure:
+        return remark
+    is_same = option.per == per
+    return words("{}. {}", option.price if is_same else words("{} {}", option.price, option.per), remark)
 
 
 def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
+def _ways(ways: Sequence[WayRow], is_full: bool, has_hours: bool) -> Iterator[Text]:
     """Ways to pay less, each with its commitment and when that pays off, or what it gives up, or what it needs first.
-    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term."""
+    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term. has_hours:
+    of working hours how many they are."""
     is_first = True
     for way in ways:
         lost: Text = words("gives up {}", way.loses) if way.loses else way.needs
         if way.kind == "hours":  # whose name says what is given up: how many hours are left
-            lost = way.loses.partition(": ")[2]
+            lost = way.loses.partition(": ")[2] if has_hours else ""
         if way.binds:
             is_worded, is_first = is_first or is_full, False
             commits = words("commits {}", way.commits) if is_worded else way.commits
             paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
+            if way.kind == "own":
+                there = way.loses.removeprefix("cash, ").partition("; US ")[0]  # the amount is cash
             lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
-        yield words("{} {} ({})", way.change, way.monthly, lost)
+        yield words("{} {} ({})", way.change, way.monthly, lost) if lost else words("{} {}", way.change, way.monthly)
 
 
 def _attached(name: str, attached: Sequence[str], is_asked: bool, has_purposes: bool = True) -> str:

@@ -367,7 +367,7 @@ def _is_long(request: Request, signed: Sequence[str]) -> bool:
         request.basis,
     ]
     for option in request.options:
-        said += [option.name, option.price, option.per, *option.facts, option.rent]
+        said += [option.name, option.price, option.per, *option.told, option.rent]
     for mover in request.movers:
         said += [mover.name, mover.span, mover.low, mover.high]
     for way in request.ways:
@@ -607,13 +607,13 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
         yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
-        steps: tuple[Cell, ...] = ()
+        step = NONE
         if (survivor := cell.survives_machine) and not question.settings.survive and _survives_too(cell):
-            steps = (_SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor)),)
+            step = _SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor))
         is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
         name, reply = "Approve with a margin", "with margin"
         option = _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
-        yield option._replace(facts=(*option.facts, *steps))
+        yield option._replace(step=step)
     if cell.measure is not None and cell.measure.is_worth_it:
         run, cheaper = cell.measure.run, cell.measure.decider
         is_same = run.instance == answer.instance
@@ -640,7 +640,7 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
             more=NONE,
             nothing=more is None,
         )
-        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, NONE, is_advised)
 
 
 def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
@@ -1131,8 +1131,9 @@ def _basis(
     oldest = "" if day_of(oldest) == day_of(day) else oldest
     exchange = ""
     if settings.currency != "USD":
-        rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"Asked, at {rate}: {month}" if month else f"1 US dollar is {rate}"  # stays in dollars
+        rate = wording.plain(settings.fx_rate)
+        # A month stays in dollars.
+        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate} {settings.currency}"
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(
