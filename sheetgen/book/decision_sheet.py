@@ -147,7 +147,7 @@ class DecisionSheets:
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
         n_providers = n_table_rows(providers(solved.question), (row.provider for row in solved.question.rows))
-        values = solved.question.owning.values
+        self.is_of_region, values = bool(solved.question.filters.region), solved.question.owning.values
         self.us_terms = {name: values[name] for name in terms_of_us(solved.question)}
         self.picked = self._choices(regions_of_prices(solved.question), n_providers)
         self.data = build_data(self.picked, book, self.wiring)
@@ -685,6 +685,8 @@ class DecisionSheets:
             sheet.heights[line] = 25
             sheet.cells[line, N_COLUMNS - 1].wraps = True
         sheet.cells[self.row + len(ways), ANSWER].wraps = True  # the host's name, with its precision
+        if self.is_of_region:  # and that its place is unknown; and that owning has prices of the US
+            sheet.heights[self.row + len(ways)] = sheet.heights[self.row + len(ways) - 1] = 36
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,

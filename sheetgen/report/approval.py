@@ -208,7 +208,7 @@ _OLDEST = template(
     exchanged=is_text(q.exchange),
 )
 _BASIS = template(
-    "Prices, {prices}: {lists}[others?; other prices since {oldest}]."
+    "Prices, {prices}: {lists}[others?; others since {oldest}]."
     "[sold? In Europe ({region}[old?, old price]): {europe}.][exchanged? {exchange}.]",
     others=is_text(q.oldest),
     sold=is_text(q.region),
@@ -329,6 +329,11 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         if not _is_long(request, signed):
             break
         request = replace(request, **changes)
+    # Where there are words left, or the hours, which the sheet has, give them.
+    for ways in (request.ways, tuple(_without_hours(way) for way in request.ways)):
+        priced = replace(request, owning=_unpriced(question, cell), ways=ways)
+        if not _is_long(priced, signed):
+            return priced
     return request
 
 

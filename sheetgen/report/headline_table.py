@@ -141,7 +141,7 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     if any(way.kind == "own" for cell in cells for way in cell.pay_less) and (abroad := terms_of_us(question)):
         prices = [words(TERMS_OF_US[name][1], Cell(question.owning.values[name], USD_CENTS)) for name in abroad]
         labels = {name: row.label for name in abroad if (row := BY_NAME[name].row)}
-        options = listed([f"{name} ({labels[name]} on Inputs)" for name in abroad])
+        options = listed([f"{name} ({labels[name]})" for name in abroad])
         lines.append(sentences.owning_abroad.fill(prices=joined(" and ", prices), options=options))
     return tuple(lines)
 

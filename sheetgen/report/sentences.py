@@ -664,7 +664,7 @@ pace_of_answer = template(
 ).formula("pace_of_answer", "Pace")
 asked_in_words = template(
     "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
-    "{in_flight:tenths} at once on all machines at the peak, {mean_in_flight:tenths} on average|"
+    "{in_flight:tenths} at once in all at peak, {mean_in_flight:tenths} on average|"
     "{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
     "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
     when=both(answerable, SERVED),
@@ -730,7 +730,7 @@ hours_give_up = template(
 ).formula("hours_give_up", "What working hours alone give up")
 # other: a GPU of the same family that has one, its price, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: {gpus} price unknown[other?; {other} costs {usd} each[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )

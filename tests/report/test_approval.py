@@ -289,7 +289,7 @@ def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_da
     asked, cell = requested()
     [hosted] = [way for way in asked.ways if way.kind == "hosted"]
     assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
-    assert "other prices since 20" in str(asked.basis)
+    assert "; others since 20" in str(asked.basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:
@@ -498,6 +498,8 @@ def test_of_owning_it_says_that_no_price_is_known_or_that_prices_are_of_the_us()
     asked, cell = requested(users="300", tiers="")
     assert cell.owned is not None and math.isnan(cell.owned.base["monthly_owned_usd"])
     assert "H100 NVL" in str(asked.owning)
+    capex = ask(Catalog(), ASKED | {"gpus": "h100"}).owning.gpus["nvidia-h100-sxm5-80gb"].capex_usd
+    assert capex and str(full_money(capex[1])) in str(asked.owning)  # of another that can be owned
     for more, told in (({}, "US power and space"), ({"usd_per_kwh": "0.2"}, "US space"), ({"region": "us"}, "")):
         asked, _ = requested(**EUROPEAN | more)
         [own] = [way.loses for way in asked.ways if way.kind == "own"]
