@@ -329,11 +329,6 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         if not _is_long(request, signed):
             break
         request = replace(request, **changes)
-    # Where there are words left, or the hours, which the sheet has, give them.
-    for ways in (request.ways, tuple(_without_hours(way) for way in request.ways)):
-        priced = replace(request, owning=_unpriced(question, cell), ways=ways)
-        if not _is_long(priced, signed):
-            return priced
     return request
 
 
@@ -1136,9 +1131,8 @@ def _basis(
     oldest = "" if day_of(oldest) == day_of(day) else oldest
     exchange = ""
     if settings.currency != "USD":
-        rate = wording.plain(settings.fx_rate)
-        # A month stays in dollars.
-        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate} {settings.currency}"
+        rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
+        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

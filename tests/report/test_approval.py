@@ -23,6 +23,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import approval, notes, pay_less_words, sentences
 from sheetgen.report.build_page import build_page
+from sheetgen.report.headline_table import owning_unpriced
 from sheetgen.report.page import Cell, Request, WayRow
 from sheetgen.report.wording import full_money, instance_name, sure
 
@@ -162,7 +163,7 @@ def test_contingency_is_in_what_is_approved_and_the_rent_stands_beside() -> None
         assert amount(after.price) == pytest.approx(0.55 * amount(before.price))
         assert f"€{amount(before.price) / 2:,.0f}, with 10%" in str(after.facts[0])
     assert amount(asked.options[2].price) == pytest.approx(0.5 * amount(rent.options[2].price))  # a day is a rent
-    assert f" ${1.1 * cell.answer.monthly_usd:,.0f} at 0.5." in str(asked.basis)
+    assert f" ${1.1 * cell.answer.monthly_usd:,.0f} at 0.5 EUR." in str(asked.basis)
     assert str(asked.sentence).endswith(f": {asked.options[0].price} a month")
 
 
@@ -498,8 +499,10 @@ def test_of_owning_it_says_that_no_price_is_known_or_that_prices_are_of_the_us()
     asked, cell = requested(users="300", tiers="")
     assert cell.owned is not None and math.isnan(cell.owned.base["monthly_owned_usd"])
     assert "H100 NVL" in str(asked.owning)
-    capex = ask(Catalog(), ASKED | {"gpus": "h100"}).owning.gpus["nvidia-h100-sxm5-80gb"].capex_usd
-    assert capex and str(full_money(capex[1])) in str(asked.owning)  # of another that can be owned
+    question = ask(Catalog(), ASKED | {"users": "300", "tiers": ""})
+    capex = question.owning.gpus["nvidia-h100-sxm5-80gb"].capex_usd
+    told = str(owning_unpriced(question, [cell]))
+    assert capex and str(full_money(capex[1])) in told  # of another that can be owned
     for more, told in (({}, "US power and space"), ({"usd_per_kwh": "0.2"}, "US space"), ({"region": "us"}, "")):
         asked, _ = requested(**EUROPEAN | more)
         [own] = [way.loses for way in asked.ways if way.kind == "own"]
