@@ -67,6 +67,7 @@ from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, join_
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
+from sheetgen.report.headline_table import TERMS_OF_US, terms_of_us
 from sheetgen.report.page import Text, capital
 from sheetgen.report.pay_less_words import TERMS, WAYS
 from sheetgen.report.wording import regions_of_prices
@@ -79,7 +80,7 @@ N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
 CHART_WIDTH, CHART_HEIGHT, RANGES_LEFT = 344, 160, 96  # pixels; of both charts; of the second after its column
-TWO_LINES = 25.5  # points, of a row
+TWO_LINES, THREE_LINES = 25.5, 36.0  # points, of a row
 _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; the cell's message, and its bounds.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
@@ -149,6 +150,8 @@ class DecisionSheets:
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, choices, book)
         n_providers = n_table_rows(providers(solved.question), (row.provider for row in solved.question.rows))
+        self.is_of_region, values = bool(solved.question.filters.region), solved.question.owning.values
+        self.us_terms = {name: values[name] for name in terms_of_us(solved.question)}
         self.picked = self._choices(regions_of_prices(solved.question), n_providers)
         self.data = build_data(self.picked, book, self.wiring)
         self._load()
@@ -658,7 +661,7 @@ class DecisionSheets:
                 sentences.host_for,
                 sentences.cheapest_host,
                 self._hosted(),
-                _loses("hosted", placed=False, unknown=False),
+                _loses("hosted", told=False),
             ),
         ]
         people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
@@ -687,6 +690,8 @@ class DecisionSheets:
             sheet.heights[line] = TWO_LINES
             for column in (ANSWER, N_COLUMNS - 1):
                 sheet.cells[line, column].wraps = True
+        if self.is_of_region:  # and that its place is unknown; and that owning has prices of the US
+            sheet.heights[self.row + len(ways)] = sheet.heights[self.row + len(ways) - 1] = THREE_LINES
         row = self.row + 2 + len(ways)
         sheet.text(
             row - 1,
@@ -716,6 +721,17 @@ class DecisionSheets:
             held = entry(gpus.range(fact), shown["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
+        mark, label = (
+            entry(gpus.range("capex_mark"), shown["gpu_row"], is_text),
+            "Of the GPU of the answer: age of price",
+        )
+        env["capex_mark"] = self.data.link(below(self.data) - 1, 1, mark, TEXT, "computed", label=label)
+        for name in TERMS_OF_US:
+            env[f"us_{name}"] = NO_VALUE
+            if name in self.us_terms:
+                listed = Cell(self.us_terms[name], "fixed", FACTOR)
+                label = f"{in_words(name)}, in the United States"
+                env[f"us_{name}"] = self.data.put(below(self.data) - 1, 1, listed, label=label)
         env["monthly_usd"] = self.monthly
         for quantity in (*OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)], *PAYBACK):
             if quantity.name not in {**self.wiring.inputs, **env}:  # which the GPUs sheet and Constants have

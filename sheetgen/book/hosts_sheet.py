@@ -9,8 +9,9 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import written
 from sheetgen.book.sheets import NONE, Range, Sheet, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.catalog.hosted import HostedPrice
+from sheetgen.catalog.hosted import HostedFile, HostedPrice
 from sheetgen.formula import Expr, Value, count_where, function, is_number, number_where
+from sheetgen.report import sentences
 from sheetgen.report.notes import day_of
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, PLAIN, TEXT, USD_CENTS, WHOLE
@@ -43,7 +44,7 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model_row", "Model row", [m + 1 for m, _ in listed], PLAIN, role="fixed", width=8)
     table.given("row", "Row", list(range(1, len(listed) + 1)), PLAIN, role="fixed", width=8)
     table.looked_up("model", "Model", (models[m] for m, _ in listed), TEXT, width=24)
-    called = [f"{file.host_name(price.host)}, {price.precision or 'precision unknown'}" for price in prices]
+    called = [_called(file, price, solved.question.filters.region) for price in prices]
     table.given("host", "Host, and its precision", called, TEXT, role="label", width=36)
     table.given("hosted_name", "Its name of the model", [price.name for price in prices], TEXT, role="label", width=60)
     for name, label in PRICES:
@@ -71,6 +72,14 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     sources = [str(price.source) for price in prices]
     table.given("source", "Source", sources, TEXT, role="remark", width=90, linked=True)
     return sheet
+
+
+def _called(file: HostedFile, price: HostedPrice, region: str) -> str:
+    """A host with its precision and, where a region was requested, that its place is unknown."""
+    known = [price.precision] if price.precision else []
+    is_lacking = bool(region) or not known
+    lacks = sentences.host_lacks.fill(region=region, is_unknown=int(not known))
+    return ", ".join([file.host_name(price.host), *known, *([str(lacks)] if is_lacking else [])])
 
 
 def _add_ranks(table: Table, listed: Sequence[tuple[int, HostedPrice]]) -> None:

@@ -34,11 +34,11 @@ from sheetgen.writers.layout import page_colors
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and version among them
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
-_PERSON, _IN_FULL, _RENT = "Cost", "Commitments in full", "Rent"
+_PERSON, _IN_FULL, _HOURS = "Cost", "Commitments in full", "Hours"
 LEFT_TO_PAGE = (
+    _HOURS,
     _SURE,
     _OWNING,
-    _RENT,
     _ENOUGH,
     _MODELS,
     _PERSON,
@@ -200,12 +200,12 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
 
     def replies(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         certain = asked.certain if _SURE in kept else NONE
-        return tuple((option.reply, _reply(option, figure, certain)) for option in asked.options if option.reply)
+        return tuple((option.reply, _reply(option, figure, per, certain)) for option in asked.options if option.reply)
 
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
         """The points, of those that a long mail leaves to its page with these."""
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
-        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept)]))] * bool(told)
+        own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept, _HOURS in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
             (_SURE, asked.sure_of if not asked.certain and _SURE in kept else NONE),
             (
@@ -223,12 +223,11 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         )
         return tuple((label, text) for label, text in labelled if text)
 
-    def beside_figure(kept: Sequence[str]) -> Text:
-        rented = asked.options[0].rent if figure else NONE
-        return words("{} {}.", beside, rented) if rented and _RENT in kept else beside
+    if figure and asked.options[0].rent:
+        beside = words("{} {}.", beside, asked.options[0].rent)
 
     def is_long(kept: Sequence[str]) -> bool:
-        said = [page.approver, sentence, figure, per, beside_figure(kept), page.owner, asked.prices, *asked.warnings]
+        said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
         said += [part for pair in (*replies(kept), *points(kept)) for part in pair]
         return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
 
@@ -242,7 +241,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         sentence,
         figure,
         per,
-        beside_figure(kept),
+        beside,
         replies(kept),
         asked.warnings,
         points(kept),
@@ -253,32 +252,36 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     )
 
 
-def _reply(option: Option, figure: Text, certain: Text) -> Text:
+def _reply(option: Option, figure: Text, per: str, certain: Text) -> Text:
     """The meaning of a reply: the option's price, if it differs from the figure above, and all facts but the first,
     a year's price. certain: its certainty with the targets that it is of, in the place of the facts of the figure."""
     remark = joined(" ", option.facts[1:])
-    if option.price == figure and certain:
-        return certain
-    return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
+    if option.price == figure:
+        return certain or remark
+    is_same = option.per == per
+    return words("{}. {}", option.price if is_same else words("{} {}", option.price, option.per), remark)
 
 
 def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _ways(ways: Sequence[WayRow], is_full: bool) -> Iterator[Text]:
+def _ways(ways: Sequence[WayRow], is_full: bool, has_hours: bool) -> Iterator[Text]:
     """Ways to pay less, each with its commitment and when that pays off, or what it gives up, or what it needs first.
-    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term."""
+    What the amounts of a commitment are is said of the first; is_full: of each, with a year of a long term. has_hours:
+    of working hours how many they are."""
     is_first = True
     for way in ways:
         lost: Text = words("gives up {}", way.loses) if way.loses else way.needs
         if way.kind == "hours":  # whose name says what is given up: how many hours are left
-            lost = way.loses.partition(": ")[2]
+            lost = way.loses.partition(": ")[2] if has_hours else ""
         if way.binds:
             is_worded, is_first = is_first or is_full, False
             commits = words("commits {}", way.commits) if is_worded else way.commits
             paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
+            if way.kind == "own":
+                there = way.loses.removeprefix("cash, ").partition("; US ")[0]  # the amount is cash
             lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
         yield words("{} {} ({})", way.change, way.monthly, lost) if lost else words("{} {}", way.change, way.monthly)
 

@@ -210,7 +210,7 @@ _OLDEST = template(
     exchanged=is_text(q.exchange),
 )
 _BASIS = template(
-    "Prices, {prices}: {lists}[others?; other prices since {oldest}]."
+    "Prices, {prices}: {lists}[others?; others since {oldest}]."
     "[sold? In Europe ({region}[old?, old price]): {europe}.][exchanged? {exchange}.]",
     others=is_text(q.oldest),
     sold=is_text(q.region),
@@ -371,7 +371,7 @@ def _is_long(request: Request, signed: Sequence[str]) -> bool:
         request.basis,
     ]
     for option in request.options:
-        said += [option.name, option.price, option.per, *option.facts, option.rent]
+        said += [option.name, option.price, option.per, *option.told, option.rent]
     for mover in request.movers:
         said += [mover.name, mover.span, mover.low, mover.high]
     for way in request.ways:
@@ -613,13 +613,13 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
         yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
-        steps: tuple[Cell, ...] = ()
+        step = NONE
         if (survivor := cell.survives_machine) and not question.settings.survive and _survives_too(cell):
-            steps = (_SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor)),)
+            step = _SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor))
         is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
         name, reply = "Approve with a margin", "with margin"
         option = _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
-        yield option._replace(facts=(*option.facts, *steps))
+        yield option._replace(step=step)
     if cell.measure is not None and cell.measure.is_worth_it:
         run, cheaper = cell.measure.run, cell.measure.decider
         is_same = run.instance == answer.instance
@@ -646,7 +646,7 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
             more=NONE,
             nothing=more is None,
         )
-        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, is_advised)
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, NONE, is_advised)
 
 
 def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
@@ -1139,7 +1139,7 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"Asked, at {rate}: {month}" if month else f"1 US dollar is {rate}"  # stays in dollars
+        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

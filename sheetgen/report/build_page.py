@@ -100,16 +100,22 @@ def _stated(question: Question, name: str) -> str:
 def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[str, Any]:
     """The owner, the approver and the request, with the confidence in its figures."""
     together = _stated(question, "together").lower() == "yes"
+    asks, most = (0 if len(cards) == 1 else question.ask), page.most_ways(len(cards))
+    owning = [
+        cell
+        for place, (card, cell) in enumerate(zip(cards, record.headline_cells, strict=True))
+        if any(way.kind == "own" for way in (card.ways if place == asks else card.shown_ways(most)))
+    ]
     return {
         "owner": _stated(question, "owner"),
         "approver": _stated(question, "approver"),
         "valid_until": _stated(question, "valid_until"),
-        "ask": 0 if len(cards) == 1 else question.ask,
+        "ask": asks,
         "is_asked": question.ask is not None,
         "total": _total(question, cards) if together and len(cards) > 1 else None,
         "sure_of": sure_words(question, record.headline_cells),
         "pages": int(_stated(question, "pages") or 2),
-        "confidence": tuple(notes.confidence(record, question)),
+        "confidence": tuple(notes.confidence(record, question, owning)),
         "as_measured": tuple(f"{text}." for text in notes.as_measured(question)),
         "assumed": tuple(notes.most_assumed(record, question)),
         "contingency": wording.contingency_words(question.settings.contingency_fraction),

@@ -30,6 +30,7 @@ _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth is
 _SHOWN_BYTES = 0.1 * GIB  # the precision of shown sizes: a step that frees less is not mentioned either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
 _MORE_GPUS = "give each replica more GPUs"
+_BELOW = "below "
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
 
@@ -45,11 +46,18 @@ class Fix:
     lasting: str = ""  # the fix without the numbers and machines of this sheet, true whatever is edited in a workbook
 
     @property
+    def below(self) -> str:
+        """The amount below which a setting is to be lowered; "" where it is another one."""
+        return (self.value or "").removeprefix(_BELOW) if (self.value or "").startswith(_BELOW) else ""
+
+    @property
     def short(self) -> str:
         """max_model_len ↓: the name as the engine's Python has it, which does not break at a line's end."""
         name = guidance.bare(self.flag)
         if self.direction == "unset":
             return f"without {name}"
+        if self.below:
+            return f"{name} < {self.below}"
         value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
         return " ".join(filter(None, (name, _ARROWS.get(self.direction), value)))
 
@@ -58,8 +66,8 @@ class Fix:
         """lower max_num_batched_tokens to 2048; set kv_cache_dtype fp8."""
         if self.direction == "unset":
             return self.short
-        value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
-        to = "to" if value and self.direction != "set" else ""
+        value = self.value if self.direction == "set" or (self.value or "").isdigit() or self.below else None
+        to = "to" if value and self.direction != "set" and not self.below else ""
         return " ".join(filter(None, (self.direction, guidance.bare(self.flag), to, value)))
 
 
@@ -203,8 +211,7 @@ def _fixes(
         if fix.setting == "tensor_parallel_size":
             lasting = _MORE_GPUS
         if fix.setting == "max_model_len" and numbers and direction == "lower":
-            # As it is started here: the engine's default is longer, a shorter limit would refuse this load's requests.
-            direction, value = "set", f"{numbers['context_tokens']:.0f}"
+            value = f"{_BELOW}{numbers['context_tokens']:.0f}"  # as it is started here
         elif value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
         fixes.append(Fix(flag or fix.what, direction, value, fix.reason, fix.cost, lasting))

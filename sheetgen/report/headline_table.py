@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess, Rec
 from sheetgen.answer.pay_less import NOT_REQUESTED
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
+from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import Rate
 from sheetgen.report import sentences, wording
@@ -132,31 +133,37 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         lines.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
         lines.append(sentences.hour_of_rate.fill(per_hour=per_hour))
-    lines += _days_of_measuring(cells)
+    lines += _days_of_measuring(question, cells)
     if question.speed.is_beyond(cells[0].input_tokens):
         lines.append(sentences.word_beyond.fill())
     if unpriced := owning_unpriced(question, cells):
         lines.append(unpriced)
     if any(way.kind == "own" for cell in cells for way in cell.pay_less) and (abroad := terms_of_us(question)):
         prices = [words(TERMS_OF_US[name][1], Cell(question.owning.values[name], USD_CENTS)) for name in abroad]
-        options = listed(abroad)
+        labels = {name: row.label for name in abroad if (row := BY_NAME[name].row)}
+        options = listed([f"{name} ({labels[name]})" for name in abroad])
         lines.append(sentences.owning_abroad.fill(prices=joined(" and ", prices), options=options))
     return tuple(lines)
 
 
-def _days_of_measuring(cells: Sequence[CellRecord]) -> Iterator[Cell]:
-    """The cost of a day of measuring: on machines that are rented from the lowest to the highest, and on each other
-    one, which may prove cheaper than what is rented."""
-    own, others = list[float](), dict[str, Text]()
+def _days_of_measuring(question: Question, cells: Sequence[CellRecord]) -> Iterator[Cell]:
+    """The cost of a day of measuring: on machines that are rented from the lowest to the highest, and of each model on
+    another one, which may prove cheaper than what is rented."""
+    own, others = list[float](), dict[str, Cell]()
     for cell in cells:
         if cell.measure and cell.measure.run.instance == cell.answer.instance:
             own.append(cell.measure.run.usd)
         elif cell.measure:
-            run = cell.measure.run
-            others[run.instance] = words("{} ({})", money(run.usd), wording.instance_name(run.instance))
+            run, cheaper = cell.measure.run, cell.measure.decider
+            others[cell.model] = sentences.day_elsewhere.fill(
+                model=question.model_of(cell.row).model.name,
+                usd=money(run.usd),
+                machine=wording.instance_name(run.instance),
+                month=wording.full_money(cheaper.monthly_usd) if cheaper else NONE,
+                priced=cheaper is not None,
+            )
     days = [joined(" to ", [money(usd) for usd in dict.fromkeys((min(own), max(own)))])] if own else []
-    if others:
-        days.append(words("on what may prove cheaper {}", joined(", ", [*others.values()])))
+    days += others.values()
     if days:
         yield words("A day of measuring costs {}.", joined("; ", days))
 
@@ -190,9 +197,11 @@ def owning_unpriced(
         and owned.capex_usd is not None
     )
     other = None if is_short else next(others, None)
+    capex = question.owning.gpus[other.id].capex_usd if other else None
     return sentences.owning_unpriced.fill(
         gpus=listed([gpu.short_name for gpu in unpriced]),
         other=other.short_name if other else "",
+        usd=money(capex[1]) if capex else NONE,
         option=min(other.aliases or (other.id,), key=len) if other and is_named else "",
     )
 

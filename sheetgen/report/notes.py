@@ -10,7 +10,6 @@ from typing import Protocol
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.sheet_facts import gpu_columns
 from sheetgen.catalog.engines import Engine
-from sheetgen.errors import shown
 from sheetgen.question.market import Candidate
 from sheetgen.question.overrides import BY_READER
 from sheetgen.question.sheet_question import Question, SheetModel
@@ -65,8 +64,9 @@ def doubt(candidate: Candidate, question: Question) -> str:
 
 
 def _where(question: Question) -> str:
-    """The region whose prices were requested, as typed; "" where none was."""
-    return f" in {shown(question.filters.region)}" if question.filters.region else ""
+    """The region whose prices were requested; "" where none was."""
+    region = wording.region_words(question)
+    return f" in {region}" if region else ""
 
 
 def price_banner(question: Question, stale_after_days: float, oldest: str | None) -> str:
@@ -145,8 +145,9 @@ def price_classes(question: Question) -> dict[str, str]:
     return listed if used in listed else {used: PURCHASES[used].words, **listed}
 
 
-def confidence(record: Record, question: Question) -> Iterator[str]:
-    """How well memory, speed and prices are known, each in a few words."""
+def confidence(record: Record, question: Question, owning: Iterable[CellRecord]) -> Iterator[str]:
+    """How well memory, speed and prices are known, each in a few words. owning: the cells whose price to own stands on
+    the page."""
     settings = question.settings
     of_version, seen = question.engine.pools_seen
     named = f"{question.engine.name} {question.engine.default_version}"
@@ -163,7 +164,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         if candidate.brought
     }
     to_own: dict[str, list[str]] = {}
-    for cell in record.headline_cells:
+    for cell in owning:
         if cell.owned and (day := capex_as_of(question, cell.owned.gpu)):
             gpu = question.instances[cell.answer.instance].gpu.short_name
             to_own.setdefault(day, []).extend([gpu] if gpu not in to_own.get(day, []) else [])

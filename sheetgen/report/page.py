@@ -60,9 +60,15 @@ COMMON_DEATHS = (
 ASKED_FOR_MOST = (
     "term", "hosted", "less_sure", "kv_fp8", "provider", "unbound", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
+_FEW_MODELS, _WAYS_OF_FEW, _WAYS_OF_MANY = 4, 4, 2  # models of a sheet, and how many ways it has of each
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 THE_SAME = "the same"
 NONE = Cell(None)  # shown where there is no number; never 0
+
+
+def most_ways(n_models: int) -> int:
+    """The ways to pay less that a sheet of so many models has of each."""
+    return _WAYS_OF_FEW if n_models <= _FEW_MODELS else _WAYS_OF_MANY
 
 
 def words(pattern: str, *parts: PagePart) -> Cell:
@@ -235,8 +241,12 @@ class Card(Rented):
     def cheaper(self, most: int) -> Cell:
         """The ways to pay less in a line, the mildest first, of many those that are asked for most: "at an even chance
         $20,382, one-year term $33,960"."""
+        return joined("; ", [way.short for way in self.shown_ways(most)])
+
+    def shown_ways(self, most: int) -> tuple[WayRow, ...]:
+        """The ways of that line."""
         kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:most]
-        return joined("; ", [way.short for way in self.ways if way in kept])
+        return tuple(way for way in self.ways if way in kept)
 
 
 @dataclass(frozen=True)
@@ -362,7 +372,13 @@ class Option(NamedTuple):
     per: str  # "a month", "once"
     facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
     rent: Text = ""  # "3 × NC80adis H100 v5, Azure"
+    step: Text = NONE  # what lies between this and the option before it
     is_advised: bool = False  # whether to do this before all else
+
+    @property
+    def told(self) -> tuple[Text, ...]:
+        """The facts, and that step."""
+        return (*self.facts, *([self.step] if self.step else []))
 
 
 class Mover(NamedTuple):
@@ -567,6 +583,10 @@ class Page:
         is_rough = first.isoformat() != self.oldest_price  # a date without its day may be any day since
         age = (date.fromisoformat(self.as_of) - first).days
         return ", ".join([*places, f"the oldest {'up to ' * is_rough}{age} days old"])
+
+    @property
+    def most_ways(self) -> int:
+        return most_ways(len(self.models))
 
     @property
     def case(self) -> MatrixBlock:

@@ -13,7 +13,7 @@ from sheetgen.question.market import UNBOUND, vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of, more_than
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, OWN_PAYS_OFF, PAYS_OFF, hours_lost
+from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, OWN_PAYS_OFF, PAYS_OFF, host_lacks, hours_lost
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, money, provider_of, rent, sure
 from sheetgen.sizing import cost
@@ -137,15 +137,12 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|another supplier, {other}]]"
-            "[unlike? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|renting {other}]][unlike? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
-        template(
-            "another supplier, {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)
-        ),
+        template("renting {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)),
     ),
     UNBOUND: Way(
         template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -162,7 +159,7 @@ WAYS: dict[str, Way] = {
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
         template(
-            "another supplier, {other}, on demand[unlike? ({few} sure)]",
+            "renting {other} on demand[unlike? ({few} sure)]",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
     ),
@@ -183,14 +180,14 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template(
-            "data in house[placed?; place [unknown?and precision ]unknown|[unknown?; precision unknown]]",
-            placed=is_text(q.region),
-            unknown=q.is_unknown == 1,
+            "data in house[told?; {host_lacks}]",
+            told=either(is_text(q.region), q.is_unknown == 1),
+            host_lacks=host_lacks,
         ),
         only_if=template(
-            "data sent to {host}[placed?, place [unknown?and precision ]unknown|[unknown?, precision unknown]]",
-            placed=is_text(q.region),
-            unknown=q.is_unknown == 1,
+            "data at {host}[told?, {host_lacks}]",
+            told=either(is_text(q.region), q.is_unknown == 1),
+            host_lacks=host_lacks,
         ),
     ),
 }
@@ -200,7 +197,7 @@ OF_CERTAINTY = ("less_sure", *NOT_REQUESTED)  # their words for budget owners gi
 MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template(
-    "[foreign?{vendor} ]{gpu_name} at {provider}[assumed?, {region}, priced by the GPU]",
+    "[foreign?{vendor} ]{gpu_name} at {provider}[assumed?, {region}, priced per GPU]",
     foreign=is_text(q.vendor),
     assumed=is_text(q.region),
 )

@@ -87,6 +87,10 @@ ENTERPRISE_ASKS = 6  # questions a day of each
 known_asks = template(
     f"Known: users of a consumer assistant ask 3 to 4 times, of an enterprise {ENTERPRISE_ASKS}, the top tenth 23."
 )
+# Of a model's machines that may prove enough and are not those rented: what a day on one costs, and their month.
+day_elsewhere = template(
+    "{usd} for {model} on {machine}[priced?, which may do at {month} a month]", priced=is_text(q.month)
+)
 per_second = template("{rate} requests/s")
 load_in_title = template(
     "[stated?{load:grouped} {name}{load:|s} at once|[people?{stated_users:grouped} {stated_users:person's|people's} "
@@ -459,7 +463,10 @@ measure_drive = template(
     rate=q.is_rate == 1,
     fewer=is_text(q.most),
 )
-memory_counted = template("Sized for memory of {holds} requests at once, with the engine's default buffers.")
+memory_counted = template(
+    "Sized for memory of {holds} requests at once on all replicas, with the engine's default buffers; started as above "
+    "they hold more."
+)
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
     "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
@@ -568,8 +575,7 @@ break_even_words = first_of(
 ).formula("break_even_words", "Break-even in words")
 
 regions_of_prices = template(
-    "Prices of [chosen?regions with {region} in their name|US regions]"
-    "[chosen?|; for Europe: sheetgen build --region eu]",
+    "Prices in [chosen?{region}|US regions; for Europe: sheetgen build --region eu]",
     chosen=is_text(q.region),
 )
 no_live_host = template(
@@ -674,7 +680,7 @@ pace_of_answer = template(
 ).formula("pace_of_answer", "Pace")
 asked_in_words = template(
     "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
-    "{in_flight:tenths} at once at the peak, {mean_in_flight:tenths} on average|"
+    "{in_flight:tenths} at once in all at peak, {mean_in_flight:tenths} on average|"
     "{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
     "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
     when=both(answerable, SERVED),
@@ -738,21 +744,35 @@ hours_give_up = template(
     otherwise=None,
     lost=hours_lost.saying(working_hours="{working_hours_per_month}", hours="{hours_per_month}"),
 ).formula("hours_give_up", "What working hours alone give up")
-# other: a GPU of the same family that has one, and the option that asks for it.
+# other: a GPU of the same family that has one, its price, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: {gpus} price unknown[other?; {other} has one[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
 # Where machines are rented elsewhere; names: of the terms that no reader set.
 owning_abroad = template("Owning: {prices} are US prices; set {options}.")
-OWN_LOSES, OWN_PAYS_OFF = "cash up front, staff, space", "pays off in month {pays_after_months:whole}"
+OWN_LOSES, OWN_PAYS_OFF = "cash, staff, space", "pays off in month {pays_after_months:whole}"
+_OF_POWER, _OF_SPACE = q.usd_per_kwh == q.us_usd_per_kwh, q.colo_usd_per_kw_month == q.us_colo_usd_per_kw_month
+# us: the terms that are prices of the United States where machines are rented elsewhere, as far as they stand.
 own_gives_up = template(
-    f"[priced?{OWN_LOSES}[paid?; {OWN_PAYS_OFF}]|{UNPRICED}]",
+    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both? and ][space?space]][paid?; {OWN_PAYS_OFF}]|"
+    f"{UNPRICED}]",
+    old=q.capex_mark == "old",
+    abroad=either(_OF_POWER, _OF_SPACE),
+    power=_OF_POWER,
+    both=both(_OF_POWER, _OF_SPACE),
+    space=_OF_SPACE,
     priced=is_number(q.monthly_usd),
     paid=is_number(q.owning_pays_off_month),
     pays_after_months=q.owning_pays_off_month,
 ).formula("own_gives_up", "What owning gives up")
+# What a host does not state: where it is, which matters where a region was requested, and its precision.
+host_lacks = template(
+    "[placed?place [unknown?and precision ]unknown|precision unknown]",
+    placed=is_text(q.region),
+    unknown=q.is_unknown == 1,
+)
 host_for = template(
     "The cheapest live host, [people?{users:grouped} people|{utilization:percent} of the hours]", people=q.users >= 1
 ).formula("host_for", "Whose requests a host is paid for")

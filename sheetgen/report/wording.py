@@ -219,7 +219,21 @@ def instance_name(instance: str) -> str:
 
 def regions_of_prices(question: Question) -> Cell:
     """The regions of the prices, and how to get those of Europe."""
-    return sentences.regions_of_prices.fill(region=shown(question.filters.region or ""))
+    return sentences.regions_of_prices.fill(region=region_words(question))
+
+
+# Areas that a question may name.
+_AREAS = {
+    "af": "Africa", "ap": "Asia and the Pacific", "ca": "Canada", "eu": "Europe", "europe": "Europe",
+    "me": "the Middle East", "mx": "Mexico", "sa": "South America", "uk": "the United Kingdom", "us": "the US",
+    "us-gov": "US regions of the government",
+}  # fmt: skip
+
+
+def region_words(question: Question) -> str:
+    """The region whose prices were requested: an area by its name, any other as typed; "" where none was."""
+    region = question.filters.region or ""
+    return _AREAS.get(region.lower(), shown(region))
 
 
 def provider_of(instance: str) -> str:

@@ -184,7 +184,7 @@ def _continued(line: str, ems: float, font: Path) -> str:
     return f"{text}{before}# {comment}"
 
 
-_AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")
+_AMOUNT = re.compile(r"(?:[$€£¥]|\b(?!PRO )[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")  # of RTX PRO 6000 is none
 
 
 def _bold_amounts(text: str) -> Markup:
@@ -196,11 +196,12 @@ _HYPHENED, LONGEST_WHOLE = re.compile(r"(?:--)?[\w.]+(?:-[\w.]+)*"), 24  # chara
 
 
 def _unbroken(text: str) -> Markup:
-    """`text` with its days, options (--max-concurrency) and short names with a hyphen and a digit (2026-06-18,
-    us-east-1) on one line each."""
+    """`text` with its days, options (--max-concurrency) and short names with a digit behind a hyphen or a dot
+    (2026-06-18, us-east-1, g7e.2xlarge) on one line each."""
 
     def whole(name: re.Match[str]) -> str:
-        is_named = name[0].startswith("--") or ("-" in name[0] and re.search(r"\d", name[0]))
+        is_dated = "-" in name[0] and re.search(r"\d", name[0])
+        is_named = name[0].startswith("--") or is_dated or _DOT_IN_A_NAME.search(name[0])
         is_whole = is_named and len(name[0]) <= LONGEST_WHOLE
         return f'<span style="white-space:nowrap">{name[0]}</span>' if is_whole else name[0]
 

@@ -25,7 +25,12 @@ def write_brief(page: Page, options: Options) -> bytes:
     """The request as Markdown: its sentences, and tables of the options to approve and of ways to pay less."""
     brand, asked = options.brand, page.request
     may_be = [
-        (option.name, words("{} {}", option.price, option.per), joined(" ", option.facts), option.rent)
+        (
+            option.name,
+            words("{} {}", option.price, option.per),
+            joined(" ", option.told),
+            option.rent,
+        )
         for option in asked.options
     ]
     ways = [(capital(way.change), way.rent, way.monthly, way.commits, way.gives_up) for way in asked.ways]

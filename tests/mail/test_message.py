@@ -144,6 +144,8 @@ def test_a_mail_has_owning_and_says_of_each_term_what_else_it_gives_up() -> None
     first, second = [way for way in page.request.ways if way.kind == "term"]
     assert str(own.monthly) in text and first.loses.removeprefix("cancelling, ") in text
     assert f"{second.monthly} ({second.loses}; " in text and second.loses == "the same"
+    assert own.loses.partition("; US ")[0].removeprefix("cash, ") in text  # staff, space, and that the price is old
+    assert f"cancel any day. {page.request.options[0].rent}." in text
     page = answered(ask="70b", users="300", tiers="")
     assert f"cancel any day. {page.request.options[0].rent}." in mail_of(Letter(page, "sheet")).text
 

@@ -23,6 +23,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import approval, notes, pay_less_words, sentences
 from sheetgen.report.build_page import build_page
+from sheetgen.report.headline_table import owning_unpriced
 from sheetgen.report.page import Cell, Request, WayRow
 from sheetgen.report.wording import full_money, instance_name, sure
 
@@ -162,7 +163,7 @@ def test_contingency_is_in_what_is_approved_and_the_rent_stands_beside() -> None
         assert amount(after.price) == pytest.approx(0.55 * amount(before.price))
         assert f"€{amount(before.price) / 2:,.0f}, with 10%" in str(after.facts[0])
     assert amount(asked.options[2].price) == pytest.approx(0.5 * amount(rent.options[2].price))  # a day is a rent
-    assert f" 0.5 EUR: ${1.1 * cell.answer.monthly_usd:,.0f}." in str(asked.basis)
+    assert f" ${1.1 * cell.answer.monthly_usd:,.0f} at 0.5 EUR." in str(asked.basis)
     assert str(asked.sentence).endswith(f": {asked.options[0].price} a month")
 
 
@@ -271,9 +272,9 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     way = next(way for way in cell.pay_less if way.kind == "provider")
     assert ("nothing served" in loses) == (way.n_instances == 1 < cell.answer.n_instances)
     assert "supplier" in needs and str(sure(other_provider.chance)) in needs  # the condition is by the boxes, too
-    assert f"another supplier, {other_provider.gpu_name} at " in str(asked.less_only) and str(
-        sure(other_provider.chance)
-    ) in str(asked.less_only)
+    assert f"renting {other_provider.gpu_name} at " in str(asked.less_only) and str(sure(other_provider.chance)) in str(
+        asked.less_only
+    )
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
@@ -289,7 +290,7 @@ def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_da
     asked, cell = requested()
     [hosted] = [way for way in asked.ways if way.kind == "hosted"]
     assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
-    assert "other prices since 20" in str(asked.basis)
+    assert "; others since 20" in str(asked.basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:
@@ -469,7 +470,7 @@ def test_a_survivor_is_surer_while_all_of_its_machines_run() -> None:
     assert survivor is not None and margin is not None and survivor.n_instances < margin.n_instances
     before, after = (str(sure(chance)) for chance in (survivor.chance_before, survivor.chance))
     assert before != after and "% sure" not in str(apart.failure)
-    [told] = [str(fact) for fact in apart.options[1].facts if str(full_money(survivor.monthly_usd)) in str(fact)]
+    [told] = [str(fact) for fact in apart.options[1].told if str(full_money(survivor.monthly_usd)) in str(fact)]
     assert f"{before}, {after.removesuffix(' sure')} after" in told  # beside the margin, which costs more
 
 
@@ -498,6 +499,10 @@ def test_of_owning_it_says_that_no_price_is_known_or_that_prices_are_of_the_us()
     asked, cell = requested(users="300", tiers="")
     assert cell.owned is not None and math.isnan(cell.owned.base["monthly_owned_usd"])
     assert "H100 NVL" in str(asked.owning)
+    question = ask(Catalog(), ASKED | {"users": "300", "tiers": ""})
+    capex = question.owning.gpus["nvidia-h100-sxm5-80gb"].capex_usd
+    told = str(owning_unpriced(question, [cell]))
+    assert capex and str(full_money(capex[1])) in told  # of another that can be owned
     for more, told in (({}, "US power and space"), ({"usd_per_kwh": "0.2"}, "US space"), ({"region": "us"}, "")):
         asked, _ = requested(**EUROPEAN | more)
         [own] = [way.loses for way in asked.ways if way.kind == "own"]
@@ -616,8 +621,8 @@ def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
     other, own = (cell.measure for cell in record.headline_cells)
     assert other is not None and other.decider is not None and own is not None and own.decider is None
     [told] = [str(line) for line in build_page(record, question).load_note if "day of measuring" in str(line)]
-    cheaper = f"{full_money(other.decider.usd)} ({instance_name(other.decider.instance)})"
-    assert f"costs {full_money(own.usd)}; " in told and told.endswith(f"cheaper {cheaper}.")
+    cheaper = f"{full_money(other.decider.usd)} for Qwen3 32B on {instance_name(other.decider.instance)}, "
+    assert f"costs {full_money(own.usd)}; {cheaper}" in told and f" {full_money(other.decider.monthly_usd)} a " in told
 
 
 def test_the_certainty_is_of_the_targets_and_not_of_the_times_that_are_expected() -> None:

@@ -244,9 +244,11 @@ def test_few_tokens_a_second_show_digits() -> None:
     assert [str(wording.pace(rate)) for rate in (0.04, 0.31, 0.996, 1.0, 640.4)] == ["0.04", "0.31", "1.00", "1", "640"]
 
 
-@pytest.mark.parametrize("region", ["eu", "uk", "frankfurt"])
-def test_the_region_that_was_requested_stands_where_prices_are_named(region: str) -> None:
+@pytest.mark.parametrize(
+    ("region", "name"), [("eu", "Europe"), ("uk", "the United Kingdom"), ("frankfurt", "frankfurt")]
+)
+def test_the_region_that_was_requested_stands_where_prices_are_named(region: str, name: str) -> None:
     drawn = page("8b", region=region)
-    assert drawn.price_banner.startswith(f"on-demand prices in {region}, the oldest in use of ")
-    assert any(str(line).startswith(f"Prices on demand in {region}, 730 hours") for line in drawn.assumed)
+    assert drawn.price_banner.startswith(f"on-demand prices in {name}, the oldest in use of ")
+    assert any(str(line).startswith(f"Prices on demand in {name}, 730 hours") for line in drawn.assumed)
     assert page("8b").price_banner.startswith("on-demand prices, the oldest in use of ")

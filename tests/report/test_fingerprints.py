@@ -122,11 +122,12 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
 
 
 def test_the_length_limit_is_named_as_it_is_started() -> None:
-    """The start command has the load's own length: the fix is no lower value, and holds without the sheet's number."""
+    """The start command has the load's own length: a lower value than that is the fix, with and without its number."""
     fixes = deaths("70b")["startup_kv_pool_too_small"].fixes
     [limit] = [fix for fix in fixes if fix.flag == "--max-model-len"]
     context = int(deaths("70b")["startup_kv_pool_too_small"].numbers["context_tokens"])
-    assert (limit.direction, limit.value, limit.lasting) == ("set", str(context), "lower max_model_len")
+    assert (limit.direction, limit.below, limit.lasting) == ("lower", str(context), "lower max_model_len")
+    assert limit.in_words == f"lower max_model_len below {context}" and limit.short == f"max_model_len < {context}"
 
 
 def test_a_limit_of_requests_is_no_want_of_memory() -> None:
@@ -252,10 +253,10 @@ def test_what_a_workbook_advises_names_no_machine_and_no_number_that_an_edit_cha
     assert all("is_of_gpus" not in fix for fingerprint in rented.values() for fix in fingerprint.record()["fixes"])
 
 
-def test_no_shorter_limit_than_the_loads_own_requests_is_advised() -> None:
-    def advised(**asked: str) -> dict[str, list[str | None]]:
+def test_a_length_limit_helps_below_the_length_that_is_started() -> None:
+    def advised(**asked: str) -> dict[str, list[str]]:
         return {
-            label: [fix.value for fix in deaths("70b", **asked)[label].fixes if "max-model-len" in fix.flag]
+            label: [fix.below for fix in deaths("70b", **asked)[label].fixes if "max-model-len" in fix.flag]
             for label in ("long_completion", "startup_kv_pool_too_small")
         }
 

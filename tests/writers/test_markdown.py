@@ -69,7 +69,7 @@ def test_the_brief_is_the_requests_sentences_and_two_tables(page: Page) -> None:
     assert text.count("\n| --- |") == 2 and len(text) < 4000
     assert "–" not in text.split("\n\n")  # no paragraph without words
     told = [*asked.serves, *asked.risks, *asked.warnings, asked.finding, asked.basis, asked.sentence, asked.excluded]
-    told += [part for option in asked.options for part in (option.name, option.price, *option.facts, option.rent)]
+    told += [part for option in asked.options for part in (option.name, option.price, *option.told, option.rent)]
     told += [part for way in asked.ways for part in (way.rent, way.monthly, way.commits, way.gives_up)]
     assert [str(text_) for text_ in told if plain(str(text_)) not in text] == []
     of_three = markdown_of(page)

@@ -61,7 +61,7 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
         page.request.basis,
         f"Not in the price: {page.request.excluded}.",
     ]
-    told += [part for option in page.request.options for part in (option.price, *option.facts, option.rent)]
+    told += [part for option in page.request.options for part in (option.price, *option.told, option.rent)]
     for way in page.request.ways:  # who takes less on a condition stands with it above the table
         told += [] if way.is_elsewhere else [way.monthly, way.commits, way.pays_after, way.lost]
     told += [part for mover in page.request.movers for part in (mover.name, mover.span, mover.low, mover.high)]
