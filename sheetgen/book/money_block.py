@@ -14,7 +14,7 @@ from sheetgen.units import TEXT, Display
 HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
 N_PRINTED = 12  # columns; results of look-ups stand to their right
 FOUND = N_PRINTED + 1
-WIDTHS = {0: 29, 1: 11, **dict.fromkeys(range(2, 8), 10), **dict.fromkeys(range(8, N_PRINTED), 9.3), N_PRINTED: 3}
+WIDTHS = {0: 30.3, 1: 11, **dict.fromkeys(range(2, 8), 10), **dict.fromkeys(range(8, N_PRINTED), 9.3), N_PRINTED: 3}
 
 
 class Block:

@@ -359,8 +359,8 @@ def filtered(sheet: Sheet) -> Area | None:
 
 POINTS_PER_WIDTH = 5.54  # per unit of column width in Arial 10, as LibreOffice draws it
 PAPERS = {"a4": (595.0, 842.0), "letter": (612.0, 792.0)}  # points
-MARGINS = {"left": 0.4, "right": 0.4, "top": 0.4, "bottom": 0.6}  # inches
-SPARE = 0.98  # share of a page that is filled
+MARGINS = {"left": 0.4, "right": 0.4, "top": 0.4, "bottom": 0.5}  # inches
+SPARE = 0.985  # share of a page that is filled
 READABLE = 85  # percent, at which the text of a cell is 8.5 points high
 _PAPER = {"a4": 9, "letter": 1}
 
