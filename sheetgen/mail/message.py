@@ -36,10 +36,10 @@ MOST_WORDS, OF_FRAME = 180, 11  # of a mail; those of its greetings, numbers and
 _OWNING, _ENOUGH, _PURPOSES, _SURE, _MODELS = "Owning", "Enough for", "Purposes", "Sure", "Models"
 _PERSON, _IN_FULL, _HOURS = "Cost", "Commitments in full", "Hours"
 LEFT_TO_PAGE = (
-    _HOURS,
-    _SURE,
     _OWNING,
     _ENOUGH,
+    _SURE,
+    _HOURS,
     _MODELS,
     _PERSON,
     _IN_FULL,
