@@ -207,7 +207,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         told = [way for way in reversed(shown.values()) if way.kind != "own" or _OWNING in kept]
         own_ways = [words("{}.", joined("; ", [*_ways(told, _IN_FULL in kept, _HOURS in kept)]))] * bool(told)
         labelled: tuple[tuple[str, Text], ...] = (
-            (_SURE, asked.sure_of if not asked.certain and _SURE in kept else NONE),
+            (_SURE, str(asked.sure_of).removeprefix("Sure ") if not asked.certain and _SURE in kept else NONE),
             (
                 "Pay less",
                 joined(" ", own_ways + _told(asked.less_only) + _told(asked.owning if _OWNING in kept else NONE)),
