@@ -231,7 +231,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     others = {
         "owned or committed already": answer.already_usd,
         "for what earlier plans ordered": findings.ordered_before_usd,
-        "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
+        "for what covers late orders": findings.covers_usd,
         "for later plans to decide": findings.forecast_usd,
     }
     adds_up = abs(now + math.fsum(others.values()) - answer.asked_usd[0]) < A_CENT
@@ -427,7 +427,13 @@ def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
 
 def _other_ways(decision: Decision) -> list[Text]:
     """The other ways to the same machines, each with its day and its worth."""
-    return [words(f"or by {way.order_by} {{}}: {{}}", _decided(way), _worth(way)) for way in decision.ways[1:]]
+    return [words(f"or by {way.order_by} {{}}", _in_place(way)) for way in decision.ways[1:]]
+
+
+def _in_place(way: Decision) -> Text:
+    """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
+    cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+    return joined(": ", [part for part in (_decided(way), _worth(way) or cost) if part]) or ""
 
 
 def _decided(decision: Decision) -> Text:

@@ -22,7 +22,7 @@ from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.decisions import BUDGET, BreakEven, unserved
 from sheetgen.plan.findings import Findings, answered_at_once, findings
 from sheetgen.plan.orders import Buying, bought, shed
-from sheetgen.plan.pages import decision_words, plan_page
+from sheetgen.plan.pages import _other_ways, decision_words, plan_page
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
@@ -30,6 +30,7 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.served import Served
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spans import Spans
+from sheetgen.units import USD
 
 CATALOG = Catalog()
 CLASSES = ("reserved-1yr", "capacity-block")
@@ -137,6 +138,10 @@ def test_what_was_ordered_before_serves_who_waits_and_is_paid_until_then() -> No
     for name in ("p10_usd", "p50_usd", "p90_usd"):
         assert of_all(record, name) == pytest.approx([2 * large * 26 / 90 + 3 * ON_DEMAND / 2, 3 * ON_DEMAND])
     assert record["totals"]["ordered_before_usd"] == pytest.approx(2 * large * 26 / 90)
+    whole = whole_plan([SERVICE], 2, supply=supply, policy={"approval_days": 21})
+    parts = whole.sign_now_usd[0], whole.answer.already_usd, whole.ordered_before_usd, whole.covers_usd
+    assert whole.covers_usd == pytest.approx(0)  # what was kept stood among what covers late orders, too
+    assert sum(parts) + whole.forecast_usd == pytest.approx(whole.answer.asked_usd[0])
     released = [(row["n_instances"], row["needed_from"]) for row in record["decisions"] if row["what"] == "release"]
     assert released == [(1, "2027-01-01"), (2, "2027-02-15")]
     # What is kept is paid in every draw, and those of an order that come after the days of waiting are given back.
@@ -870,6 +875,16 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
     by_hour = last["or"]
     assert (by_hour["what"], by_hour["purchase"], by_hour["n_instances"]) == ("order", "on-demand", 2)
     assert by_hour["usd"] == pytest.approx(2 * ON_DEMAND * fall) and by_hour["binds_usd"] == 0
+    # On the page the way ended at a colon, and a pool that is replaced as well.
+    whole = whole_plan(
+        [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
+    )
+    (order,) = [order for order in whole.decisions if order.other]
+    (way,) = map(str, _other_ways(order))
+    assert way.endswith(f": binds nothing, {USD.text(by_hour['usd'])}")
+    assert order.other is not None
+    pool = replace(order.other, what="replace owned", usd=None)
+    assert not str(_other_ways(replace(order, other=pool))[0]).endswith(":")
 
 
 def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
