@@ -18,6 +18,7 @@ import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
+from sheetgen.plan.bridge import plan_of_record
 from sheetgen.plan.cheaper import best_of_kinds
 from sheetgen.plan.decisions import BUDGET, BreakEven, unserved
 from sheetgen.plan.findings import Findings, answered_at_once, findings
@@ -841,6 +842,9 @@ def test_prices_that_are_bound_or_paid_are_those_whose_age_and_source_is_said() 
         prices = {price.subject: price for price in paid_prices(whole.answer, whole.decisions)}
         price = next(price for name, price in prices.items() if name.startswith(subject))
         assert (price.price_as_of, price.purchase) == (day, "reserved-1yr")
+        # The JSON of a plan has every price that it compared: they counted as stated in it, and had no day.
+        again = plan_of_record(record_of(whole), "last", CATALOG)
+        assert [*paid_prices(solved_plan(again), whole.decisions)] == [*prices.values()]
         page = plan_page(whole)
         assert day in page.brief.prices and any(day in source.text for source in page.sources)
         (check,) = [check for check in whole.checks if check.statement == "no price is older than 180 days"]
