@@ -500,7 +500,7 @@ def _expected(decision: Decision) -> Text:
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
     if decision.moving_usd:
-        expected = words("{} after the {} of the move, which no sum has", expected, usd(decision.moving_usd))
+        expected = words("{} before the {} of the move, which no sum has", expected, usd(decision.moving_usd))
     if decision.saves_after_usd:
         expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
     return expected

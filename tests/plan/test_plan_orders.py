@@ -39,6 +39,7 @@ NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the reques
 NC80 = "azure/Standard_NC80adis_H100_v5"  # and one of these 290
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
 SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
+FIRST = "2027-Q1", "p90"
 FALLING = {"expected_change_per_year": -0.2}
 
 
@@ -905,7 +906,26 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         assert release["instance"] != move["instance"]
         order_usd = sum(decision["usd"] for decision in record["decisions"] if decision["what"] == "order")
         assert order_usd == pytest.approx(sum(of_all(record, "p90_usd")))
-        assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
+        # The machine that runs on is the one that is left, at its price: it was what the new ones cost.
+        (month_usd,) = [row["monthly_usd"] for row in record["services"] if (row["quarter"], row["quantile"]) == FIRST]
+        runs_on = month_usd * 0.1 / (730 / 24) * release["n_instances"]
+        assert move["moving_usd"] == pytest.approx(more.get("moving_cost_usd", runs_on))
+        assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"])
+
+
+def test_machines_that_were_ordered_for_who_moves_run_on_to_one_day_and_serve_nobody_else() -> None:
+    """Three small machines were ordered for a service that moves to an owned one with the plan; another waits for an
+    order until 14 February. They were paid until it came, released 30 days after that, and served both."""
+    ordered = {"type": NC40, "count": 3, "services": ["one"]}
+    waits = SERVICE | {"id": "waits", "allowed": {"instances": [NC80]}}
+    supply = LATE | {"allowed": {"instances": [NC40, NC80, "aws/p5.48xlarge"]}, "ordered": [ordered]}
+    supply |= {"owned": [{"id": "dgx", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]}
+    record = solved([SERVICE, waits], 2, supply=supply, policy={"approval_days": 21})
+    (move,) = [row for row in record["decisions"] if row["what"] == "move"]
+    (release,) = [row for row in record["decisions"] if row["what"] == "release"]
+    assert (release["instance"], release["n_instances"], release["needed_from"]) == (NC40, 3, "2027-01-31")
+    assert record["totals"]["ordered_before_usd"] == 0 and record["on_others"] == []
+    assert move["moving_usd"] == pytest.approx(3 * 6.98 * 24 * 30)
 
 
 def test_what_would_give_back_machines_of_an_earlier_order() -> None:
