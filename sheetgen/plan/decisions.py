@@ -106,6 +106,7 @@ class Decision:
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
     moving_usd: float | None = None  # of a move, of which what it saves has nothing
+    moves: int | None = None  # of a move its service, by position
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
     p50_usd: float | None = None  # of an order by the hour in place of a term, where demand is at p50
 
@@ -705,4 +706,4 @@ def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iter
         left = before.instance if before else listed(plan.stands_on(s, q))
         about = f"service {plan.services[s].id} from {left}{twice}"
         subject = "move", place.instance, n, None
-        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving)
+        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving, moves=s)

@@ -374,7 +374,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     nothing += [
         f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
         f"{plan.worst_case} has no machine yet"
-        for gap in lost
+        for gap in sorted(lost, key=lambda gap: (plan.priorities[gap.service], -gap.share))
     ]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost

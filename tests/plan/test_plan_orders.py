@@ -20,10 +20,10 @@ from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import plan_of_record
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.decisions import BUDGET, BreakEven, unserved
-from sheetgen.plan.findings import Findings, answered_at_once, findings
+from sheetgen.plan.decisions import BUDGET, MACHINES, BreakEven, Unserved, unserved
+from sheetgen.plan.findings import Findings, answered_at_once, checks, findings
 from sheetgen.plan.orders import Buying, bought, shed
-from sheetgen.plan.pages import _other_ways, decision_words, plan_page
+from sheetgen.plan.pages import _in_urgency, _keeping, _other_ways, decision_words, plan_page
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
@@ -910,6 +910,9 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         (month_usd,) = [row["monthly_usd"] for row in record["services"] if (row["quarter"], row["quantile"]) == FIRST]
         runs_on = month_usd * 0.1 / (730 / 24) * release["n_instances"]
         assert move["moving_usd"] == pytest.approx(more.get("moving_cost_usd", runs_on))
+        whole = whole_plan([growing], 8, supply=supply, policy=policy | more)  # the forecast named no service
+        tables = [section.table for section in plan_page(whole).reasons if section.title.startswith("Forecast")]
+        assert [str(row[2]) for row in tables[0].rows if "move" in str(row[1])] == ["one"]
         assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"])
 
 
@@ -1168,6 +1171,42 @@ def test_a_mail_says_what_a_class_binds() -> None:
         page = plan_page(replace(whole, cheaper=(replace(lever, bound_after_usd=after_usd),)))
         (text,) = [str(text) for label, text in page.brief.points if label == "To pay less"]
         assert text.endswith(f"binds ${lever.bound_usd:,.0f}{words}.")
+
+
+def test_of_who_waits_those_of_high_priority_are_named_first() -> None:
+    """A mail named one that lacked a seventh of its load, and not one of priority 1 that had no machine at all."""
+    services = [SERVICE | {"id": name, "priority": n} for n, name in ((2, "low"), (1, "high"))]
+    whole = whole_plan(services, 1, supply=LATE)
+    low, high = (replace(whole.unserved[0], service=s, share=share) for s, share in ((0, 0.1), (1, 1.0)))
+    (check, *_) = checks(whole.answer, whole.decisions, [low, high])
+    assert [reason.partition(" ")[0] for reason in check.against] == ["high", "low"]
+
+
+def test_who_waits_itself_keeps_no_machines() -> None:
+    """A service without a machine on some days was said to keep machines that could serve another on the same days."""
+    services = [SERVICE | {"id": "chat", "priority": 1}, SERVICE | {"id": "batch", "priority": 2}]
+    commitment = {"id": "c", "type": NC80, "count": 2, "until": "2028-12-31", "usd_per_hour": 5}
+    supply = {"allowed": {"instances": [NC40, NC80]}, "committed": [commitment], **LATE}
+    whole = whole_plan([services[0], services[1] | {"allowed": {"instances": [NC80]}}], 1, supply=supply)
+    t, q = whole.answer.place[NC80], 0
+    assert whole.answer.on(NC80, q) and t >= 0
+    waits = [
+        Unserved(s, q, NC40 if s == 0 else NC80, datetime.date(2027, 1, 1), datetime.date(2027, 1, 6), share, MACHINES)
+        for s, share in ((0, 1.0), (1, 1.0))
+    ]
+    keeping = [*_keeping(replace(whole, unserved=tuple(waits[:1])))]
+    assert any("batch" in str(line) for line in keeping)
+    assert not any("batch" in str(line) for line in _keeping(replace(whole, unserved=tuple(waits))))
+
+
+def test_an_offer_that_binds_comes_before_what_binds_nothing() -> None:
+    """Three rows of a move and releases were on the first page, and the only one that binds overleaf."""
+    whole = whole_plan([SERVICE], 4)
+    order = next(decision for decision in whole.decisions if decision.what == "order")
+    small = replace(order, binds_usd=0, late=False, usd=1000)
+    offer = replace(order, what="commit", binds_usd=342_783, late=False)
+    assert _in_urgency([small, offer]) == [offer, small]
+    assert offer.in_plan_usd is None
 
 
 def test_a_service_that_is_not_cut_before_one_of_higher_priority_has_its_reason() -> None:
