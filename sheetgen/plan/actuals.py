@@ -29,6 +29,7 @@ from sheetgen.question.parse import number
 from sheetgen.units import PURCHASES
 
 MOST_BYTES = 200_000_000
+A_CENT = 0.01
 MOST_PROBLEMS = 20  # that are named one by one
 MOST_COLUMNS = 500  # an export of costs has a hundred
 MOST = 1e12  # of a number, as in plan.yaml
@@ -399,14 +400,16 @@ def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
 def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By quarter and service what a plan's JSON planned at p50 for the same days, what of it was approved for the
     demand that it was bought for, and what was spent."""
-    shares = {
-        name: (_approved(plan, name, money), days / of) for name, money, _, (days, of) in _compared(plan, actuals)
-    }
-    for part in variance(plan, actuals):
-        if part["by"] == "service":
-            approved, share = shares[part["quarter"]]
-            usd = {"planned": part["planned_usd"], "approved": approved.get(part["name"], 0.0) * share}
-            yield {"quarter": part["quarter"], "service": part["name"], **usd, "measured": part["actual_usd"]}
+    spent = {(part["quarter"], part["name"]): part for part in variance(plan, actuals) if part["by"] == "service"}
+    for quarter, money, _, (days, of_days) in _compared(plan, actuals):
+        approved = _approved(plan, quarter, money)
+        names = dict.fromkeys((*(name for of_quarter, name in spent if of_quarter == quarter), *approved))
+        for name in names:
+            part = spent.get((quarter, name), {"planned_usd": 0.0, "actual_usd": 0.0})
+            usd = part["planned_usd"], approved.get(name, 0.0) * days / of_days, part["actual_usd"]
+            if any(abs(amount) >= A_CENT for amount in usd):
+                row = dict(zip(("planned", "approved", "measured"), usd, strict=True))
+                yield {"quarter": quarter, "service": name, **row}
 
 
 def _approved(plan: Mapping[str, Any], quarter: str, of_plan: Mapping[str, Any]) -> dict[str | None, float]:

@@ -17,12 +17,11 @@ from sheetgen.plan.needs import machines
 from sheetgen.plan.orders import Cover, class_months, quota_of, shed
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
-from sheetgen.plan.schema import MIX, Committed, Ordered, Owned
+from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
 from sheetgen.plan.tables import Type, Z, commitment_month_usd
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
@@ -106,7 +105,8 @@ class Decision:
     saves_usd: float | None = None  # expected, of a move or over a commitment's term; below 0 where it costs more
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
-    moving_usd: float | None = None  # of a move, which is counted in what it saves
+    moving_usd: float | None = None  # of a move, of which what it saves has nothing
+    moves: int | None = None  # of a move its service, by position
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
     p50_usd: float | None = None  # of an order by the hour in place of a term, where demand is at p50
 
@@ -160,36 +160,78 @@ def kind(plan: Plan, decision: Decision) -> str:
 
 def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must. lost: what is not served."""
-    ordered = _with_hours(answer, _after_moves(answer, orders(answer, lost)))
-    return in_order((*ordered, *_quotas(answer, lost), *_endings(answer), *_moves(answer)))
+    every = [*orders(answer, lost)]
+    ordered, moves = _with_hours(answer, _after_moves(answer, every)), _moves(answer, _moves_usd(answer, every))
+    return in_order((*ordered, *_quotas(answer, lost), *_endings(answer), *moves))
 
 
 def _after_moves(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
     """Decisions in which machines that a service leaves are released when the days in which both run are over."""
-    plan, placed = answer.plan, answer.hardware.placed
-    own = answer.services["own_instances"][..., answer.case]
     for decision in decided:
-        q = plan.quarter_of(decision.needed_from)
-        if decision.what != "release" or plan.policy.moving_cost_usd is not None or q is None:
-            yield decision
-            continue
-        moved = [s for (s, r), place in placed.items() if r == q and place.moved]
-        if q:
-            leave = (s for s in moved if (s, q - 1) in placed and placed[s, q - 1].instance == decision.instance)
-            left = math.ceil(sum(float(own[s, q - 1]) for s in leave) - A_BIT)
-        else:
-            left = sum(order.count for order in plan.supply.ordered if _is_left(plan, order, decision.instance, moved))
-        stay = min(float(left), decision.n_instances)
+        stay, until = _run_on(answer, decision)
         if stay < decision.n_instances:
             yield replace(decision, n_instances=decision.n_instances - stay)
         if stay:
-            day = decision.needed_from + datetime.timedelta(days=math.ceil(plan.policy.move_days))
-            yield replace(decision, n_instances=stay, order_by=day, needed_from=day, about="when the move is over")
+            about = "when the move is over"
+            yield replace(decision, n_instances=stay, order_by=until, needed_from=until, about=about)
 
 
-def _is_left(plan: Plan, order: Ordered, instance: str, moved: Sequence[int]) -> bool:
-    """True where an earlier order is of these machines, for a service that moves."""
-    return plan.instance_of(order) == instance and any(plan.services[s].id in order.services for s in moved)
+def _run_on(answer: Answer, decision: Decision) -> tuple[float, datetime.date]:
+    """Of machines that are released those that services leave in that quarter, and the day until which they run on."""
+    plan, q = answer.plan, answer.plan.quarter_of(decision.needed_from)
+    if decision.what != "release" or plan.policy.moving_cost_usd is not None or q is None:
+        return 0.0, decision.needed_from
+    left = sum(_left(answer, q, decision.instance).values())
+    if q:
+        left = math.ceil(left - A_BIT)
+    over = _needed_from(plan, q) + datetime.timedelta(days=math.ceil(plan.policy.move_days))
+    return min(float(left), decision.n_instances), max(decision.needed_from, over)
+
+
+def _moved_from(answer: Answer, instance: str) -> float:
+    """The machines of earlier orders that still run for services that move from them, and serve no others."""
+    policy = answer.plan.policy
+    if policy.moving_cost_usd is not None or not policy.move_days:
+        return 0.0
+    return sum(_left(answer, 0, instance).values())
+
+
+def _left(answer: Answer, q: int, instance: str) -> dict[int, float]:
+    """The machines of a type that services leave as a quarter begins, by service: their parts of them; in the first
+    quarter those that were ordered for them, in even parts."""
+    plan, placed = answer.plan, answer.hardware.placed
+    moved = [s for (s, r), place in placed.items() if r == q and place.moved]
+    if q:
+        own = answer.services["own_instances"][..., answer.case]
+        leave = [s for s in moved if (s, q - 1) in placed and placed[s, q - 1].instance == instance]
+        return {s: float(own[s, q - 1]) for s in leave}
+    left = defaultdict[int, float](float)
+    for order in plan.supply.ordered:
+        leave = [s for s in moved if plan.instance_of(order) == instance and plan.services[s].id in order.services]
+        for s in leave:
+            left[s] += order.count / len(leave)
+    return left
+
+
+def _moves_usd(answer: Answer, releases: Iterable[Decision]) -> dict[tuple[int, int], float]:
+    """By service and quarter the cost of the machines that it leaves in the days in which they run on: of those that
+    are released then. Those that are paid anyway, or that others need, cost nothing more."""
+    factors = answer.grid.spread("price_factor", ("quarter", "case"))[:, answer.case]
+    usd = defaultdict[tuple[int, int], float](float)
+    plan = answer.plan
+    for decision in releases:
+        q = plan.quarter_of(decision.needed_from)
+        stay, _ = _run_on(answer, decision)
+        if q is None or not stay:
+            continue
+        left = _left(answer, q, decision.instance)
+        days = max(0.0, plan.policy.move_days - (decision.needed_from - _needed_from(plan, q)).days)
+        ways = (answer.hardware.on((s, max(0, q - 1)), decision.instance) for s in left)
+        month_usd = next((place.instance_month_usd for place in ways if place), 0.0) * float(factors[q])
+        of_all = stay * month_usd * days / DAYS_IN_A_MONTH
+        for s, n in left.items():
+            usd[s, q] += of_all * n / sum(left.values())
+    return usd
 
 
 def _with_hours(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
@@ -293,7 +335,7 @@ def late(answer: Answer) -> tuple[list[Unserved], tuple[Held, ...]]:
     for s, lack in _lacking(answer):
         lacking[s].append(lack)
     every, held = list[Unserved](), list[Held]()
-    kept = numpy.array([machine.buying.n_ordered for machine in types])
+    kept = numpy.array([max(0, machine.buying.n_ordered - _moved_from(answer, machine.instance)) for machine in types])
     for s, start in enumerate(plan.spans.starts):
         in_use, came = numpy.zeros(len(types)), numpy.zeros(len(types), bool)
         for t, machine in enumerate(types):
@@ -649,17 +691,19 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             yield dated(plan, *replaced, first, plan.lead_days("owned"), None, cost_of_waiting_usd=waits, about=about)
 
 
-def _moves(answer: Answer) -> Iterator[Decision]:
-    plan = answer.plan
+def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iterator[Decision]:
+    """Moves to other machines. runs_on_usd: by service and quarter the cost of what runs on beside them."""
+    plan, stated = answer.plan, answer.plan.policy.moving_cost_usd
     for (s, q), place in sorted(answer.hardware.placed.items()):
         before = answer.hardware.placed.get((s, q - 1))
         if not place.moved or (before and before.instance == place.instance):
             continue
         first = _needed_from(plan, q)
         saves = None if math.isnan(place.saves_usd) else place.saves_usd
-        twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
+        moving = runs_on_usd.get((s, q), 0.0) if stated is None else stated
+        twice = f", which runs {plan.policy.move_days:g} days more" if stated is None and moving else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         left = before.instance if before else listed(plan.stands_on(s, q))
         about = f"service {plan.services[s].id} from {left}{twice}"
-        moving, subject = moving_usd(plan, place, plan.months[q]), ("move", place.instance, n, None)
-        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving)
+        subject = "move", place.instance, n, None
+        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving, moves=s)

@@ -120,6 +120,14 @@ class Findings:
         return ordered_before_usd(self.answer)
 
     @property
+    def covers_usd(self) -> float:
+        """The cost of what covers late orders, without machines of earlier orders, which are a part of their own."""
+        answer = self.answer
+        every = (answer.money["late_usd"], answer.held_usd_of_types.sum(axis=0))
+        late, held = (float(usd[:, answer.case].sum()) for usd in every)
+        return late - held
+
+    @property
     def forecast_usd(self) -> float:
         """The cost of the orders on which later plans decide."""
         plan = self.answer.plan
@@ -366,7 +374,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     nothing += [
         f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
         f"{plan.worst_case} has no machine yet"
-        for gap in lost
+        for gap in sorted(lost, key=lambda gap: (plan.priorities[gap.service], -gap.share))
     ]
     waiting = {plan.services[s].id for s, _ in answer.hardware.nothing} | {
         plan.services[gap.service].id for gap in lost

@@ -595,7 +595,8 @@ class _Sheets:
             if months:
                 line.append(self._bought_usd(sheet, here, 6, months))
             else:
-                line.append(self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+                in_plan = decision.in_plan_usd  # what is offered is in none of the plan's sums
+                line.append(self._value(sheet, here, 6, in_plan, USD, of_money=in_plan is not None))
             line.append(self._value(sheet, here, 7, decision.cost_of_waiting_usd, USD, of_money=True))
             sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
             line.append(self._value(sheet, here, 8, sign, TEXT))

@@ -61,7 +61,6 @@ A_CENT = 0.01
 NINE_OF_TEN, WHOLE_PERCENT = 0.9, 100
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
-NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
 
 
 @dataclass(frozen=True)
@@ -231,7 +230,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     others = {
         "owned or committed already": answer.already_usd,
         "for what earlier plans ordered": findings.ordered_before_usd,
-        "for what covers late orders": float(answer.money["late_usd"][:, answer.case].sum()),
+        "for what covers late orders": findings.covers_usd,
         "for later plans to decide": findings.forecast_usd,
     }
     adds_up = abs(now + math.fsum(others.values()) - answer.asked_usd[0]) < A_CENT
@@ -379,14 +378,14 @@ def _day_of(answer: Answer, measured: ToMeasure) -> Text:
 
 
 def _in_urgency(decisions: Sequence[Decision]) -> list[Decision]:
-    """Decisions, those that are late first, then those that bind most, then those of most money, at last what is
-    offered in place of others; a quota is of as much as what cannot be had without it."""
+    """Decisions, those that are late first, then those that bind most, offered in place of others too, then those of
+    most money; a quota is of as much as what cannot be had without it."""
 
-    def rank(decision: Decision) -> tuple[bool, bool, float, float, bool]:
+    def rank(decision: Decision) -> tuple[bool, float, bool, float, bool]:
         is_quota = decision.what == RAISE_QUOTA
         waiting = [other for other in decisions if other.instance == decision.instance] if is_quota else [decision]
         binds, money = (max(weight) for weight in zip(*((d.binds_usd, d.weight_usd) for d in waiting), strict=True))
-        return not decision.late, decision.is_offered, -binds, -money, is_quota
+        return not decision.late, -binds, decision.is_offered, -money, is_quota
 
     return sorted(decisions, key=rank)
 
@@ -427,7 +426,13 @@ def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
 
 def _other_ways(decision: Decision) -> list[Text]:
     """The other ways to the same machines, each with its day and its worth."""
-    return [words(f"or by {way.order_by} {{}}: {{}}", _decided(way), _worth(way)) for way in decision.ways[1:]]
+    return [words(f"or by {way.order_by} {{}}", _in_place(way)) for way in decision.ways[1:]]
+
+
+def _in_place(way: Decision) -> Text:
+    """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
+    cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+    return joined(": ", [part for part in (_decided(way), _worth(way) or cost) if part]) or ""
 
 
 def _decided(decision: Decision) -> Text:
@@ -440,8 +445,10 @@ def _decided(decision: Decision) -> Text:
 
 
 def _for_whom(answer: Answer, decision: Decision) -> str:
-    """The services that the machines of a decision are for."""
-    if decision.what in NOT_FOR_SERVICES:
+    """The services that the machines of a decision are for, or the one that moves to them."""
+    if decision.moves is not None:
+        return answer.plan.services[decision.moves].id
+    if decision.what == "release":  # which is not because of what its machines serve
         return ""
     return first_named([answer.plan.services[s].id for s in served(answer, decision)])
 
@@ -468,7 +475,7 @@ def _cancelled(plan: Plan, decision: Decision) -> str:
 
 def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
-    names = "" if is_other else _for_whom(answer, decision)
+    names = "" if is_other or decision.moves is not None else _for_whom(answer, decision)
     remarks = *_remarks(answer, decision), *_shed(answer, decision)
     parts = (decision.purchase, _binds(decision), *remarks, f"for {names}" if names else "")
     return joined("; ", [*filter(None, parts)]) or ""
@@ -494,7 +501,7 @@ def _expected(decision: Decision) -> Text:
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
     if decision.moving_usd:
-        expected = words("{} after the {} of the move, which no sum has", expected, usd(decision.moving_usd))
+        expected = words("{} before the {} of the move, which no sum has", expected, usd(decision.moving_usd))
     if decision.saves_after_usd:
         expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
     return expected
@@ -761,12 +768,14 @@ def _keeping(findings: Findings) -> Iterator[Text]:
     plan, counts = answer.plan, answer.supply_counts
     there = (counts["owned"] + counts["committed"])[..., answer.case]
     for gap in findings.unserved:
+        same_days = (other for other in findings.unserved if other.first <= gap.last and gap.first <= other.last)
+        waits_itself = {other.service for other in same_days if other.share >= 1 - A_BIT}
         for t, machine in enumerate(answer.types):
             can = answer.hardware.on((gap.service, gap.quarter), machine.instance)
             if machine.instance == gap.instance or not there[t, gap.quarter] or can is None:
                 continue
             for s in answer.on(machine.instance, gap.quarter):
-                if plan.priorities[s] > plan.priorities[gap.service]:
+                if plan.priorities[s] > plan.priorities[gap.service] and s not in waits_itself:
                     keep[plan.services[s].id] = wait[plan.services[gap.service].id] = None
     if keep:
         they = f"{first_named([*keep])} keep{'s' if len(keep) == 1 else ''}"

@@ -36,7 +36,7 @@ def paid_prices(answer: Answer, decided: Sequence[Decision]) -> Iterator[PaidPri
     for instance, purchase in ways:
         candidate = answer.types[answer.place[instance]].candidate
         sold = candidate and candidate.in_class(purchase)
-        if sold and purchase not in (plan.listed or {}).get(instance, {}):
+        if sold and purchase not in plan.stated.get(instance, {}):
             yield PaidPrice(instance, sold.provider, purchase, sold.source, sold.price_as_of, "prices.usd_per_hour")
     for committed in plan.supply.committed:
         row = plan.types[committed.type]

@@ -166,6 +166,7 @@ class _Reading:
             self.catalog,
             questions,
             listed or None,
+            stated=listed,
         )
         self.problems += _too_much(plan)
         return plan

@@ -201,7 +201,7 @@ NAMES = {  # of fields, where JSON has others
     "saves_usd": "expected_saving_usd",
     "saves_after_usd": "saving_after_plan_usd",
 }
-LEFT_OUT = ("machine_months", "missing")  # fields that JSON has not
+LEFT_OUT = ("machine_months", "missing", "moves")  # fields that JSON has not
 
 
 def _as_json(answer: Answer, part: Any) -> Any:

@@ -101,6 +101,7 @@ class Plan:
     priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     held: tuple[Held, ...] = ()  # once it is worked out who waits
+    stated: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of those listed, what it states itself
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property

@@ -123,7 +123,7 @@ def waterfall_chart(shown: Waterfall, width: float, font: Path, family: str) -> 
             words = "last plan" if usd == 0.0 else _short(usd, shown.prefix)
             anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
             drawn.append(label(x(usd), height - _FEET + 11, words, family, anchor))
-    axis = f"{shown.currency} more or less than the last plan, at p50"
+    axis = f"{shown.currency} to approve, more or less than in the last plan"
     drawn.append(label(names + plot / 2, height - 2, axis, family))
     return picture(waterfall_words(shown), drawn, width, height)
 

@@ -293,6 +293,22 @@ def test_what_was_spent_as_planned_differs_nowhere(tmp_path: Path) -> None:
     assert "€" in printed and "$" not in printed
 
 
+def test_a_service_that_was_ordered_for_and_neither_planned_nor_charged_has_its_row(tmp_path: Path) -> None:
+    """At p50 it has no machine, and nothing was spent: what was ordered for it was missing among all."""
+    at_p90 = [
+        {"id": name, "quarter": "2027-Q1", "quantile": "p90", "instance": "aws/p5.48xlarge", "monthly_usd": usd}
+        for name, usd in (("chat", 4000), ("summaries", 1000))
+    ]
+    planned = PLANNED | {"services": [*PLANNED["services"], *at_p90]}
+    csv = "quarter,service,usd\n2027-Q1,chat,900\n"
+    rows = {row["service"]: row for row in of_services(planned, read_actuals(write(tmp_path, csv)))}
+    assert rows["summaries"] == {
+        "quarter": "2027-Q1", "service": "summaries", "planned": 0, "approved": 3000, "measured": 0
+    }  # fmt: skip
+    assert math.fsum(row["approved"] for row in rows.values()) == pytest.approx(18900 - 900)
+    assert math.fsum(row["planned"] for row in rows.values()) == pytest.approx(9000)
+
+
 def test_the_mail_of_a_plan_says_what_changed_and_what_was_spent_in_its_currency(tmp_path: Path) -> None:
     run, file = CliRunner(), tmp_path / "plan.yaml"
     file.write_text(SMALL)

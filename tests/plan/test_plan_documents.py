@@ -559,7 +559,7 @@ def test_the_pictures_of_nothing_and_of_much() -> None:
         assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', drawn))
     falls = str(waterfall_chart(Waterfall(5e6, (("users", -2e5), ("price", -1e5)), 4.7e6), 400, FONT, "Inter"))
     assert all(0 <= float(x) <= 400 for x in re.findall(r' x[12]?="([-\d.]+)"', falls))
-    assert "−$300,000" in falls
+    assert "−$300,000" in falls and "to approve" in falls and "p50" not in falls
 
 
 @pytest.mark.long

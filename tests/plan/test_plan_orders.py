@@ -18,11 +18,12 @@ import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
+from sheetgen.plan.bridge import plan_of_record
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.decisions import BUDGET, BreakEven, unserved
-from sheetgen.plan.findings import Findings, answered_at_once, findings
+from sheetgen.plan.decisions import BUDGET, MACHINES, BreakEven, Unserved, unserved
+from sheetgen.plan.findings import Findings, answered_at_once, checks, findings
 from sheetgen.plan.orders import Buying, bought, shed
-from sheetgen.plan.pages import decision_words, plan_page
+from sheetgen.plan.pages import _in_urgency, _keeping, _other_ways, decision_words, plan_page
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.read_plan import plan_of
@@ -30,6 +31,7 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.served import Served
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spans import Spans
+from sheetgen.units import USD
 
 CATALOG = Catalog()
 CLASSES = ("reserved-1yr", "capacity-block")
@@ -37,6 +39,7 @@ NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the reques
 NC80 = "azure/Standard_NC80adis_H100_v5"  # and one of these 290
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
 SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
+FIRST = "2027-Q1", "p90"
 FALLING = {"expected_change_per_year": -0.2}
 
 
@@ -137,6 +140,10 @@ def test_what_was_ordered_before_serves_who_waits_and_is_paid_until_then() -> No
     for name in ("p10_usd", "p50_usd", "p90_usd"):
         assert of_all(record, name) == pytest.approx([2 * large * 26 / 90 + 3 * ON_DEMAND / 2, 3 * ON_DEMAND])
     assert record["totals"]["ordered_before_usd"] == pytest.approx(2 * large * 26 / 90)
+    whole = whole_plan([SERVICE], 2, supply=supply, policy={"approval_days": 21})
+    parts = whole.sign_now_usd[0], whole.answer.already_usd, whole.ordered_before_usd, whole.covers_usd
+    assert whole.covers_usd == pytest.approx(0)  # what was kept stood among what covers late orders, too
+    assert sum(parts) + whole.forecast_usd == pytest.approx(whole.answer.asked_usd[0])
     released = [(row["n_instances"], row["needed_from"]) for row in record["decisions"] if row["what"] == "release"]
     assert released == [(1, "2027-01-01"), (2, "2027-02-15")]
     # What is kept is paid in every draw, and those of an order that come after the days of waiting are given back.
@@ -836,6 +843,9 @@ def test_prices_that_are_bound_or_paid_are_those_whose_age_and_source_is_said() 
         prices = {price.subject: price for price in paid_prices(whole.answer, whole.decisions)}
         price = next(price for name, price in prices.items() if name.startswith(subject))
         assert (price.price_as_of, price.purchase) == (day, "reserved-1yr")
+        # The JSON of a plan has every price that it compared: they counted as stated in it, and had no day.
+        again = plan_of_record(record_of(whole), "last", CATALOG)
+        assert [*paid_prices(solved_plan(again), whole.decisions)] == [*prices.values()]
         page = plan_page(whole)
         assert day in page.brief.prices and any(day in source.text for source in page.sources)
         (check,) = [check for check in whole.checks if check.statement == "no price is older than 180 days"]
@@ -870,6 +880,16 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
     by_hour = last["or"]
     assert (by_hour["what"], by_hour["purchase"], by_hour["n_instances"]) == ("order", "on-demand", 2)
     assert by_hour["usd"] == pytest.approx(2 * ON_DEMAND * fall) and by_hour["binds_usd"] == 0
+    # On the page the way ended at a colon, and a pool that is replaced as well.
+    whole = whole_plan(
+        [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
+    )
+    (order,) = [order for order in whole.decisions if order.other]
+    (way,) = map(str, _other_ways(order))
+    assert way.endswith(f": binds nothing, {USD.text(by_hour['usd'])}")
+    assert order.other is not None
+    pool = replace(order.other, what="replace owned", usd=None)
+    assert not str(_other_ways(replace(order, other=pool))[0]).endswith(":")
 
 
 def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
@@ -886,7 +906,29 @@ def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
         assert release["instance"] != move["instance"]
         order_usd = sum(decision["usd"] for decision in record["decisions"] if decision["what"] == "order")
         assert order_usd == pytest.approx(sum(of_all(record, "p90_usd")))
-        assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"]) and move["moving_usd"] > 0
+        # The machine that runs on is the one that is left, at its price: it was what the new ones cost.
+        (month_usd,) = [row["monthly_usd"] for row in record["services"] if (row["quarter"], row["quantile"]) == FIRST]
+        runs_on = month_usd * 0.1 / (730 / 24) * release["n_instances"]
+        assert move["moving_usd"] == pytest.approx(more.get("moving_cost_usd", runs_on))
+        whole = whole_plan([growing], 8, supply=supply, policy=policy | more)  # the forecast named no service
+        tables = [section.table for section in plan_page(whole).reasons if section.title.startswith("Forecast")]
+        assert [str(row[2]) for row in tables[0].rows if "move" in str(row[1])] == ["one"]
+        assert record["totals"]["moves_usd"] == pytest.approx(move["moving_usd"])
+
+
+def test_machines_that_were_ordered_for_who_moves_run_on_to_one_day_and_serve_nobody_else() -> None:
+    """Three small machines were ordered for a service that moves to an owned one with the plan; another waits for an
+    order until 14 February. They were paid until it came, released 30 days after that, and served both."""
+    ordered = {"type": NC40, "count": 3, "services": ["one"]}
+    waits = SERVICE | {"id": "waits", "allowed": {"instances": [NC80]}}
+    supply = LATE | {"allowed": {"instances": [NC40, NC80, "aws/p5.48xlarge"]}, "ordered": [ordered]}
+    supply |= {"owned": [{"id": "dgx", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]}
+    record = solved([SERVICE, waits], 2, supply=supply, policy={"approval_days": 21})
+    (move,) = [row for row in record["decisions"] if row["what"] == "move"]
+    (release,) = [row for row in record["decisions"] if row["what"] == "release"]
+    assert (release["instance"], release["n_instances"], release["needed_from"]) == (NC40, 3, "2027-01-31")
+    assert record["totals"]["ordered_before_usd"] == 0 and record["on_others"] == []
+    assert move["moving_usd"] == pytest.approx(3 * 6.98 * 24 * 30)
 
 
 def test_what_would_give_back_machines_of_an_earlier_order() -> None:
@@ -1129,6 +1171,42 @@ def test_a_mail_says_what_a_class_binds() -> None:
         page = plan_page(replace(whole, cheaper=(replace(lever, bound_after_usd=after_usd),)))
         (text,) = [str(text) for label, text in page.brief.points if label == "To pay less"]
         assert text.endswith(f"binds ${lever.bound_usd:,.0f}{words}.")
+
+
+def test_of_who_waits_those_of_high_priority_are_named_first() -> None:
+    """A mail named one that lacked a seventh of its load, and not one of priority 1 that had no machine at all."""
+    services = [SERVICE | {"id": name, "priority": n} for n, name in ((2, "low"), (1, "high"))]
+    whole = whole_plan(services, 1, supply=LATE)
+    low, high = (replace(whole.unserved[0], service=s, share=share) for s, share in ((0, 0.1), (1, 1.0)))
+    (check, *_) = checks(whole.answer, whole.decisions, [low, high])
+    assert [reason.partition(" ")[0] for reason in check.against] == ["high", "low"]
+
+
+def test_who_waits_itself_keeps_no_machines() -> None:
+    """A service without a machine on some days was said to keep machines that could serve another on the same days."""
+    services = [SERVICE | {"id": "chat", "priority": 1}, SERVICE | {"id": "batch", "priority": 2}]
+    commitment = {"id": "c", "type": NC80, "count": 2, "until": "2028-12-31", "usd_per_hour": 5}
+    supply = {"allowed": {"instances": [NC40, NC80]}, "committed": [commitment], **LATE}
+    whole = whole_plan([services[0], services[1] | {"allowed": {"instances": [NC80]}}], 1, supply=supply)
+    t, q = whole.answer.place[NC80], 0
+    assert whole.answer.on(NC80, q) and t >= 0
+    waits = [
+        Unserved(s, q, NC40 if s == 0 else NC80, datetime.date(2027, 1, 1), datetime.date(2027, 1, 6), share, MACHINES)
+        for s, share in ((0, 1.0), (1, 1.0))
+    ]
+    keeping = [*_keeping(replace(whole, unserved=tuple(waits[:1])))]
+    assert any("batch" in str(line) for line in keeping)
+    assert not any("batch" in str(line) for line in _keeping(replace(whole, unserved=tuple(waits))))
+
+
+def test_an_offer_that_binds_comes_before_what_binds_nothing() -> None:
+    """Three rows of a move and releases were on the first page, and the only one that binds overleaf."""
+    whole = whole_plan([SERVICE], 4)
+    order = next(decision for decision in whole.decisions if decision.what == "order")
+    small = replace(order, binds_usd=0, late=False, usd=1000)
+    offer = replace(order, what="commit", binds_usd=342_783, late=False)
+    assert _in_urgency([small, offer]) == [offer, small]
+    assert offer.in_plan_usd is None
 
 
 def test_a_service_that_is_not_cut_before_one_of_higher_priority_has_its_reason() -> None:
