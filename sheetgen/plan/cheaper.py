@@ -1,5 +1,6 @@
 """Changes that would cost less, and what they give up: another policy, another class, FP8, or other machines. Each is
-worked out by itself; where the budget does not hold, the fewest of them that make it hold together.
+worked out by itself; where the budget does not hold, the fewest of them that make it hold together, or those that save
+most.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ GIVES_UP = {
 }
 PARTS = {"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}
 A_BIT = 1e-9  # of a service
+A_DOLLAR = 1.0  # a lever that adds no more to others adds nothing
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Closing:
     levers: tuple[Lever, ...]
     by_itself: tuple[Lever, ...]
     saves_usd: float
+    saves_p50_usd: float
     over: tuple[str, ...]
     decisions: tuple[Decision, ...]
 
@@ -126,8 +129,8 @@ def _net_usd(lever: Lever) -> float:
 
 def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
-    many those that save most together; where no set of them does, all that work together. None where the budget holds,
-    or nothing saves."""
+    many those that save most together; where no set of them does, the set that saves most, without a lever that adds
+    nothing to it. None where the budget holds, or nothing saves."""
     of_kinds = best_of_kinds(levers)
     best = [lever for lever in of_kinds if lever.change.kind != PLACES]
     together: tuple[tuple[Lever, ...], Lever] | None = None
@@ -138,8 +141,9 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
             if result is not None:
                 sets.append((not result.over, _net_usd(result), chosen, result))
         if sets:
-            holds, _, chosen, result = max(sets, key=lambda ranked: ranked[:2])
-            together = chosen, result
+            holds, net_usd, chosen, result = max(sets, key=lambda ranked: ranked[:2])
+            if holds or together is None or net_usd > _net_usd(together[1]) + A_DOLLAR:
+                together = chosen, result
             if holds:
                 break
     if together is None:
@@ -148,7 +152,7 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     other = trials.changed([lever.change for lever in chosen])
     decided = decisions(other, unserved(other)) if other else ()
     by_itself = tuple(lever for lever in of_kinds if not lever.over)
-    return Closing(chosen, by_itself, result.saves_usd, result.over, decided)
+    return Closing(chosen, by_itself, result.saves_usd, result.saves_p50_usd, result.over, decided)
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
@@ -210,13 +214,13 @@ def _policies(plan: Plan) -> Iterator[Change]:
     if any(redundancy.hot_share and level for redundancy, level in zip(redundancies, levels, strict=True)):
         none_hot = functools.partial(_surviving, update={"hot_share": 0.0})
         yield Change(POLICY, "hot_share: 0", "after a loss replicas start anew elsewhere", none_hot, True)
-    for name, gives_up in (
-        ("headroom_fraction", "no reserve above the load"),
-        ("release_after_quarters", "machines may have to be had again a quarter later"),
+    for name, gives_up, keeps_hardware in (
+        ("headroom_fraction", "no reserve above the load", False),
+        ("release_after_quarters", "machines may have to be had again a quarter later", True),
     ):
         if value := getattr(plan.policy, name):
             without = functools.partial(_with_policy, update={name: type(value)(0)})
-            yield Change(POLICY, f"{name}: 0", gives_up, without, keeps_hardware=True)
+            yield Change(POLICY, f"{name}: 0", gives_up, without, keeps_hardware)
 
 
 def _classes(answer: Answer) -> Iterator[Change]:

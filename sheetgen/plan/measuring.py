@@ -3,10 +3,11 @@ machines, says that it is worth a day's price."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.answer.answer_record import MeasureRecord
+from sheetgen.answer.confidences import by_confidence
 from sheetgen.answer.recording import measured_first
 from sheetgen.answer.solve import chosen_of
 from sheetgen.plan.placement import At
@@ -14,6 +15,8 @@ from sheetgen.plan.schema import COMMITTED, OWNED
 from sheetgen.plan.sized_alone import load_alone, starts_elsewhere
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.plan.worked_plan import Answer
+from sheetgen.question.sheet_question import Question
+from sheetgen.units import SURE
 
 A_BIT = 1e-9  # of a machine
 
@@ -22,7 +25,8 @@ A_BIT = 1e-9  # of a machine
 class ToMeasure:
     """A service to measure first, in the first quarter in which that is worth it: some machines for a day. purchase:
     their class, or that they are owned or committed; usd: its price, which is 0 then; passed_saves_usd,
-    failed_costs_usd: the month's money that it decides, of the second none where nothing is sure."""
+    failed_costs_usd: the month's money that it decides, the second on the cheapest machines of any type that are sure,
+    none where nothing is."""
 
     service: int
     quarter: int
@@ -56,22 +60,41 @@ def _of_service(answer: Answer, s: int) -> Iterator[tuple[At, Measured]]:
         question, place = plan.question_in(service, plan.quarters[q]), answer.hardware.placed[s, q]
         alike.setdefault((id(question), place.instance, starts_elsewhere(answer, s, q)), []).append(q)
     for (_, _, elsewhere), many in alike.items():
-        question, place = plan.question_in(service, plan.quarters[many[0]]), answer.hardware.placed[s, many[0]]
-        load = replace(question.loads[0], users=None)
-        loads = [
-            replace(load, tier=i, requests_per_second=rate, concurrent_requests=float(at_once))
-            for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in many)
-        ]
-        asked = replace(
-            question,
-            candidates=(place.candidate,),
-            settings=replace(question.settings, survive=0) if elsewhere else question.settings,
-            tiers=tuple(range(1, len(loads) + 1)),
-            loads=tuple(loads),
-        )
+        place = answer.hardware.placed[s, many[0]]
+        asked = replace(_alone(answer, s, many, elsewhere), candidates=(place.candidate,))
         for q, (reasons, measure) in zip(many, measured_first(chosen_of(asked)), strict=True):
             if measure is not None:
                 yield (s, q), (reasons, measure)
+
+
+def _alone(answer: Answer, s: int, many: Sequence[int], elsewhere: bool) -> Question:
+    """The question of one service by itself in some quarters; elsewhere: what it loses starts anew on machines that it
+    shares."""
+    question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[many[0]])
+    load = replace(question.loads[0], users=None)
+    loads = [
+        replace(load, tier=i, requests_per_second=rate, concurrent_requests=float(at_once))
+        for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in many)
+    ]
+    return replace(
+        question,
+        settings=replace(question.settings, survive=0) if elsewhere else question.settings,
+        tiers=tuple(range(1, len(loads) + 1)),
+        loads=tuple(loads),
+    )
+
+
+def _failed_costs_usd(answer: Answer, slot: At, measure: MeasureRecord) -> float | None:
+    """A month of the cheapest machines of any type that are sure, over that of the service on its own; None where
+    nothing is sure."""
+    s, q = slot
+    if measure.failed_costs_usd == 0:
+        return 0.0
+    asked, place = _alone(answer, s, [q], starts_elsewhere(answer, s, q)), answer.hardware.placed[slot]
+    own_usd = chosen_of(replace(asked, candidates=(place.candidate,))).choices[0].monthly_usd
+    (levels,) = by_confidence(chosen_of(asked))
+    sure_usd = next((level.monthly_usd for level in levels if level and level.confidence == SURE), None)
+    return None if sure_usd is None or own_usd is None else max(0.0, sure_usd - own_usd)
 
 
 def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasure]:
@@ -83,7 +106,7 @@ def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasur
             run, chance = measure.run, answer.hardware.speed[s, q, answer.case].chance
             paid_as = _paid_as(answer, (s, q), run.n_instances)
             price = (paid_as, 0.0) if paid_as else (run.purchase, run.usd)
-            stakes = measure.passed_saves_usd, measure.failed_costs_usd
+            stakes = measure.passed_saves_usd, _failed_costs_usd(answer, (s, q), measure)
             every[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
     return sorted(every.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
 

@@ -646,6 +646,8 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
         gives_up = words(f"{gives_up}; saves less by its moves, {{}}", usd(lever.moves_usd))
     if binds := _lever_binds(lever):
         gives_up = words("{}; it {}", gives_up, binds)
+    if _is_dearer(lever):
+        gives_up = words("{}; saves {}", gives_up, _saved(lever))
     over = _named_quarters(plan, lever.over) or "none"
     now_usd = lever.asked_usd + lever.saves_usd + lever.moves_usd
     (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
@@ -654,7 +656,23 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
 
 
 def _saving(lever: Lever) -> Text:
-    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd))
+    saved = _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)
+    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, saved)
+
+
+def _is_dearer(lever: Lever) -> bool:
+    """True where what is to be approved, or spent at p50, is more with it."""
+    return round(lever.saves_usd) < 0 or round(lever.saves_p50_usd) < 0
+
+
+def _saved(saving: Lever | Closing) -> Text:
+    """The money that levers save of what is to be approved and at p50; what they cost more instead."""
+    asked, p50 = saving.saves_usd, saving.saves_p50_usd
+    if round(asked) < 0:
+        return words("{} at p50, costs {} more to approve", usd(p50), usd(-asked))
+    if round(p50) < 0:
+        return words("{} to approve, costs {} more at p50", usd(asked), usd(-p50))
+    return words("{} to approve and {} at p50", usd(asked), usd(p50))
 
 
 def _lever_binds(lever: Lever) -> Text:
@@ -670,7 +688,7 @@ def _named_quarters(plan: Plan, names: Sequence[str]) -> str:
 
 
 def _closing(findings: Findings) -> Iterator[Text]:
-    """The levers that make the budget hold together, or how far they go."""
+    """The levers that make the budget hold together, or those that save most."""
     closing = findings.closing
     if closing is None:
         return
@@ -684,8 +702,9 @@ def _closing(findings: Findings) -> Iterator[Text]:
     if not closing.over:
         return
     over = _named_quarters(findings.answer.plan, closing.over)
-    pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together; over even then: {over}."
-    yield words(pattern, usd(closing.saves_usd))
+    most = f"{kinds} save most together" if are_many else f"{kinds} by itself saves most"
+    pattern = f"No set of these levers makes the budget hold: {most}, {{}}; over even then: {over}."
+    yield words(pattern, _saved(closing))
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:

@@ -32,7 +32,8 @@ from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.plan.bridge import Last, sums_of
 from sheetgen.plan.charts import Machines, Waterfall, machines
-from sheetgen.plan.cheaper import best_of_kinds
+from sheetgen.plan.cheaper import Trials, best_of_kinds
+from sheetgen.plan.cheaper import closing as closing_of
 from sheetgen.plan.decisions import Decision
 from sheetgen.plan.findings import Check, Findings, findings
 from sheetgen.plan.pages import PlanPage, plan_page
@@ -477,10 +478,39 @@ def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None
     of_both = {key: (here.get(key, 0), then.get(key, 0)) for key in (*here, *(key for key in shown if key in then))}
     assert shown == {key: pair for key, pair in of_both.items() if pair[0] != pair[1]}
     assert shown
+
+
+def test_levers_that_save_most_are_named_where_none_close_a_budget() -> None:
+    """A budget of almost nothing: of all sets the one that saves most, without the class that adds nothing to it, and
+    a lever alone where others with it save less. All that work were named, what they saved together or not."""
     data = deepcopy(DATA)
-    data["services"], data["budget"] = data["services"][2:3], {"2027-Q1": 1000}
-    hopeless = findings(solved_plan(plan(data))).closing
+    data["services"], data["budget"] = data["services"][:1], {"2027-Q1": 1000}
+    planned = findings(solved_plan(plan(data)))
+    kinds = {lever.change.kind for lever in best_of_kinds(planned.cheaper)}
+    assert kinds == {"policy", "class", "precision"}
+    hopeless = planned.closing
     assert hopeless is not None and hopeless.over == ("2027-Q1",)
+    assert [lever.change.kind for lever in hopeless.levers] == ["policy", "precision"]
+    assert hopeless.saves_usd > max(lever.saves_usd for lever in hopeless.levers)
+
+    trials = Trials(planned.answer, planned.unserved)
+    policy, precision = hopeless.levers
+    # The policy of a plan that is no other with it: the precision alone.
+    nothing = replace(policy, change=replace(policy.change, name="nothing", make=lambda same: same), saves_usd=1.0)
+    nothing = replace(nothing, saves_p50_usd=1.0)
+    alone = closing_of(trials, (nothing, precision))
+    assert alone is not None and alone.levers == (precision,) and alone.saves_usd == precision.saves_usd
+
+
+def test_a_lever_that_is_dearer_to_approve_says_both_sums() -> None:
+    """The mail had "saves -$14,734"."""
+    lever = replace(example().cheaper[0], saves_usd=-14734.0, saves_p50_usd=107419.0)
+    shown = plan_page(replace(example(), cheaper=(lever,)))
+    (mail,) = [str(text) for label, text in shown.brief.points if label == "To pay less"]
+    (section,) = [section for section in shown.first if section.table and str(section.table.columns[0].head) == "Lever"]
+    texts = [mail, *(str(row[2]) for row in section.table.rows if str(row[0]) == lever.change.kind)]
+    for text in texts:
+        assert "107,419 at p50" in text and "costs $14,734 more" in text and "-$" not in text
 
 
 def test_a_quota_that_levers_take_is_said() -> None:

@@ -968,6 +968,19 @@ def test_what_survives_a_loss_is_priced_on_the_machines_that_are_best_without() 
     assert saved == pytest.approx((3 * 6.98 - 13) * 730 * 3)
 
 
+def test_headroom_is_priced_on_the_machines_that_are_best_without() -> None:
+    """A load that one NC40 just holds takes NC80 with 10 % above it: without headroom it was priced on NC80 too, and
+    saved nothing."""
+    more = {
+        "supply": {"allowed": {"instances": [NC40, NC80]}},
+        "prices": {"usd_per_hour": {NC80: 13}},
+        "policy": {"near_tie_fraction": 0, "headroom_fraction": 0.1},
+    }
+    levers = solved([SERVICE | {"demand": {"at_once": 138}}], 1, **more)["cheaper"]
+    (saved,) = [lever["usd"] for lever in levers if lever["what"] == "headroom_fraction: 0"]
+    assert saved == pytest.approx((13 - 6.98) * 730 * 3)
+
+
 def test_what_a_near_tie_and_moves_keep_in_the_plan_is_a_lever() -> None:
     """A load that grows forty times moves from small machines to large ones, where that is no near tie and costs
     nothing. What a lever saves is less its moves; where they cost more, stated or judged, it does not stand. It was
