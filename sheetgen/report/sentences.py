@@ -238,8 +238,8 @@ kept = template(
     spans=q.spans_machines == 1,
 )
 sure_of = template(
-    "[single?{sure}|Sure] [targeted?of [short?memory for the load, ]{kept}|to be [short?large and ]fast enough{kept}]"
-    "[tested?, tested on day one][brief?|, not load or failures].",
+    "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
+    "to be [short?large and ]fast enough{kept}][tested?, tested on day one][brief?|, not load or failures].",
     single=is_text(q.sure),
     short=q.is_short == 1,
     targeted=either(_AIMED, _PACED),
