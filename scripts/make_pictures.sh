@@ -17,5 +17,5 @@ for models in 8b,70b,405b 8b,49b,70b,100b,405b; do
     soffice "-env:UserInstallation=file://$work/profile" --headless --convert-to pdf --outdir "$work/office" \
         "$work/sizing-sheet.xlsx" >/dev/null
     picture "$work/office/sizing-sheet.pdf" 1 "$root/docs/workbook$suffix.png"
-    [ "$n" != 3 ] || picture "$work/office/sizing-sheet.pdf" 2 "$root/docs/decision.png"
+    [ "$n" != 3 ] || picture "$work/office/sizing-sheet.pdf" 3 "$root/docs/decision.png" # behind two of the grid
 done
