@@ -76,10 +76,10 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
 
 def _called(file: HostedFile, price: HostedPrice, region: str) -> str:
     """A host with its precision and, where a region was requested, that its place is unknown."""
-    known = [price.precision] if price.precision else []
-    is_lacking = bool(region) or not known
-    lacks = sentences.host_lacks.fill(region=region, is_unknown=int(not known))
-    return ", ".join([file.host_name(price.host), *known, *([str(lacks)] if is_lacking else [])])
+    precision = [price.precision] if price.precision else []
+    is_lacking = bool(region) or not precision
+    lacks = sentences.host_lacks.fill(region=region, is_unknown=int(not precision))
+    return ", ".join([file.host_name(price.host), *precision, *([str(lacks)] if is_lacking else [])])
 
 
 def _add_ranks(table: Table, listed: Sequence[tuple[int, HostedPrice]]) -> None:

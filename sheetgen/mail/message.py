@@ -227,9 +227,9 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         beside = words("{} {}.", beside, asked.options[0].rent)
 
     def is_long(kept: Sequence[str]) -> bool:
-        said = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
-        said += [part for pair in (*replies(kept), *points(kept)) for part in pair]
-        return OF_FRAME + len(" ".join(str(part) for part in said if part).split()) > MOST_WORDS
+        texts = [page.approver, sentence, figure, per, beside, page.owner, asked.prices, *asked.warnings]
+        texts += [part for pair in (*replies(kept), *points(kept)) for part in pair]
+        return OF_FRAME + len(" ".join(str(part) for part in texts if part).split()) > MOST_WORDS
 
     kept: tuple[str, ...] = ()
     for point in LEFT_TO_PAGE:

@@ -414,12 +414,14 @@ def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str,
 
 def _approved(plan: Mapping[str, Any], quarter: str, of_plan: Mapping[str, Any]) -> dict[str | None, float]:
     """The cost of a quarter by service at the demand that was bought for, less what is owned; under None the rest."""
-    at = plan.get("plan_at", "p90")
-    rows = (row for row in plan["services"] if (row["quarter"], row["quantile"]) == (quarter, at) and row["instance"])
+    plan_at = plan.get("plan_at", "p90")
+    mine = (row for row in plan["services"] if (row["quarter"], row["quantile"]) == (quarter, plan_at))
     usd: dict[str | None, float] = {
-        row["id"]: MONTHS_IN_A_QUARTER * (row["monthly_usd"] - row.get("monthly_owned_usd", 0)) for row in rows
+        row["id"]: MONTHS_IN_A_QUARTER * (row["monthly_usd"] - row.get("monthly_owned_usd", 0))
+        for row in mine
+        if row["instance"]
     }
-    return usd | {None: of_plan[f"{at}_usd"] - of_plan["owned_usd"] - math.fsum(usd.values())}
+    return usd | {None: of_plan[f"{plan_at}_usd"] - of_plan["owned_usd"] - math.fsum(usd.values())}
 
 
 def _machine(name: str) -> str:

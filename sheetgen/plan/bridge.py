@@ -286,8 +286,8 @@ def bridge(last: Last, now: Answer) -> Bridge:
             parts[name, service] = sum(adds) / len(adds)
             parts[name, None] = parts[name, None] - parts[name, service]
     # The same plans at what is known today of engines and hardware.
-    said, now_usd = numpy.array(last.said_usd), numpy.array(sums_of(now))
-    parts[ENGINE, None] = parts.get((ENGINE, None), 0.0) + before - said + now_usd - after
+    last_usd, now_usd = numpy.array(last.said_usd), numpy.array(sums_of(now))
+    parts[ENGINE, None] = parts.get((ENGINE, None), 0.0) + before - last_usd + now_usd - after
     in_order = {key: usd for name in FACTORS for key, usd in parts.items() if key[0] == name}
     p50, asked_for = (_steps(in_order, k, last.said_usd[k], float(now_usd[k])) for k in range(2))
     return Bridge(p50, asked_for, moved_calendar(old, plan))
@@ -333,13 +333,13 @@ def with_change(base: Plan, other: Plan, service: str, factor: str, asked: dict[
     """A plan in which one factor of one service is as in another plan; None where no service is left."""
     named = [entry for entry in other.services if entry.id == service]
     services = [*base.services]
-    at = next((s for s, entry in enumerate(services) if entry.id == service), len(services))
+    place = next((s for s, entry in enumerate(services) if entry.id == service), len(services))
     if factor != USERS:
         fields = {name: getattr(named[0], name) for name in OF_SERVICE[factor]}
-        services[at] = services[at].model_copy(update=fields)
+        services[place] = services[place].model_copy(update=fields)
     else:
         keeps = (entry.model_copy(update={"stated_for": stated_for(other, entry, entry.launch)}) for entry in named)
-        services[at : at + 1] = keeps
+        services[place : place + 1] = keeps
     return mixed(base, replace(base, services=tuple(services)), frozenset((factor,)), asked) if services else None
 
 

@@ -274,8 +274,7 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
         elif decision.what == "commit":
             apart.append(replace(decision, about=f"in place of {plan.class_of(instance)}: {decision.about}"))
         else:
-            about = f"in place of {plan.class_of(instance)}: " if decision.what == "commit" else ""
-            apart.append(replace(decision, about=f"{about}{decision.about}"))
+            apart.append(decision)
     for decision in apart:
         other = decision.other
         for way in sorted(others[decision], key=lambda way: way.saves_usd or -math.inf):

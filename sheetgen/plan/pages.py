@@ -903,8 +903,8 @@ def _calendar_words(calendar: Calendar) -> Iterator[str]:
         "demand as it was planned of {}": calendar.other_demand,
         "what is ordered by now ({})": calendar.ordered,
     }
-    if said := [pattern.format(first_named(names)) for pattern, names in parts.items() if names]:
-        yield f"Calendar and orders are all of this together: {', '.join(said)}."
+    if parts_worded := [pattern.format(first_named(names)) for pattern, names in parts.items() if names]:
+        yield f"Calendar and orders are all of this together: {', '.join(parts_worded)}."
 
 
 def _anew_words(last: Plan, plan: Plan) -> Iterator[str]:

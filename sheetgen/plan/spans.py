@@ -91,6 +91,6 @@ class Spans:
 
 
 def end_of_term(start: Fraction, term: int, today: Fraction, there: Fraction) -> Fraction:
-    """Where a term of so many quarters ends that is ordered for a start, today at the earliest: it is longer by what
-    goes by until its machines are there."""
+    """The end of a term of so many quarters that is ordered for a start, today at the earliest: later by what goes by
+    until its machines are there."""
     return start + term + max(Fraction(0), there - max(start, today))

@@ -401,7 +401,7 @@ class Rented:
         return numpy.asarray(self.counts.max(axis=-1))
 
     def added(self, name: str) -> Array:
-        """What all parts have of something."""
+        """The sum of a column of all parts."""
         return numpy.asarray(sum(getattr(part, name) for part in self.parts))
 
     def shares(self, case: int) -> Array:
@@ -458,7 +458,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         rented.append(Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], parts))
 
     def summed(name: str) -> Any:
-        """By type what all its parts have of something."""
+        """By type the sum of a column of all its parts."""
         return numpy.array([of_type.added(name) for of_type in rented]).reshape(needed.shape)
 
     gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)

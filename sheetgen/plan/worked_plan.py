@@ -304,7 +304,7 @@ class Answer:
         shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
         return usd_of | {None: numpy.round(shared, A_TRACE) + 0.0}  # sums leave a trace that is no money
 
-    @property
+    @cached_property
     def held_usd_of_types(self) -> Array:
         """By type, quarter and quantile the cost of machines of earlier orders that are kept for services that wait."""
         return numpy.asarray(self.grid.spread("held_usd", OF_TYPE))

@@ -13,8 +13,6 @@ from sheetgen.sizing.rates import FEW_FRACTION
 from sheetgen.units import EVEN
 
 WAIT_TOLD = FEW_FRACTION  # where a smaller share waits for a place, a short answer does not say so
-
-
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 
 

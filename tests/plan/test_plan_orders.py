@@ -859,12 +859,12 @@ def test_what_an_answer_on_the_plans_day_avoids() -> None:
     late, in_time = (whole_plan([SERVICE], 2, policy={"approval_days": days}) for days in (42, 30))
     assert [str(gap.last) for gap in late.unserved] == ["2027-01-06"] and late.at_once is not None
     assert unserved(late.at_once) == [] and in_time.at_once is None
-    (said,) = answered_at_once(late)
-    assert said in record_of(late)["warnings"] and "2027-01-07" in said
-    assert "42 days sooner, no service waits" in said
+    (sentence,) = answered_at_once(late)
+    assert sentence in record_of(late)["warnings"] and "2027-01-07" in sentence
+    assert "42 days sooner, no service waits" in sentence
     # Machines that are not there are not paid: with them six days more are.
     more_usd = sum(late.at_once.asked_usd) - sum(late.answer.asked_usd)
-    assert more_usd == pytest.approx(3 * ON_DEMAND * 6 / 90) and "less is" not in said
+    assert more_usd == pytest.approx(3 * ON_DEMAND * 6 / 90) and "less is" not in sentence
 
 
 def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> None:
@@ -1236,6 +1236,6 @@ def test_a_service_that_is_not_cut_before_one_of_higher_priority_has_its_reason(
 def test_quarters_whose_p90_is_not_enough_in_nine_of_ten_cases_are_named() -> None:
     whole = whole_plan([SERVICE], 2)
     twice = replace(whole, draws=replace(whole.draws, spend_usd=whole.draws.spend_usd * 2))
-    for found, amounts in ((whole, []), (twice, [f"${2 * 3 * ON_DEMAND:,.0f}"] * 2)):
-        lines = [str(line) for line in plan_page(found).first[1].lines]
+    for of_plan, amounts in ((whole, []), (twice, [f"${2 * 3 * ON_DEMAND:,.0f}"] * 2)):
+        lines = [str(line) for line in plan_page(of_plan).first[1].lines]
         assert [amount for line in lines for amount in re.findall(r"\$[\d,]+\d", line)] == amounts
