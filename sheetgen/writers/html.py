@@ -21,7 +21,17 @@ from markupsafe import Markup, escape
 from sheetgen.errors import PageError
 from sheetgen.report.page import Cell, Page, Text, capital
 from sheetgen.writers import layout, pictures
-from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, page_colors, width_em
+from sheetgen.writers.layout import (
+    ENGINEERS_STEPS,
+    FONTS,
+    REQUEST_SPACINGS,
+    SPACINGS,
+    EngineersStep,
+    Spacing,
+    drawable_with,
+    page_colors,
+    width_em,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +52,7 @@ def render_html(
     *,
     templates: Path,
     spacing: Spacing = SPACINGS[0],
-    engineers: Spacing = SPACINGS[-1],
+    engineers: EngineersStep = ENGINEERS_STEPS[-1],
     of_request: Spacing = REQUEST_SPACINGS[0],
     brand: Brand | None = None,
     has_machines: bool = True,
@@ -72,7 +82,8 @@ def render_html(
             has_ways=has_ways,
             h1=_title_size(str(page.finding), content, templates / "fonts" / FONTS[700]),
             load_ems=(content - GRID_HEAD) / max(len(page.grid_loads), LEAST_LOADS) / layout.SMALL - GRID_PAD,
-            e=engineers,
+            e=engineers.spacing,
+            has_commands=engineers.has_commands,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             has_sheet=has_sheet,
             most_on_a_page=layout.MOST_ON_A_PAGE,

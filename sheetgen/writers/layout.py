@@ -82,7 +82,19 @@ class Step(NamedTuple):
     has_ways: bool = True
 
 
+class EngineersStep(NamedTuple):
+    """A layout of the part for engineers to try; has_commands: with the command that prints each model's memory."""
+
+    spacing: Spacing
+    has_commands: bool = True
+
+
 STEPS = (*map(Step, SPACINGS), Step(SPACINGS[-1], has_machines=False), Step(SPACINGS[-1], False, False))
+ENGINEERS_STEPS = (
+    *map(EngineersStep, SPACINGS),
+    EngineersStep(SPACINGS[2], has_commands=False),
+    EngineersStep(SPACINGS[-1], has_commands=False),
+)
 REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(4.0, 19.0, 28.0),
     Spacing(3.0, 15.0, 27.0),
@@ -90,17 +102,22 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(1.2, 8.0, 22.0),
     Spacing(0.4, 5.0, 18.0),
 )
-# By number of models, what most pages end with, as each further layout takes time: the index in STEPS of the sizing
-# sheet, and that in SPACINGS of the page for engineers.
+# By paper and number of models, what most pages end with, as each further layout takes time: the indices in STEPS and
+# in ENGINEERS_STEPS; of a grid of several loads, and of one load alone, whose rows are half as high.
 _TRIED_FIRST = {
-    "a4": ((0, 0), (3, 1), (2, 3), (4, 1), (4, 3), (1, 1), (1, 1), (1, 1)),
-    "letter": ((1, 0), (4, 2), (3, 4), (5, 2), (6, 4), (1, 2), (1, 2), (1, 2)),
+    "a4": ((1, 0), (3, 1), (2, 3), (4, 1), (5, 3), (1, 1), (1, 1), (1, 1)),
+    "letter": ((2, 0), (4, 2), (3, 4), (5, 2), (6, 4), (1, 2), (1, 2), (1, 2)),
+}
+_TRIED_FIRST_OF_A_LOAD = {
+    "a4": ((1, 0), (0, 2), (0, 4), (2, 2), (2, 3), (0, 0), (0, 1), (0, 1)),
+    "letter": ((2, 0), (0, 3), (1, 4), (3, 3), (3, 4), (0, 0), (0, 1), (0, 2)),
 }
 
 
-def tried_first(n_models: int, paper: str) -> tuple[int, int]:
-    """The indices in STEPS and in SPACINGS of the layout to try first."""
-    return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
+def tried_first(n_models: int, n_loads: int, paper: str) -> tuple[int, int]:
+    """The indices in STEPS and in ENGINEERS_STEPS of the layout to try first."""
+    by_paper = _TRIED_FIRST_OF_A_LOAD if n_loads == 1 else _TRIED_FIRST
+    return by_paper.get(paper, by_paper["a4"])[n_models - 1]
 
 
 MOST_ON_A_PAGE = 5  # models; a sheet of more takes several pages

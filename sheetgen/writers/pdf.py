@@ -19,6 +19,7 @@ from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import (
+    ENGINEERS_STEPS,
     FONTS,
     LOGO,
     MOST_ON_A_PAGE,
@@ -104,14 +105,14 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         limit = f"such a page takes about {usual_characters:,}, and at most {most:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
-    sheet, engineers = tried_first(n_models, page.paper)
+    sheet, engineers = tried_first(n_models, len(page.grid_loads), page.paper)
     is_full = False
     while not is_full:
         step = STEPS[sheet]
-        how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": SPACINGS[engineers]}
+        how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": ENGINEERS_STEPS[engineers]}
         layout = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
         sheet_goes_on = is_short and not layout.is_whole and sheet < len(STEPS) - 1
-        engineers_go_on = layout.n_engineers > most_for_engineers and engineers < len(SPACINGS) - 1
+        engineers_go_on = layout.n_engineers > most_for_engineers and engineers < len(ENGINEERS_STEPS) - 1
         is_full = not (sheet_goes_on or engineers_go_on)
         sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
     if layout.problems:

@@ -97,6 +97,18 @@ def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     assert_whole(drawn(n_models, paper, long), page_of(n_models, paper, LONG if long else None), layout)
 
 
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    ("n_models", "paper"),
+    [(3, "letter"), (5, "a4"), *(pytest.param(n, "letter", marks=pytest.mark.long) for n in (1, 2, 4, 5))],
+)
+def test_a_sheet_of_one_load_is_whole_and_keeps_its_machines(n_models: int, paper: str) -> None:
+    """Rows of one load leave room for the machines to rent; the part for engineers has one page too."""
+    layout = lay_out(page_of(n_models, paper, users="200"), templates=TEMPLATES)
+    pages = [leaf.text for leaf in read(layout.pdf())]
+    assert len(pages) == 2 and "Machines to rent" in pages[0] and layout.spacing in SPACINGS[:4]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("models", "paper"),
