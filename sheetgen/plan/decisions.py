@@ -427,7 +427,9 @@ def _free(answer: Answer) -> Any:
     """By type and span the machines, parts of them too, that are there and that services do not fill: owned,
     committed, or ordered in time."""
     filled, case = answer.supply["machines_of_all"][..., answer.plan.spans.quarters, answer.case], answer.case
-    there = [(part.owned + part.committed + part.gap - part.added("late"))[:, case] for part in answer.rented]
+    there = [
+        (part.owned + part.committed + part.lent + part.gap - part.added("late"))[:, case] for part in answer.rented
+    ]
     return numpy.maximum(0.0, numpy.array(there).reshape(filled.shape) - filled)
 
 

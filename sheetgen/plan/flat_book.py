@@ -58,7 +58,7 @@ from sheetgen.plan.spending import (
 )
 from sheetgen.plan.stated_plan import Base, in_class
 from sheetgen.plan.supplied import paid_shares
-from sheetgen.plan.tables import CONSTANTS
+from sheetgen.plan.tables import CONSTANTS, loan_shares
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.plan.yellow import (
     QUANTILE,
@@ -519,14 +519,14 @@ class _Sheets:
         row, names = HEAD_ROWS, ("needed", "owned", "committed", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         self.costs: dict[tuple[str, int], list[Ref]] = {}  # of all machines of a type, by quarter
-        table, paid = answer.supply, answer.machine_months
+        table, paid, rows = answer.supply, answer.machine_months, dict[tuple[str, int], int]()
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
                 at_plan = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
                 gaps = [float(answer.to_buy[t, q, z]) for z in CASE.values()]
                 if not any((*at_plan, *gaps)):
                     continue
-                row += 1
+                rows[machine.instance, q] = row = row + 1
                 keys.append(sheet.text(row, 0, quarter, "label"))
                 sheet.text(row, 1, machine.instance, "label")
                 sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
@@ -550,6 +550,7 @@ class _Sheets:
                 ]
                 self._values(sheet, row, 14, (float(table["spare_instances"][t, q, answer.case]),), WHOLE)
                 self._values(sheet, row, 15, (float(share[t, q]) for share in answer.in_use), PERCENT)
+        self.costs |= {key: self._with_loans(sheet, rows[key], *key) for key, cells in self.costs.items() if cells}
         if not keys:
             row += 1
             keys.append(sheet.text(row, 0, NONE, "label"))
@@ -578,6 +579,28 @@ class _Sheets:
 
         cost = derived(cost_usd, bought, part, *(ref for _, ref in there))
         return sheet.link(row, column, cost, USD, "off_page", lock="column")
+
+    def _with_loans(self, sheet: Sheet, row: int, instance: str, q: int) -> list[Ref]:
+        """The cost of the machines of a type in a quarter, less what it lends, and with what it borrows of others."""
+        answer, costs = self.answer, self.costs[instance, q]
+        t, names = answer.place[instance], [machine.instance for machine in answer.types]
+        behind = 2 * (sheet.n_printed or 0) + (2 + len(self.months) * len(self.quarters)) * len(QUANTILES)
+        whole = list[Ref]()
+        for z, cost in enumerate(costs):
+            shares = {key: float(share[q, z]) for key, share in loan_shares(answer.rented).items() if share[q, z]}
+            parts = {t: 1 - sum(share for (lender, _), share in shares.items() if lender == t)}
+            parts |= {lender: share for (lender, borrower), share in shares.items() if borrower == t}
+            if parts == {t: 1.0}:
+                whole.append(cost)
+                continue
+            cells = [
+                sheet.put(row, behind + 1 + i, Cell(share, "off_page", FACTOR))
+                for i, share in enumerate(parts.values())
+            ]
+            of_parts = derived(_shared_usd, *(self.costs[names[i], q][z] for i in parts), *cells)
+            whole.append(sheet.link(row, behind, of_parts, USD, "off_page", lock="column"))
+            behind += 1 + len(parts)
+        return whole
 
     # Decisions and services
 
@@ -851,6 +874,13 @@ def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
 
 def _times(share: Any, usd: Any) -> Any:
     return where(is_number(usd), share * usd, PULL)
+
+
+def _shared_usd(*sources: Any) -> Any:
+    """The sum of shares of amounts. sources: the amounts, then the shares."""
+    n = len(sources) // 2
+    shares = zip(sources[1:n], sources[n + 1 :], strict=True)
+    return where(is_number(sources[0]), sum((usd * share for usd, share in shares), sources[0] * sources[n]), PULL)
 
 
 def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) -> Any:

@@ -16,18 +16,19 @@ from sheetgen.plan.arrays import Array
 
 def missing_by_hour(
     up: Array,
+    kept: Array,
     owned: Array,
     committed: Array,
     kept_since: Sequence[int],
     wanted: Callable[[Array], Array] = numpy.asarray,
 ) -> tuple[Array, Array]:
     """Machines of a type that are short in each hour, and those that are bought: in a span that needs fewer than one
-    of those before it from which they are kept, as many as in that. up: by span, case and hour; owned, committed: by
-    span and case; kept_since: by span the first of those; wanted: of those that are short, those that an order is
+    of those before it from which they are kept, as many as in that. up, kept: by span, case and hour; owned, committed:
+    by span and case; kept_since: by span the first of those; wanted: of those that are short, those that an order is
     for."""
     there = [counts[..., None] for counts in (owned, committed)]
     short, missing = needs.short_instances(up, *there), numpy.zeros(up.shape)
-    orders, kept = wanted(short), kept_by_span(up, kept_since)
+    orders = wanted(short)
     for s, since in enumerate(kept_since):
         position = numpy.arange(since, s + 1).reshape(-1, *[1] * (up.ndim - 1))
         counts = (part[s] for part in there)
@@ -35,12 +36,15 @@ def missing_by_hour(
     return short, missing
 
 
-def kept_by_span(needed: Array, kept_since: Sequence[int]) -> Array:
-    """By span, the first side, the machines that are kept: the most needed from another one on."""
-    kept = numpy.empty(needed.shape)
+def kept_by_span(needed: Sequence[Array], kept_since: Sequence[int], quarters: Sequence[int]) -> Array:
+    """By span, the first side, the machines that are kept: the most needed from another one on. needed: by how many
+    quarters later, those of the services that are there then still; quarters: by span."""
+    now = needed[0]
+    kept = numpy.empty(now.shape)
     for s, since in enumerate(kept_since):
-        position = numpy.arange(since, s + 1).reshape(-1, *[1] * (needed.ndim - 1))
-        kept[s] = needs.kept_instances(needed[since : s + 1], position, s, s - since)
+        position = numpy.arange(since, s + 1).reshape(-1, *[1] * (now.ndim - 1))
+        counts = numpy.stack([needed[quarters[s] - quarters[i]][i] for i in range(since, s + 1)])
+        kept[s] = needs.kept_instances(counts, position, s, s - since)
     return kept
 
 

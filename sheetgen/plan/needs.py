@@ -285,9 +285,16 @@ def gap(
 
 
 @formula("Idle machines")
-def idle(needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity, gap: Quantity) -> Any:
-    """Instances that are there and that nothing needs.
+def idle(
+    needed_instances: Quantity,
+    owned_instances: Quantity,
+    committed_instances: Quantity,
+    gap: Quantity,
+    lent_instances: Quantity,
+) -> Any:
+    """Instances that are there and that nothing needs. lent_instances: those of other types that serve this one, less
+    those of this one that serve others.
 
     Source: definition.
     """
-    return largest(0, owned_instances + committed_instances + gap - needed_instances)
+    return largest(0, owned_instances + committed_instances + gap + lent_instances - needed_instances)

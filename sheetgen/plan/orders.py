@@ -129,6 +129,11 @@ class Buying:
             orders[s] = ordered_instances(wanted[s], self._runs(orders, s))
         return orders
 
+    def running_machines(self, short: Array) -> Array:
+        """Of a term, by span, the first side, the machines that are there where orders are for what is short."""
+        runs = self.running * (1 - self.missing)
+        return numpy.asarray(numpy.tensordot(runs.T, self.ordered(self.wanted(short)), axes=(1, 0)))
+
     def ordered_beyond(self, wanted: Array, committed: Array) -> tuple[Array, Array]:
         """The same of orders within the quota, and of those beyond it: of what is ordered before it is raised so many
         as are more than it allows, and what follows these when their term ends."""

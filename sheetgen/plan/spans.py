@@ -27,17 +27,24 @@ class Spans:
 
     @classmethod
     def cut(
-        cls, n_quarters: int, places: Iterable[Fraction], today: Fraction, terms: Iterable[tuple[Fraction, int]]
+        cls,
+        n_quarters: int,
+        places: Iterable[Fraction],
+        today: Fraction,
+        terms: Iterable[tuple[Fraction, int]],
+        after: int = 0,
     ) -> Spans:
         """Quarters cut at these places, and where terms end that begin at any of them. terms: when something is there
-        that is ordered today, and the quarters of its term."""
+        that is ordered today, and the quarters of its term; after: so many quarters after each of them they are cut,
+        too."""
         left, starts, every = [*map(Fraction, range(n_quarters)), *places], set[Fraction](), [*terms]
         while left:
             start = left.pop()
             if 0 <= start < n_quarters and start not in starts:
                 starts.add(start)
                 left += (end_of_term(start, term, today, there) for there, term in every)
-        return cls(tuple(sorted(starts)), n_quarters)
+        later = {start + after for start in starts if start + after < n_quarters}
+        return cls(tuple(sorted(starts | later)), n_quarters)
 
     def __len__(self) -> int:
         return len(self.starts)

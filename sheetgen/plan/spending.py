@@ -50,13 +50,18 @@ def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quant
 
 @formula("Machines that are there")
 def there_instances(
-    needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity, gap: Quantity
+    needed_instances: Quantity,
+    owned_instances: Quantity,
+    committed_instances: Quantity,
+    gap: Quantity,
+    lent_instances: Quantity,
 ) -> Any:
-    """Instances of a type that are owned, committed or bought, and no fewer than are needed.
+    """Instances of a type that are owned, committed or bought, with those of other types that serve it and less those
+    that serve others (lent_instances), and no fewer than are needed.
 
     Source: definition.
     """
-    return largest(needed_instances, owned_instances + committed_instances + gap)
+    return largest(needed_instances, owned_instances + committed_instances + gap + lent_instances)
 
 
 @formula("$ per machine and month, on average", USD)

@@ -236,7 +236,11 @@ class Plan:
             (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in there[way]
         }
         after = {end + policy.release_after_quarters for end in {*ends, self.today_at}}
-        return Spans.cut(len(self.quarters), {*map(self.position, days), *ends, *after}, self.today_at, terms)
+        places = {*map(self.position, days), *ends, *after}
+        # What ends with a term may have served another class, which keeps what it rents in its place.
+        lends = bool(terms) and any(service.buy not in (None, policy.purchase) for service in self.services)
+        kept = policy.release_after_quarters if lends else 0
+        return Spans.cut(len(self.quarters), places, self.today_at, terms, kept)
 
     @cached_property
     def days(self) -> list[tuple[datetime.date, datetime.date]]:

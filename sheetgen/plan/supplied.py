@@ -13,7 +13,7 @@ from sheetgen.plan.arrays import Array
 from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.spans import Spans
-from sheetgen.plan.stated_plan import Plan, term
+from sheetgen.plan.stated_plan import Plan, machine_in, term
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Supplied:
     machines: Mapping[str, Sequence[tuple[int | None, Array]]]  # of each kind of GPU the sizes, and the GPUs in those
 
     def has(self, place: Placed, quarter: int) -> bool:
-        """True where there is some of it in a quarter."""
-        counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
+        """True where there is some of it in a quarter, whatever its class."""
+        counts = self.committed.get(machine_in(place.instance)), self.gpus.get(place.candidate.gpu.id)
         return any(count is not None and count[self.spans.quarters == quarter].any() for count in counts)
 
     def owned_instances(

@@ -20,6 +20,7 @@ from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.hours import kept_by_span, missing_by_hour, needed_shares
+from sheetgen.plan.lending import PaidPool
 from sheetgen.plan.orders import Bought, Buying, bought, buying, quota_of, wanted
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
@@ -310,7 +311,7 @@ def work_out(grid: Grid, *tables: str) -> None:
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
     """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
     machine."""
-    ones, zeros = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "wait_z")
+    ones, zeros = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "stays_on", "wait_z")
     values = dict.fromkeys(ones, 1.0) | dict.fromkeys(zeros, 0.0)
     columns = {name: numpy.full((len(plan.services), len(plan.quarters)), value) for name, value in values.items()}
     place = {there.instance: i for i, there in enumerate(types)}
@@ -322,6 +323,14 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             columns[name][slot] = 0.0 if math.isnan(seconds := getattr(there, name)) else seconds
         columns["type"][slot] = place[there.instance]
         columns["is_alone"][slot] = float(sharing[slot[1], there.instance] == 1)
+    for s, service in enumerate(plan.services):
+        stays_on = -1
+        for q, quarter in enumerate(plan.quarters):
+            if (s, q) in hardware.placed:
+                stays_on = int(columns["type"][s, q])
+            elif service.retire and quarter >= service.retire:
+                stays_on = -1  # others without a load may have one again
+            columns["stays_on"][s, q] = stays_on
     grid.put(("service", "quarter"), columns)
 
 
@@ -385,7 +394,7 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
 @dataclass(frozen=True)
 class Rented:
     """Machines of a type that are rented, by span, case and hour of a week, with the weights of the hours; those that
-    are needed, owned and committed, by span and case; and the parts in which they are bought."""
+    are needed, owned, committed and lent, by span and case; and the parts in which they are bought."""
 
     spans: Spans
     counts: Array
@@ -393,12 +402,19 @@ class Rented:
     needed: Array
     owned: Array
     committed: Array
+    lent: Array  # those of other types that serve this one, less those of this one that serve others
+    loans: Mapping[int, Array]  # those of this one that serve another, by the position of that
     parts: Sequence[Bought]
 
     @property
     def gap(self) -> Array:
         """By span and case those that are there or were to be, in the hour that has most."""
         return numpy.asarray(self.counts.max(axis=-1))
+
+    def there(self, lent: Array | float) -> Array:
+        """By quarter and case the mean of those that are there, with what is lent."""
+        counts = spending.there_instances(self.needed, self.owned, self.committed, self.gap, lent)
+        return self.spans.means(counts)
 
     def added(self, name: str) -> Array:
         """The sum of a column of all parts."""
@@ -435,34 +451,49 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     what is rented by the hour."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    _put_pools(grid, types)
-    work_out(grid, "pools")
-    up, weights = _by_hour(grid, plan, types)
+    keeps = plan.policy.release_after_quarters
+    needed_then = _needed_then(grid, types, keeps)
+    up_then, weights = _by_hour(grid, plan, types, needed_then)
     axes, spans = TABLES["pools"].axes, plan.spans
     needed, committed = (grid.spread(name, axes) for name in ("needed_instances", "committed_by_span"))
-    factors, since = grid.spread("price_factor", axes[1:]), spans.kept_since(plan.policy.release_after_quarters)
-    kept = [kept_by_span(counts, since) for counts in needed]
+    factors, since = grid.spread("price_factor", axes[1:]), spans.kept_since(keeps)
+    quarters = spans.quarters.tolist()
+
+    def kept_of(counts: Sequence[Array], t: int) -> Array:
+        """Machines of a type that are kept, of those that are needed by its services some quarters later still."""
+        return kept_by_span([of_all[t] for of_all in counts], since, quarters)
+
+    if not plan.week.is_flat:
+        needed_then = [needed, *(counts.max(axis=-1) for counts in up_then[1:])]
+    kept = [kept_of(needed_then, t) for t in range(len(types))]
     kinds = [(machine.gpu, machine.gpu_count) for machine in types]
     of_types = supplied(plan).owned_instances(kinds, [counts.T for counts in kept], gives_rest=True)
     owned = numpy.array([counts.T for counts in of_types]).reshape(needed.shape)
-    rented = list[Rented]()
-    for t, machine in enumerate(types):
+    shapes = [(machine.instance, machine.gpu, machine.gpu_count) for machine in types]
+    pool, of_each = PaidPool(shapes, needed, owned, committed), dict[int, tuple[Array, Array, list[Bought]]]()
+    for t, machine in sorted(enumerate(types), key=lambda place: place[1].buying.term is None):
         way, there = machine.buying, committed[t, :, 0]
         is_held = way.term is not None or plan.week.is_flat
-        hours, of_hours = (needed[t][..., None], numpy.ones(1)) if is_held else (up[t], weights)
-        orders = functools.partial(wanted, way, committed=there)
-        short, counts = missing_by_hour(hours, owned[t], committed[t], since, orders)
+        hours, of_hours = (needed[t][..., None], numpy.ones(1)) if is_held else (up_then[0][t], weights)
+        kept_hours = kept[t][..., None] if is_held else kept_of(up_then, t)
+        orders, there_too = functools.partial(wanted, way, committed=there), committed[t] + pool.borrow(t)
+        short, counts = missing_by_hour(hours, kept_hours, owned[t], there_too, since, orders)
         parts = bought(way, short, counts, there, factors, of_hours)
         if way.term is not None:
             counts = numpy.asarray(sum(part.gap for part in parts))[..., None]
-        rented.append(Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], parts))
+            pool.add_paid(t, sum((part.gap * (1 - part.way.missing)[:, None] for part in parts), numpy.zeros(1)))
+        of_each[t] = counts, of_hours, parts
+    lent = numpy.array(pool.net).reshape(needed.shape)
+    rented = [
+        Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], lent[t], pool.loans_of(t), parts)
+        for t, (counts, of_hours, parts) in sorted(of_each.items(), key=lambda of_type: of_type[0])
+    ]
 
     def summed(name: str) -> Any:
         """By type the sum of a column of all its parts."""
         return numpy.array([of_type.added(name) for of_type in rented]).reshape(needed.shape)
 
     gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)
-    there = spending.there_instances(needed, owned, committed, gap)
     of_gpus = owned * (grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes))
     most = {
         "needed_instances": needed,
@@ -471,13 +502,17 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         "committed_instances": committed,
         "gap": gap,
         "rented_instances": gap + committed,
-        "idle": needs.idle(needed, owned, committed, gap),
+        "idle": needs.idle(needed, owned, committed, gap, lent),
+        "borrowed_instances": numpy.maximum(0, lent),
+        "lent_instances": numpy.maximum(0, -lent),
     }
-    means = {"there_instances": there, "mean_anyway": owned + committed, "mean_gap": gap, "owned_paid_usd": of_gpus}
+    means = {"mean_anyway": owned + committed + lent, "mean_gap": gap, "owned_paid_usd": of_gpus}
     sums = {"ordered_instances": summed("ordered"), "cover_usd": summed("cover_usd")}
     columns = {name: spans.most(counts, 1) for name, counts in most.items()}
     columns |= {name: spans.means(counts, 1) for name, counts in means.items()}
     columns |= {name: spans.sums(counts, 1) for name, counts in sums.items()}
+    there = [of_type.there(of_type.lent) for of_type in rented]
+    columns["there_instances"] = numpy.array(there).reshape(columns["gap"].shape)
     columns["held_usd"] = _held_usd(grid, plan, types)
     columns["cover_usd"] = columns["cover_usd"] + columns["held_usd"]
     of_quarter = TABLES["gaps"].axes
@@ -488,13 +523,33 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     machine_months = numpy.array(paid).reshape(len(types), *months.shape[1:2], *months.shape[1:])
     grid.put(OF_PAID, {"machine_months": machine_months})
     on_demand = (machine_months * months[:, :, None]).sum(axis=1)
-    grid.put(of_quarter, {"bought_usd": on_demand + grid.spread("base_usd", of_quarter)})
+    bought_usd = on_demand + grid.spread("base_usd", of_quarter)
+    grid.put(of_quarter, {"bought_usd": bought_usd})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
         grid.put(("quarter", "case"), {of_all: grid.spread(name, of_quarter).sum(axis=0)})
     paid_usd = grid.spread("committed_paid_usd", of_quarter) + columns["owned_paid_usd"]
-    grid.put(of_quarter, {"paid_usd": paid_usd})
+    grid.put(of_quarter, {"paid_usd": paid_usd + lent_usd(rented, bought_usd + paid_usd)})
     work_out(grid, "mean")
     return rented
+
+
+def loan_shares(rented: Sequence[Rented]) -> dict[tuple[int, int], Array]:
+    """By lender and borrower the share of a type's machines that serve another, and so of what they cost, by quarter
+    and case."""
+    return {
+        (t, other): numpy.asarray(ratio(of_type.spans.means(loan), of_type.there(0.0)))
+        for t, of_type in enumerate(rented)
+        for other, loan in of_type.loans.items()
+    }
+
+
+def lent_usd(rented: Sequence[Rented], usd: Array) -> Array:
+    """By type what the machines that it borrows cost, less what those cost that it lends. usd: of its own."""
+    moved = numpy.zeros(usd.shape)
+    for (lender, borrower), share in loan_shares(rented).items():
+        moved[lender] -= share * usd[lender]
+        moved[borrower] += share * usd[lender]
+    return moved
 
 
 def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
@@ -510,13 +565,14 @@ def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
     return usd
 
 
-def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
+def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequence[Array]) -> tuple[list[Array], Array]:
     """Machines of each type that are up by span, case and hour of a week, and the weights of the hours; the most of
-    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average."""
+    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average.
+    needed_then: see `_needed_then`, as are those that are up."""
     axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
     if week.is_flat:
         grid.put(of_service, {"mean_machines": grid.spread("machines", of_service)})
-        return grid.spread("needed_instances", axes)[..., None], numpy.ones(1)
+        return [needed[..., None] for needed in needed_then], numpy.ones(1)
     shape = grid.spread("machines", of_service).shape
     n_kinds = week.over_peak.shape[-1]
     loads = grid.spread("demand", of_service)[..., None] * week.over_peak[:, :, None, :]
@@ -524,25 +580,49 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     hourly.put(of_service, {"demand": loads.reshape(*shape[:2], -1)})
     hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
     work_out(hourly, "replicas")
-    _put_pools(hourly, types)
-    work_out(hourly, "pools")
 
-    def by_kind(name: str, axes: Axes) -> Any:
+    def by_kind(counts: Array, axes: Axes) -> Array:
         """By kind of hour, the last side."""
-        sizes = (grid.sizes[axis] for axis in axes)
-        return hourly.spread(name, axes).reshape(*sizes, n_kinds)
+        return counts.reshape(*(grid.sizes[axis] for axis in axes), n_kinds)
 
-    needed, of_quarter = by_kind("needed_instances", axes), TABLES["gaps"].axes
-    grid.put(axes, {"needed_instances": needed.max(axis=-1)})
-    grid.put(of_quarter, {"machines_of_all": by_kind("machines_of_all", of_quarter).max(axis=-1)})
-    filled = by_kind("machines", of_service)
+    every = [by_kind(counts, axes) for counts in _needed_then(hourly, types, len(needed_then) - 1)]
+    of_quarter = TABLES["gaps"].axes
+    grid.put(axes, {"needed_instances": every[0].max(axis=-1)})
+    grid.put(
+        of_quarter, {"machines_of_all": by_kind(hourly.spread("machines_of_all", of_quarter), of_quarter).max(axis=-1)}
+    )
+    filled = by_kind(hourly.spread("machines", of_service), of_service)
     grid.put(of_service, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
-    return week.up(needed, plan.start_minutes, plan.spans.quarters)
+    ups = [week.up(counts, plan.start_minutes, plan.spans.quarters) for counts in every]
+    return [up for up, _ in ups], ups[0][1]
 
 
-def _put_pools(grid: Grid, types: Sequence[Type]) -> None:
-    """Put in what the services of a type fill together, and what of it a loss must leave."""
-    is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
+def _needed_then(grid: Grid, types: Sequence[Type], quarters_later: int) -> list[Array]:
+    """Machines that are needed, by type, span and case; of all services on them, which is put in, and of those that are
+    still there a quarter later, and so on: what a service leaves that moves or retires is kept for nobody."""
+    axes = TABLES["pools"].axes
+    _put_pools(grid, types)
+    work_out(grid, "pools")
+    every = [grid.spread("needed_instances", axes)]
+    on, stays_on = (grid.spread(name, ("service", "quarter")) for name in ("type", "stays_on"))
+    filled = grid.spread("machines", ("service", "quarter", "case")).any(axis=-1)
+    for later in range(1, quarters_later + 1):
+        stays = numpy.full(on.shape, True)
+        stays[:, :-later] = (stays_on[:, later:] == on[:, :-later]) | ~filled[:, :-later]
+        if stays.all():
+            every.append(every[0])
+            continue
+        then = grid.again({})
+        _put_pools(then, types, stays)
+        work_out(then, "pools")
+        every.append(then.spread("needed_instances", axes))
+    return every
+
+
+def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> None:
+    """Put in what the services of a type fill together, and what of it a loss must leave. some: by service and quarter
+    those of which it is."""
+    is_of = some & (grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None])
     machines, safe, halves = (
         grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
     )

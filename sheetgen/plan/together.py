@@ -21,6 +21,7 @@ import numpy
 
 from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
+from sheetgen.plan.lending import PaidPool
 from sheetgen.plan.orders import buying
 from sheetgen.plan.placement import At, Placed, filled_by_hour
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
@@ -137,12 +138,22 @@ class _Filled:
         sides = stays[:, None, None], stays[:, None], stays, stays, stays
         return _Filled(*map(numpy.where, sides, self.parts, others.parts))
 
-    def on(self, types: Array) -> tuple[Array, Array]:
+    def on(self, types: Array, later: int) -> tuple[Array, Array]:
         """The machines that each way fills, and spares, of one type or several: with ways and types before the
-        quarters."""
+        quarters. later: see `stays`."""
         is_there = self.types[:, None] == types[..., None]
         fills, spares = (numpy.moveaxis(part, 0, -2)[..., None, :] for part in (self.fills, self.spares))
-        return fills * is_there, spares * is_there
+        every = [fills * (is_there & stays[:, None]) for stays in self.stays(later)]
+        return numpy.concatenate(every), spares * is_there
+
+    def stays(self, later: int) -> Iterator[Array]:
+        """By way and quarter whether it serves, and whether it is on the same type a quarter later still, and so on,
+        to so many: what is left is kept for nobody."""
+        yield self.types >= 0
+        for n in range(1, later + 1):
+            then = numpy.full(self.types.shape, -1)
+            then[:, :-n] = self.types[:, n:]
+            yield (self.types >= 0) & (self.types == then)
 
     @cached_property
     def quarters(self) -> list[int]:
@@ -183,7 +194,7 @@ class _Sum:
 
 class _Search:
     """The cost of a plan by the places of its services, and cheaper places. A plan costs the sum of its units: a type
-    of machine, or all types of a kind of GPU that is owned."""
+    of machine in its classes, or all types of a kind of GPU that is owned."""
 
     def __init__(
         self,
@@ -209,25 +220,27 @@ class _Search:
         self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         self.spans, none = plan.spans, numpy.zeros(len(plan.spans))
-        self.kept_since = numpy.array(self.spans.kept_since(plan.policy.release_after_quarters))
+        self.keeps = min(plan.policy.release_after_quarters, len(self.months) - 1)  # quarters
+        self.kept_since = numpy.array(self.spans.kept_since(self.keeps))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
         self.supply = supply
         self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
         self.lost = numpy.array([supply.lost_instances(gpu, n) + none for gpu, n in self.kinds])
         self.is_owned = numpy.array([gpu in supply.gpus for gpu, _ in self.kinds])  # some of its GPUs
-        owned = defaultdict[str, list[int]](list)
-        for t in numpy.flatnonzero(self.is_owned):
-            owned[self.kinds[t][0]].append(int(t))
-        alone = numpy.flatnonzero(~self.is_owned).reshape(-1, 1)
-        self.units = [
-            units for units in (alone, *(numpy.array([types_of_gpu]) for types_of_gpu in owned.values())) if units.size
-        ]
+        of_unit = defaultdict[str, list[int]](list)
+        for name, t in self.place.items():
+            of_unit[self.kinds[t][0] if self.is_owned[t] else machine_in(name)].append(t)
+        alone = [unit for unit in of_unit.values() if len(unit) == 1]
+        shared = [[unit] for unit in of_unit.values() if len(unit) > 1]
+        self.units = [numpy.array(units) for units in (alone, *shared) if units]
+        self.shapes = [(name, *kind) for name, kind in zip(types, self.kinds, strict=True)]
         self.unit = numpy.zeros(len(types), int)  # by type
         for i, unit in enumerate(unit for units in self.units for unit in units):
             self.unit[unit] = i
         self.n_units = sum(map(len, self.units))
         was_ordered = numpy.array([plan.was_ordered(name) for name in types])
-        self.is_there = (self.committed > 0).any(axis=1) | self.is_owned | was_ordered
+        is_committed = numpy.array([machine_in(name) in supply.committed for name in types])
+        self.is_there = is_committed | self.is_owned | was_ordered
         self.home = {s: self._filled([mine]) for s, mine in home.items()}
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
@@ -368,9 +381,13 @@ class _Search:
         others, nothing = self._spares_of_others(some, now, together), self._filled([{}])
         in_use = numpy.append((together.machines > A_BIT).any(axis=(0, 1, 3)), True)  # by type, and last of none
         tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
+        idle = [*self._idle(together)] if in_parts else []
         for i, s in enumerate(some):
             mine, alone = now[s], self.elsewhere[s]
-            halves = self._parts(mine, alone[in_use[alone.types].all(axis=1)]) if in_parts else ()
+            halves = [*self._parts(mine, alone[in_use[alone.types].all(axis=1)])] if in_parts else []
+            for is_idle in idle:
+                there = is_idle[alone.types, numpy.arange(len(self.months))]
+                halves.append(mine.but(alone[there.any(axis=1)], there[there.any(axis=1)]))
             ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), *halves, nothing]
             tried.append(every := _Filled.of_all(ways))
             is_on = numpy.zeros((len(every.types), self.n_units), bool)
@@ -382,7 +399,7 @@ class _Search:
                 if not way.size:
                     continue
                 types = units[unit]
-                (fills, spares), (left, _) = every[way].on(types), mine.on(types)
+                (fills, spares), (left, _) = (ways.on(types, self.keeps) for ways in (every[way], mine))
                 machines = together.machines[:, :, types] + fills - left
                 largest = numpy.maximum(others[i][:, types], spares)
                 rows[b].append((numpy.full(len(way), i), n_ways + way, types, machines, largest))
@@ -414,7 +431,7 @@ class _Search:
         yield {s: self._filling_least(s) for s in self.home}
         if n < 2:
             return
-        at_home, spared_there = _Filled.of_all([*self.home.values()]).on(self.every[None])
+        at_home, spared_there = _Filled.of_all([*self.home.values()]).on(self.every[None], self.keeps)
         own = self._by_unit(at_home, spared_there).sum(axis=1)
         by_type = defaultdict[int, dict[int, tuple[float, int, float, _Filled]]](dict)
         for place, ((s, ways), own_usd) in enumerate(zip(self.elsewhere.items(), own, strict=True)):
@@ -430,7 +447,7 @@ class _Search:
         for t, of_it in by_type.items():
             services = sorted(of_it, key=lambda s: of_it[s][0])
             _, places, besides_usd, chosen = zip(*(of_it[s] for s in services), strict=True)
-            comes, spared = _Filled.of_all(chosen).on(self.every[None])
+            comes, spared = _Filled.of_all(chosen).on(self.every[None], self.keeps)
             filled = machines[:, :, None] + numpy.cumsum(comes - at_home[:, :, [*places]], axis=2)
             # The largest replicas of those that stay and of those that went: never less than there are.
             largest = numpy.maximum(spares[:, None], numpy.maximum.accumulate(spared, axis=1))
@@ -488,10 +505,12 @@ class _Search:
 
     def _sum(self, ways: Ways) -> _Sum:
         of_all, spared = _Filled.of_all([*ways.values()]), self._spared(ways)
-        machines = numpy.zeros((*of_all.fills.shape[1:3], len(self.place), len(self.months)))
-        which, quarters = numpy.nonzero(of_all.types >= 0)
-        filled = numpy.moveaxis(of_all.fills[which, ..., quarters], 0, -1)
-        numpy.add.at(machines, (..., of_all.types[which, quarters], quarters), filled)  # type: ignore[arg-type]
+        machines = numpy.zeros((self.keeps + 1, *of_all.fills.shape[1:3], len(self.place), len(self.months)))
+        for then, stays in zip(machines, of_all.stays(self.keeps), strict=True):
+            which, quarters = numpy.nonzero(stays)
+            filled = numpy.moveaxis(of_all.fills[which, ..., quarters], 0, -1)
+            numpy.add.at(then, (..., of_all.types[which, quarters], quarters), filled)  # type: ignore[arg-type]
+        machines = numpy.concatenate(machines)
         return _Sum(machines, spared, self._by_unit(machines[:, :, None], spared.max(axis=1)[:, None])[0])
 
     def _sum_with(self, together: _Sum, place: int, mine: _Filled, there: _Filled) -> _Sum:
@@ -500,7 +519,10 @@ class _Search:
         spared[:, place] = 0
         for way, sign in ((mine, -1), (there, 1)):
             types, quarters = way.types[0, way.quarters], way.quarters
-            machines[:, :, types, quarters] += sign * way.fills[0][:, :, quarters]
+            for n, stays in enumerate(way.stays(self.keeps)):
+                (some,), n_fills = numpy.nonzero(stays[0]), way.fills.shape[1]
+                then = machines[n * n_fills : (n + 1) * n_fills]
+                then[:, :, way.types[0, some], some] += sign * way.fills[0][:, :, some]
         spared[:, place, types, quarters] = there.spares[0][:, quarters]
         changed = {*self.unit[mine.types[0, mine.quarters]].tolist(), *self.unit[types].tolist()}
         for units in self.units:
@@ -555,20 +577,20 @@ class _Search:
         return numpy.array([self.seen[key] for key in keys])
 
     def _usd_of_rows(self, types: Array, machines: Array, spares: Array) -> Array:
-        spans = numpy.arange(len(self.spans))
-        filled, spared = (numpy.moveaxis(part, 0, -3)[..., self.spans.quarters] for part in (machines, spares))
-        needed = needs.needed_instances(*filled, *spared[:, None], self.lost[types])
-        pairs = needed.reshape(2, -1, *needed.shape[1:])
-        held = numpy.where(self.is_held[types][..., None], pairs.max(axis=1, keepdims=True), pairs)
-        needed = held.reshape(needed.shape)
+        spans, needed_then = numpy.arange(len(self.spans)), self._needed(types, machines, spares)
+        needed, quarters = needed_then[0], self.spans.quarters
         before, earlier = spans - self.kept_since, spans.reshape(-1, *[1] * needed.ndim)
-        kept = needs.kept_instances(_by_earlier_span(needed), earlier, spans, before)
-        owned = numpy.zeros(kept.shape)
-        if self.is_owned[types[0, 0]]:
-            of_types = [*numpy.moveaxis(kept, -2, 0)]
-            counts = self.supply.owned_instances([self.kinds[t] for t in types[0]], of_types, gives_rest=False)
-            owned = numpy.stack([numpy.broadcast_to(count, of_types[0].shape) for count in counts], axis=-2)
+        by_earlier = _by_earlier_span(needed)
+        if self.keeps:  # of those that are there in the later span still
+            later = numpy.clip(quarters - quarters[:, None], 0, self.keeps)
+            by_earlier = numpy.moveaxis(numpy.moveaxis(needed_then, -1, 1)[later, spans[:, None]], 1, -1)
+        kept = needs.kept_instances(by_earlier, earlier, spans, before)
+        owned = self._owned(types[0], kept, gives_rest=False)
         committed = self.committed[types]
+        if types.shape[1] > 1:
+            pool = self._pool(types[0], needed, owned)
+            borrowed = numpy.stack(pool.borrowed, axis=-2)
+            committed = committed + numpy.repeat(borrowed, len(needed) // 2, axis=0)
         short = needs.short_instances(needed, owned, committed)
         missing = needs.gap(_by_earlier_span(short), earlier, spans, before, kept, owned, committed)
         for purchase, term in self.terms.items():
@@ -577,6 +599,53 @@ class _Search:
             missing[:, mine] = numpy.moveaxis(paid, 0, -1) / self.spans.shares
         months = self._paid_months(missing, self.of_term[types])
         return numpy.asarray((months * self.month_usd[types]).sum(axis=1))
+
+    def _needed(self, types: Array, machines: Array, spares: Array) -> Array:
+        """By block of hours, row, type and span the machines that are needed: first of all services, then of those that
+        are there a quarter later still, and so on."""
+        filled, spared = (numpy.moveaxis(part, 0, -3)[..., self.spans.quarters] for part in (machines, spares))
+        then = filled.reshape(self.keeps + 1, -1, *filled.shape[1:]).swapaxes(0, 1)
+        needed = needs.needed_instances(*then, *spared[:, None], self.lost[types])
+        pairs = needed.reshape(len(needed), 2, -1, *needed.shape[2:])
+        held = numpy.where(self.is_held[types][..., None], pairs.max(axis=2, keepdims=True), pairs)
+        return numpy.asarray(held.reshape(needed.shape))
+
+    def _owned(self, unit: Array, kept: Array, gives_rest: bool) -> Array:
+        """The same of owned machines. unit: its types."""
+        if not self.is_owned[unit[0]]:
+            return numpy.zeros(kept.shape)
+        of_types = [*numpy.moveaxis(kept, -2, 0)]
+        counts = self.supply.owned_instances([self.kinds[t] for t in unit], of_types, gives_rest)
+        return numpy.stack([numpy.broadcast_to(count, of_types[0].shape) for count in counts], axis=-2)
+
+    def _pool(self, unit: Array, needed: Array, owned: Array) -> PaidPool:
+        """The paid machines of a unit, of which each type has borrowed in place of what it is short of; by pair, row
+        and span, in all hours."""
+        counts = [part.reshape(2, -1, *part.shape[1:]).max(axis=1) for part in (needed, owned)]
+        of_types = [[*numpy.moveaxis(part, -2, 0)] for part in counts]
+        pool = PaidPool([self.shapes[t] for t in unit], *of_types, [self.committed[t] for t in unit])
+        ways = [self.terms.get(self.bought_as[t]) for t in unit]
+        for i, way in sorted(enumerate(ways), key=lambda place: place[1] is None):
+            pool.borrow(i)
+            if way is not None:
+                runs = way.running_machines(numpy.moveaxis(pool.short(i), -1, 0))
+                pool.add_paid(i, numpy.moveaxis(runs, 0, -1))
+        return pool
+
+    def _idle(self, together: _Sum) -> Iterator[Array]:
+        """By type, and last of none, and quarter whether paid machines are idle that can serve it, at the quantile
+        that is bought: on some day of the quarter, and on all of them."""
+        counts = numpy.zeros((len(self.place) + 1, len(self.spans)))
+        spared = together.spared.max(axis=1)
+        for unit in itertools.chain.from_iterable(self.units):
+            if not (self.is_there[unit].any() or (together.machines[:, :, unit] > A_BIT).any()):
+                continue
+            needed = self._needed(unit[None], together.machines[None, :, :, unit], spared[None, :, unit])[0]
+            pool = self._pool(unit, needed, self._owned(unit, needed, gives_rest=True))
+            for i, t in enumerate(unit):
+                counts[t] = pool.idle_for(i)[-1, 0]
+        for of_quarter in (numpy.maximum, numpy.minimum):
+            yield of_quarter.reduceat(counts, self.spans.firsts, axis=1) > 0
 
     def _paid_months(self, missing: Array, of_term: Array) -> Array:
         """By row and type months of machines that are paid, of those that are missing by block of hours, row, type and

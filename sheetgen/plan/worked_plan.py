@@ -19,7 +19,17 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, committed_by_quarter, put_supply, work_out
+from sheetgen.plan.tables import (
+    CONSTANTS,
+    OF_PAID,
+    Rented,
+    Type,
+    buy,
+    committed_by_quarter,
+    lent_usd,
+    put_supply,
+    work_out,
+)
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
@@ -78,6 +88,7 @@ class Answer:
     def supply_counts(self) -> dict[str, Array]:
         """The machines of a type, quarter and case, by what they are."""
         names = {"needed": "needed_instances", "kept": "kept_instances", "idle": "idle", "spare": "spare_instances"}
+        names |= {"borrowed": "borrowed_instances", "lent": "lent_instances"}
         signed = {"owned": self.supply["owned_instances"], "committed": self.signed_instances}
         return signed | {name: self.supply[column] for name, column in names.items()} | {"gap": self.to_buy}
 
@@ -196,9 +207,15 @@ class Answer:
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
         """The part of a service's month that owned machines cost."""
         t = self.place[self.hardware.placed[s, q].instance]
-        usd, there = (float(self.supply[name][t, q, z]) for name in ("owned_paid_usd", "there_instances"))
+        owned_usd, there = self.owned_serving_usd[t, q, z], float(self.supply["there_instances"][t, q, z])
         part = float(self.services["own_instances"][s, q, z]) / there if there else 0.0
-        return part * usd / MONTHS_IN_A_QUARTER
+        return part * float(owned_usd) / MONTHS_IN_A_QUARTER
+
+    @cached_property
+    def owned_serving_usd(self) -> Array:
+        """By type, quarter and case the cost of the owned machines that serve it."""
+        owned_usd = self.grid.spread("owned_paid_usd", OF_TYPE)
+        return numpy.asarray(owned_usd + lent_usd(self.rented, owned_usd))
 
     @cached_property
     def mean_shares(self) -> Array:

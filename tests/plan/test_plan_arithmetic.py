@@ -409,26 +409,24 @@ def test_supply_comes_first_and_is_paid_used_or_not() -> None:
     assert [money["p50_usd"] for money in record["money"]] == pytest.approx([paid + 1000 + 3 * months] * 2 + [paid])
 
 
-def test_prices_change_and_capacity_is_kept() -> None:
-    service = {
-        "id": "one",
-        "demand": {"at_once": 4},
-        "model": "8b",
-        "growth": {"steps": {"2027-Q2": 0.1}},
-        "floor_replicas": 1,
-    }
+@pytest.mark.parametrize("retires", [False, True], ids=["demand falls", "the service retires"])
+def test_prices_change_and_capacity_is_kept_for_demand_that_may_return(retires: bool) -> None:
+    falls = {"growth": {"steps": {"2027-Q2": 0.1}}}
     base = solved(
-        [service | {"floor_replicas": 9, "retire": "2027-Q2", "growth": {"steps": {}}}],
+        [{"id": "one", "demand": {"at_once": 1500}, "model": "8b"} | ({"retire": "2027-Q2"} if retires else falls)],
         4,
         **ONE_TYPE,
         policy={"release_after_quarters": 2},
         prices={"expected_change_per_year": -0.19},
     )
-    assert [supply["kept"] for supply in base["supply"]] == [2, 2, 2]
-    assert [supply["idle"] for supply in base["supply"]] == [0, 2, 2]
-    usd = [money["p50_usd"] for money in base["money"]]
-    assert usd[2] == pytest.approx(0.9 * usd[0])
-    assert usd[3] == 0
+    supply, usd = base["supply"], [money["p50_usd"] for money in base["money"]]
+    assert [row["kept"] for row in supply] == ([2] if retires else [2, 2, 2, 1])
+    assert [row["idle"] for row in supply] == ([0] if retires else [0, 1, 1, 0])
+    released = [decision["needed_from"] for decision in base["decisions"] if decision["what"] == "release"]
+    assert released == ["2027-04-01" if retires else "2027-10-01"]
+    assert usd[1:] == pytest.approx(
+        [0, 0, 0] if retires else [0.81**0.25 * usd[0], 0.9 * usd[0], 0.81**0.75 * usd[0] / 2]
+    )
 
 
 def test_hardware_stays_unless_a_move_saves_enough() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -26,12 +27,15 @@ OWNED_GPUS, LAST_OWNED = 16, 4
 LIMITED, QUOTA = "azure/Standard_NC80adis_H100_v5", 20
 
 
-def needed(record: dict[str, Any], quantile: str) -> dict[str, list[int]]:
+def needed(record: dict[str, Any], quantile: str, stay: bool = False) -> dict[str, list[int]]:
     """By instance and quarter the whole machines for all replicas there. The loss of one replica is to be survived: of
     services that share machines it starts anew on a spare part that holds the largest replica, and the second replica
-    of a floor is such a part; a service that has its machines alone has one replica more itself."""
+    of a floor is such a part; a service that has its machines alone has one replica more itself. stay: of those alone
+    that are there in the next quarter too."""
     quarters = [quarter["quarter"] for quarter in record["quarters"]]
     filled: dict[str, list[list[tuple[int, int, int]]]] = {}
+    there = {(row["id"], row["instance"], row["quarter"]) for row in record["services"]}
+    n_services = Counter((name, quarter) for _, name, quarter in there)
     for row in record["services"]:
         if row["quantile"] == quantile and row["instance"]:
             per_machine = CATALOG.instance(row["instance"]).gpu_count // (
@@ -40,16 +44,21 @@ def needed(record: dict[str, Any], quantile: str) -> dict[str, list[int]]:
             machines = filled.setdefault(row["instance"], [[] for _ in quarters])
             floor = row["set_by"] == "floor"
             assert not floor or row["n_replicas"] == 2
-            machines[quarters.index(row["quarter"])].append((row["n_replicas"] - floor, per_machine, row["n_replicas"]))
+            q = quarters.index(row["quarter"])
+            if not stay or (row["id"], row["instance"], quarters[min(q + 1, len(quarters) - 1)]) in there:
+                machines[q].append((row["n_replicas"] - floor, per_machine, row["n_replicas"]))
 
-    def whole(services: list[tuple[int, int, int]]) -> int:
+    def whole(services: list[tuple[int, int, int]], n_there: int) -> int:
         up = sum(n / per_machine for _, per_machine, n in services)
         safe = sum(n / per_machine for n, per_machine, _ in services) + max(
             (1 / per_machine for _, per_machine, _ in services), default=0
         )
-        return math.ceil((up if len(services) == 1 else max(up, safe)) - 1e-9)
+        return math.ceil((up if n_there == 1 else max(up, safe)) - 1e-9)
 
-    return {name: [whole(services) for services in machines] for name, machines in filled.items()}
+    return {
+        name: [whole(services, n_services[name, quarter]) for quarter, services in zip(quarters, machines, strict=True)]
+        for name, machines in filled.items()
+    }
 
 
 def there_already(record: dict[str, Any], name: str) -> list[int]:
@@ -61,11 +70,12 @@ def there_already(record: dict[str, Any], name: str) -> list[int]:
     return [owned * (q <= LAST_OWNED) + committed * (q <= LAST_COMMITTED) for q in range(len(record["quarters"]))]
 
 
-def bought(supplied: list[int], many: list[int]) -> list[int]:
-    """What must be bought: what is short, and for a quarter more if it is still idle then."""
+def bought(supplied: list[int], many: list[int], stay: list[int]) -> list[int]:
+    """What must be bought: what is short, and for a quarter more if it is still idle then and its service is still
+    there."""
     short = [max(0, count - free) for count, free in zip(many, supplied, strict=True)]
     return [
-        max(short[q], min(short[q - 1], max(0, many[q - 1] - supplied[q]))) if q else short[q] for q in range(len(many))
+        max(short[q], min(short[q - 1], max(0, stay[q - 1] - supplied[q]))) if q else short[q] for q in range(len(many))
     ]
 
 
@@ -76,7 +86,11 @@ def test_supply_and_money(record: dict[str, Any]) -> None:
     price = {name: CATALOG.instance(name).price("on-demand").usd_per_hour for name in needed(record, "p90")}  # type: ignore[union-attr]
     reserved = CATALOG.instance(COMMITTED).price("reserved-1yr").usd_per_hour  # type: ignore[union-attr]
     for quantile in QUANTILES:
-        buys = {name: bought(there_already(record, name), many) for name, many in needed(record, quantile).items()}
+        stay = needed(record, quantile, stay=True)
+        buys = {
+            name: bought(there_already(record, name), many, stay[name])
+            for name, many in needed(record, quantile).items()
+        }
         for q, money in enumerate(record["money"]):
             usd = (N_COMMITTED * reserved * discount * 730 * 3 if q <= LAST_COMMITTED else 0) + (
                 90000 if q <= LAST_OWNED else 0
@@ -86,12 +100,13 @@ def test_supply_and_money(record: dict[str, Any]) -> None:
                 late = max(0, many[q] - QUOTA) * 15 / 90 if q == 0 and name == LIMITED else 0
                 usd += (many[q] - late) * price[name] * discount * 0.9 ** ((1 + q) / 4) * 730 * 3
             assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
-    machines = needed(record, "p90")
+    machines, stay = needed(record, "p90"), needed(record, "p90", stay=True)
     quarters = [quarter["quarter"] for quarter in record["quarters"]]
     for supply in record["supply"]:
         name, q = supply["instance"], quarters.index(supply["quarter"])
-        assert supply["needed"] == machines[name][q] and supply["kept"] == max(machines[name][max(0, q - 1) : q + 1])
-        assert supply["gap"] == bought(there_already(record, name), machines[name])[q]
+        assert supply["needed"] == machines[name][q]
+        assert supply["kept"] == max(machines[name][q], *stay[name][max(0, q - 1) : q], 0)
+        assert supply["gap"] == bought(there_already(record, name), machines[name], stay[name])[q]
         assert supply["owned"] + supply["committed"] == there_already(record, name)[q]
         assert supply["idle"] == supply["owned"] + supply["committed"] + supply["gap"] - supply["needed"]
 

@@ -21,7 +21,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, bridge, sums_of
 from sheetgen.plan.findings import findings
-from sheetgen.plan.hours import missing_by_hour, needed_shares
+from sheetgen.plan.hours import kept_by_span, missing_by_hour, needed_shares
 from sheetgen.plan.profile import SHARES
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -144,10 +144,15 @@ def test_needed_shares_by_hand() -> None:
 def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
     up = numpy.array([[[4, 2]], [[1, 2]], [[1, 1]]], float)  # quarters, one case, two hours
     owned, committed = numpy.array([[1.0], [1], [1]]), numpy.array([[0.0], [1], [0]])
-    short, missing = missing_by_hour(up, owned, committed, [0, 1, 2])
+    short, missing = missing_by_hour(up, up, owned, committed, [0, 1, 2])
     assert missing.tolist() == short.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
-    _, kept = missing_by_hour(up, owned, committed, [0, 0, 1])
+    since, quarters = [0, 0, 1], [0, 1, 2]
+    _, kept = missing_by_hour(up, kept_by_span([up, up], since, quarters), owned, committed, since)
     assert kept.tolist() == [[[3, 1]], [[2, 0]], [[0, 0]]]
+    # Of four machines in the first hour two are of a service that is not there a quarter later.
+    still_there = numpy.array([[[2, 2]], [[1, 2]], [[1, 1]]], float)
+    _, kept = missing_by_hour(up, kept_by_span([up, still_there], since, quarters), owned, committed, since)
+    assert kept.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
 
 
 def test_a_base_is_what_pays_in_hours() -> None:

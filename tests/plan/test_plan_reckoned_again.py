@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import datetime
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from sheetgen.plan.worked_plan import OF_SERVICE, Answer
 
 CATALOG = Catalog()
 SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v5"  # one H100 NVL, and two
-GPUS = {SMALL: 1, LARGE: 2}
+GPUS = {f"{name}{way}": n for name, n in ((SMALL, 1), (LARGE, 2)) for way in ("", " (on-demand)")}
 YEARS = {"reserved-1yr": 1, "reserved-3yr": 3}
 HOURS = 730  # of a month, all of which are paid of what is reserved
 
@@ -85,11 +86,15 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
             {"type": name, "limit": dice.randint(0, 8), "request_lead_days": dice.choice((0, 20, 90, 130))}
             for name in supply["allowed"]["instances"]
         ]
-    if buy == "on-demand" and dice.random() < 0.5:
+    if buy == "on-demand" and dice.random() < 0.7:
         supply["ordered"] = [
             {"type": name, "count": dice.randint(1, 9), "from": dice.choice(("2026-12-31", "2027-01-15", "2027-04-20"))}
             for name in dice.sample([SMALL, LARGE], dice.randint(1, 2))
         ]
+    services = [service(name) for name in ("a", "b", "c")[: dice.randint(1, 3)]]
+    if buy in YEARS and dice.random() < 0.8:
+        for of_another_class in dice.sample(services, dice.randint(1, len(services))):
+            of_another_class["buy"] = "on-demand"
     return {
         "plan": {
             "start": "2027-Q1",
@@ -108,7 +113,7 @@ def random_plan(dice: random.Random) -> dict[str, Any]:
             "hours_per_month": dice.choice((730, 500)),
         },
         "supply": supply,
-        "services": [service(name) for name in ("a", "b", "c")[: dice.randint(1, 3)]],
+        "services": services,
     }
 
 
@@ -126,6 +131,7 @@ class Reckoning:
     idle: dict[str, dict[Fraction, float]] = field(default_factory=dict)
     lacking: dict[str, dict[Fraction, float]] = field(default_factory=dict)
     ordered: dict[str, dict[Fraction, tuple[int, int]]] = field(default_factory=dict)
+    n_lent: float = 0  # machines of one class that serve another, times moments
 
 
 def days_of(quarter: str) -> tuple[datetime.date, datetime.date]:
@@ -149,10 +155,18 @@ def ends_of(supply: dict[str, Any], place: Callable[[datetime.date], Fraction]) 
     return [place(day) for day in (*firsts, *after)]
 
 
-def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
-    """The rules, moment by moment: a day, or what is left of one when a term ends within it. Whole machines are needed
-    of each type for all replicas there. What is owned goes to types in the order in which services come to them, the
-    last has the rest; with what is committed it serves the days on which it is there. What is still short is bought."""
+def machine_and_way(name: str, buy: str) -> tuple[str, str]:
+    """The machine of a type, and the class in which it is bought."""
+    machine, _, way = name.partition(" (")
+    return machine, way.removesuffix(")") or buy
+
+
+def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fraction] = frozenset()) -> Reckoning:
+    """The rules, moment by moment: a day, or what is left of one when a term ends within it (`cut`). Whole machines
+    are needed of each type for all replicas there. What is owned goes to types in the order in which services come to
+    them, the last has the rest; with what is committed it serves the days on which it is there. What is still short is
+    taken of what is paid and idle: of the same machine in another class, those of a term too, or what is owned of a
+    larger one. The rest is bought."""
     head, policy, supply, prices = data["plan"], data["policy"], data["supply"], data["prices"]
     quarters = [f"{2027 + q // 4}-Q{q % 4 + 1}" for q in range(head["quarters"])]
     n, today = len(quarters), datetime.date.fromisoformat(head["as_of"])
@@ -175,22 +189,31 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     parts_of_days = {
         day + back for day in days if back and day % 1 in {now % 1, *(end % 1 for end in ends_of(supply, place))}
     }
-    moments = sorted({*days, *(moment for moment in parts_of_days if moment < n)})
+    moments = sorted({*days, *(moment for moment in {*parts_of_days, *cut} if moment < n)})
     time = dict(zip(moments, (float(b - a) for a, b in zip(moments, [*moments[1:], n], strict=True)), strict=True))
 
     # What is needed.
     filled: dict[str, list[float]] = {}
+    of_service = dict[tuple[str, int, int], float]()
     for s, q in sorted(answer.hardware.placed):
         there = answer.hardware.placed[s, q]
         machines = filled.setdefault(there.instance, [0.0] * n)
         a_replica = there.layout.n_gpus * there.pipeline_parallel_size
-        machines[q] += float(answer.services["planned_replicas"][s, q, z]) / (GPUS[there.instance] // a_replica)
+        replicas = float(answer.services["planned_replicas"][s, q, z])
+        of_service[there.instance, s, q] = replicas / (GPUS[there.instance] // a_replica)
+        machines[q] += of_service[there.instance, s, q]
     for part in (*supply.get("committed", ()), *supply.get("ordered", ())):
         filled.setdefault(part["type"], [0.0] * n)
     if supply.get("owned") and not filled:
         return Reckoning([], [], [])
     needed = {name: [math.ceil(round(count, 9)) for count in counts] for name, counts in filled.items()}
-    kept = {name: [max(counts[max(0, q - back) : q + 1]) for q in range(n)] for name, counts in needed.items()}
+    kept = {name: [*counts] for name, counts in needed.items()}
+    for name, p, q in itertools.product(needed, range(n), range(n)):
+        if p < q <= p + back:  # what a service leaves is kept for nobody
+            stay = (
+                count for (on, s, r), count in of_service.items() if (on, r) == (name, p) and (on, s, q) in of_service
+            )
+            kept[name][q] = max(kept[name][q], math.ceil(round(sum(stay), 9)))
 
     lasting = dict[str, tuple[Fraction, Fraction]]()
     for part in (*supply.get("committed", ()), *supply.get("owned", ())):
@@ -204,7 +227,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
     usd, bound, late, placed = [0.0] * n, [0.0] * n, [0.0] * n, dict[str, list[float]]()
     again = Reckoning(usd, bound, late, placed, {x: time[x] for x in moments if x >= now})
     # What is there on each day, and paid whether used or not.
-    supplied, signed = ({name: dict[Fraction, int]() for name in needed} for _ in range(2))
+    supplied, signed, owned = ({name: dict[Fraction, int]() for name in needed} for _ in range(3))
     for x in moments:
         q = int(x)
         counts = dict.fromkeys(needed, 0)
@@ -221,6 +244,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                 most = left // GPUS[name]
                 taken = most if name == [*needed][-1] else min(most, kept[name][q])
                 counts[name] += taken
+                owned[name][x] = owned[name].get(x, 0) + taken
                 left -= taken * GPUS[name]
         for name, count in counts.items():
             supplied[name][x] = count
@@ -230,12 +254,30 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
         days = policy["approval_days"] + math.ceil(supply.get("lead_time_days", {}).get(purchase, 0))
         return today + datetime.timedelta(days=days)
 
-    buy, off_days = policy["buy"], policy["approval_days"]
-    for name, counts_of in needed.items():
+    lent, lent_elsewhere, borrowed = ({name: dict.fromkeys(moments, 0) for name in needed} for _ in range(3))
+    cuts, off_days = {*cut}, policy["approval_days"]
+    ways = {name: machine_and_way(name, policy["buy"]) for name in needed}
+    for name in sorted(needed, key=lambda name: ways[name][1] not in YEARS):
+        counts_of, (machine, buy) = needed[name], ways[name]
+        for other, x in itertools.product(needed, moments):
+            is_same, n_of_it = ways[other][0] == machine, GPUS[other] // GPUS[name]
+            lacks = counts_of[int(x)] - supplied[name][x] - borrowed[name][x]
+            if other == name or not n_of_it or lacks <= 0:
+                continue
+            free = max(0, supplied[other][x] - needed[other][int(x)] - lent[other][x])
+            if not is_same:
+                free = min(free, owned[other].get(x, 0) - lent_elsewhere[other][x])
+            loan = min(free, math.ceil(lacks / n_of_it))
+            lent[other][x] += loan
+            lent_elsewhere[other][x] += 0 if is_same else loan
+            borrowed[name][x] += loan * n_of_it
+            again.n_lent += loan
+        for x in moments:
+            supplied[name][x] += borrowed[name][x]
         short = {x: max(0, counts_of[int(x)] - supplied[name][x]) for x in moments}
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
-        quarter_usd = [3 * list_price(name, buy) * off * hours * factor for factor in factors]
-        on_demand = 3 * list_price(name, "on-demand") * off * prices["hours_per_month"]
+        quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in factors]
+        on_demand = 3 * list_price(machine, "on-demand") * off * prices["hours_per_month"]
         placed[name] = [0.0] * n
         # Those within the quota come on the day of their class, those beyond it when it is raised at the earliest.
         quota = next((limit for limit in supply.get("quota", ()) if limit["type"] == name), None)
@@ -276,7 +318,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                 held = max(of_all[since : i + 1])
                 held = min(held, max(0, kept[name][int(x)] - supplied[name][x]))
                 parts = min(held, n_ordered), max(0, min(held, most[x]) - n_ordered), max(0, held - most[x])
-                idle = supplied[name][x] + held - uncovered[x] - filled[name][int(x)]
+                idle = supplied[name][x] - lent[name][x] + held - uncovered[x] - filled[name][int(x)]
                 again.idle.setdefault(name, {})[x] = max(0.0, idle)
                 if n_ordered and x >= max(now, comes_then):
                     again.ordered.setdefault(name, {})[x] = n_ordered, parts[0]
@@ -306,12 +348,18 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                     if end < n and end not in left:
                         left = sorted([*left, end])
         for some, comes_on in zip(runs, comes[1:], strict=True):
+            cuts |= {comes_on, *(end for _, end, _ in some)}
             for begins, end, count in some:
+                for x in moments:
+                    supplied[name][x] += count * (begins <= x < end and not now <= x < comes_on)
                 for q in range(n):
                     there = [max(begins, Fraction(q)), min(end, Fraction(q + 1))]
                     gone = [max(there[0], now), min(there[1], comes_on)]
                     paid = max(Fraction(0), there[1] - there[0]) - max(Fraction(0), gone[1] - gone[0])
                     usd[q] += count * quarter_usd[int(begins)] * float(paid)
+    cuts |= {x + back for x in cuts}
+    if len(needed) > 1 and not {x for x in cuts if x < n} <= {*moments}:  # where it ends another type may lack it
+        return reckoned(data, answer, z, cut | cuts)
     again.usd = [a + b for a, b in zip(usd, late, strict=True)]
     return again
 
@@ -372,7 +420,9 @@ def _filled(answer: Answer, s: int, q: int) -> float:
 def test_money_of_random_plans_is_reckoned_again() -> None:
     dice, seen = (
         random.Random(391),
-        dict.fromkeys(("term", "late", "cover", "anew", "idle", "owned", "no term", "quota", "ordered", "held"), 0),
+        dict.fromkeys(
+            ("term", "late", "cover", "anew", "idle", "owned", "no term", "quota", "ordered", "held", "lent"), 0
+        ),
     )
     for _ in range(amount(120, 400)):
         data = random_plan(dice)
@@ -400,7 +450,7 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         in_orders = sum(decision.usd or 0.0 for decision in decided)
         spend = float(answer.money["spend_usd"][:, answer.case].sum())
         assert in_orders + sum(again.late) + paid + ordered_before_usd(answer) == pytest.approx(spend, abs=0.005), data
-        has_term = data["policy"]["buy"] in YEARS
+        has_term = {data["policy"]["buy"], *(service.get("buy") for service in data["services"])} & {*YEARS}
         # What services share is never below 0, and none pays less where the demand of all is higher (on average over
         # machines of a term, of which more may have been signed at a lower price, and of an earlier order, which is not
         # paid until it comes).
@@ -409,12 +459,13 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         assert (
             has_term or "ordered" in data["supply"] or (of_services[..., 1:] >= of_services[..., :-1] - 0.005).all()
         ), data
-        seen["term"] += has_term and any(again.bound)
+        seen["term"] += any(again.bound)
+        seen["lent"] += again.n_lent > 0
         seen["no term"] += not has_term
         seen["late"] += any(decision.late for decision in decided)
         seen["cover"] += any(again.late)
         seen["anew"] += any("from 2027" in decision.about for decision in decided)
-        seen["idle"] += has_term and bool((answer.supply["idle"] > 0).any())
+        seen["idle"] += bool(has_term) and bool((answer.supply["idle"] > 0).any())
         seen["owned"] += "owned" in data["supply"]
         parts = [part for rented in answer.rented for part in rented.parts]
         seen["ordered"] += "ordered" in data["supply"]
