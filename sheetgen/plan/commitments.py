@@ -11,13 +11,15 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import numpy
+
 from sheetgen.plan.decisions import Decision, dated
 from sheetgen.plan.draws import Draws
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX
 from sheetgen.plan.terms import in_plan, quarters_of_term, quarters_usd, worth_a_term
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.units import count as count_of
 
 
@@ -54,7 +56,7 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Decision]:
     a term itself, which nothing ends early, or is a mix, whose base has one."""
     plan = answer.plan
     for t, machine in enumerate(() if plan.policy.buy == MIX else answer.types):
-        missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
+        missing = numpy.flatnonzero(answer.rented[t].short[:, answer.case]).tolist()
         if machine.buying.term or not missing:
             continue
         possible = (
@@ -95,7 +97,9 @@ def _worth(
     plan, n_quarters = answer.plan, len(answer.plan.quarters)
     if purchase not in QUARTERS_OF_TERM or not (ahead := quarters_of_term(purchase, first, n_quarters)):
         return None
-    shares, bought = draws.rented[t][in_plan(ahead, n_quarters)], quarters_usd(plan, answer.types[t].month_usd, ahead)
+    rented, short = draws.rented[t], answer.rented[t].short[:, CASE["p90"]]
+    needed = rented * (numpy.arange(rented.shape[1]) < short[:, None])  # less what is kept idle: it is not bound
+    shares, bought = needed[in_plan(ahead, n_quarters)], quarters_usd(plan, answer.types[t].month_usd, ahead)
     committed = month_usd * MONTHS_IN_A_QUARTER
     if count is None:
         count = int(worth_a_term(shares, bought, committed).sum())

@@ -671,8 +671,10 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         first = min(term(part)[1] for part in parts)
         counts, n_quarters = [part.count for part in parts], QUARTERS_OF_TERM.get(purchase, 1)
         prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
-        most = (float(answer.supply[name][t, q, answer.case]) for name in ("gap", "needed_instances"))
-        again = min(sum(counts), *most)  # what is kept idle for a quarter is not bound for a year
+        short = answer.rented[t].short[:, answer.case]
+        last = min(q + n_quarters, len(plan.quarters))
+        # What is kept idle for a quarter is not bound for a year, nor what is needed to the end of this one alone.
+        again = min(sum(counts), short[q], max(short[q + 1 : last], default=short[q]))
         paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
         about = f"commitment{'s' * (len(parts) > 1)} {listed([part.id for part in parts])}, {sum(counts)} in all"
         subject = "renew" if again else "let end", answer.types[t].instance, again or sum(counts), purchase

@@ -411,6 +411,13 @@ class Rented:
         """By span and case those that are there or were to be, in the hour that has most."""
         return numpy.asarray(self.counts.max(axis=-1))
 
+    @property
+    def short(self) -> Array:
+        """By quarter and case the most that are needed on a day beyond those that are paid anyway: without those that
+        are kept idle."""
+        paid = self.committed + numpy.maximum(0, self.lent)
+        return self.spans.most(needs.short_instances(self.needed, self.owned, paid))
+
     def there(self, lent: Array | float) -> Array:
         """By quarter and case the mean of those that are there, with what is lent."""
         counts = spending.there_instances(self.needed, self.owned, self.committed, self.gap, lent)
