@@ -433,7 +433,7 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
         case "supply and class":
             of_plan |= _but_orders(old) != _but_orders(new)
         case "calendar and orders":
-            of_plan |= old.supply.ordered != new.supply.ordered
+            of_plan |= old.supply.ordered != new.supply.ordered or _run_on(old.supply) != _run_on(new.supply)
             starts = old.head.fiscal_year_starts, new.head.fiscal_year_starts
             of_plan |= old.quarters != new.quarters or starts[0] != starts[1]
             of_plan |= old.as_of != new.as_of and (_waits(old, new.as_of) or _waits(new, old.as_of))
@@ -441,7 +441,19 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 
 def _but_orders(plan: Plan) -> Supply:
-    return plan.supply.model_copy(update={"ordered": ()})
+    return _with_orders(plan.supply, Supply())
+
+
+def _run_on(supply: Supply) -> dict[str, tuple[str, ...]]:
+    """By commitment the services that run on it."""
+    return {part.id: part.services for part in supply.committed if part.services}
+
+
+def _with_orders(supply: Supply, other: Supply) -> Supply:
+    """A supply with what another has ordered, and with the services where they run in that."""
+    run_on = _run_on(other)
+    committed = (part.model_copy(update={"services": run_on.get(part.id, ())}) for part in supply.committed)
+    return supply.model_copy(update={"ordered": other.ordered, "committed": tuple(committed)})
 
 
 def _has_same_users(old: Plan, service: Service, new: Plan) -> bool:
@@ -519,7 +531,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         head=calendar.head,
         policy=new.policy.model_copy(update=policy),
         services=tuple(services),
-        supply=supply.supply.model_copy(update={"ordered": calendar.supply.ordered}),
+        supply=_with_orders(supply.supply, calendar.supply),
         gpus=supply.gpus,
         types={**calendar.types, **supply.types},
         prices=prices.prices,

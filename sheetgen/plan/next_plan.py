@@ -31,16 +31,17 @@ def next_plan(last: Mapping[str, Any], file: str, today: datetime.date) -> Data:
     buy = (data.get("policy") or {}).get("buy", ON_DEMAND)
     supply = data.get("supply") or {}
     data["supply"] = supply | _signed(supply, _to_sign(last), last["as_of"], ON_DEMAND if buy == MIX else buy)
-    for order in data["supply"].get("ordered", ()):
-        if services := _on(order, last, start, {service["id"] for service in data["services"]}):
-            order["services"] = services
+    for part in (*data["supply"].get("committed", ()), *data["supply"].get("ordered", ())):
+        part.pop("services", None)
+        if services := _on(part, last, start, {service["id"] for service in data["services"]}):
+            part["services"] = services
     return data
 
 
-def _on(order: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> list[str]:
-    """The services that the last plan has on machines of an order: on the first of its days on which they are there,
-    and then as moves that were to be signed have it; a later move is a forecast."""
-    day, stands = str(order.get("from", "")), dict[str, str | None]()
+def _on(part: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> list[str]:
+    """The services that the last plan has on machines of an order or a commitment: on the first of its days on which
+    they are there, and then as moves that were to be signed have it; a later move is a forecast."""
+    day, stands = str(part.get("from", "")), dict[str, str | None]()
     moves = {(d["instance"], d["needed_from"]) for d in _to_sign(last) if d["what"] == "move"}
     there = [quarter for quarter in last.get("quarters", ()) if quarter["until"] >= day]
     for i, quarter in enumerate(there):
@@ -48,7 +49,7 @@ def _on(order: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> 
             is_signed = i == 0 or (row["instance"], quarter["from"]) in moves
             if row["quarter"] == quarter["quarter"] and row["id"] in ids and is_signed:
                 stands[row["id"]] = row["instance"]
-    return [name for name, on in stands.items() if on and f"/{machine_in(on)}".endswith(f"/{order['type']}")]
+    return [name for name, on in stands.items() if on and f"/{machine_in(on)}".endswith(f"/{part['type']}")]
 
 
 def _to_sign(last: Mapping[str, Any]) -> list[Data]:

@@ -457,15 +457,18 @@ def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Sup
 
 
 def _ordered(policy: Policy | None, supply: Supply | None, written: object) -> Iterator[Problem]:
-    """Orders of an earlier plan in a class with a term, which are commitments, or for services that there are not."""
+    """Orders of an earlier plan in a class with a term, which are commitments, and orders and commitments for services
+    that there are not."""
     raw = written if isinstance(written, list) else []
     ids = [str(name) for entry in raw if isinstance(entry, dict) and (name := _word(entry, "id")) is not None]
+    for field in ("committed", "ordered"):
+        for i, part in enumerate(getattr(supply, field, ())):
+            for k, service in enumerate(part.services):
+                if service not in ids:
+                    near = did_you_mean(service, ids)
+                    text = f"services has {shown(service)!r}, which is no service of the plan.{near}"
+                    yield ("supply", field, i, "services", k), text
     for i, order in enumerate(supply.ordered if supply else ()):
-        for k, service in enumerate(order.services):
-            if service not in ids:
-                near = did_you_mean(service, ids)
-                text = f"services has {shown(service)!r}, which is no service of the plan.{near}"
-                yield ("supply", "ordered", i, "services", k), text
         purchase = order.purchase or (policy.purchase if policy else ON_DEMAND)
         if PURCHASES[purchase].committed:
             yield ("supply", "ordered", i), f"{purchase} has a term. Write it in supply.committed, with its end."

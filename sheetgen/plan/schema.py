@@ -515,6 +515,7 @@ class Committed(Entry):
     starts: Day | None = Field(default=None, alias="from")
     until: Day | None = None
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
+    services: Many[Line] = ()  # that run on them, and stay unless the plan saves more than their move costs
     usd_per_hour: Positive | None = None
 
     def problems(self) -> Iterator[Problem]:

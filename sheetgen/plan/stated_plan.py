@@ -155,10 +155,12 @@ class Plan:
         return any(not order.services and self.instance_of(order) == instance for order in self.supply.ordered)
 
     def stands_on(self, s: int, q: int) -> list[str]:
-        """The machines, of whichever class, that were ordered before for a service and that are there in a quarter."""
-        name, last = self.services[s].id, self.last_day(self.quarters[q])
-        mine = (order for order in self.supply.ordered if name in order.services)
-        return sorted({self.machine(order.type) for order in mine if (order.starts or last) <= last})
+        """The machines, of whichever class, that were ordered before for a service, or are committed and run it, and
+        that are there in a quarter."""
+        name, first, last = self.services[s].id, self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
+        signed = [part for part in self.supply.committed if term(part)[0] <= last and first < term(part)[1]]
+        ordered = [order for order in self.supply.ordered if (order.starts or last) <= last]
+        return sorted({self.machine(part.type) for part in (*signed, *ordered) if name in part.services})
 
     def instance_of(self, order: Ordered) -> str:
         """The instance behind an earlier order, in its class."""

@@ -172,6 +172,7 @@ def test_orders_of_a_term_are_commitments_of_the_next_plan(tmp_path: Path, monke
     order = last["decisions"][0]
     assert (committed["type"], committed["count"], committed["purchase"]) == (NC40, 6, "reserved-1yr")
     assert (committed["from"], committed["until"]) == ("2027-01-01", "2027-12-31")
+    assert committed["services"] == ["one", "two", "three"]
     assert committed["usd_per_hour"] * 6 * 730 * 12 == pytest.approx(order["binds_usd"])
     assert [row["committed"] for row in now["supply"]][:4] == [6, 6, 6, 0]
     # What they cost is what the last plan said of those quarters.
@@ -215,18 +216,21 @@ def test_the_next_plan_has_services_where_they_run_and_not_where_a_forecast_has_
         {"type": machine, "count": 3, "purchase": "on-demand", "from": day}
         for machine, day in ((NC40, first[0]), (NC80, first[0]), (NC80, second[0]))
     ]
+    signed = {"id": "c", "type": NC40, "count": 1, "until": "2027-09-30"}
     move = {"what": "move", "instance": NC80, "needed_from": second[0], "n_instances": 1, "purchase": None}
 
     def services(kind: str) -> list[list[str] | None]:
         last = {
-            "inputs": {**PLAN, "supply": {**PLAN["supply"], "ordered": orders}},
+            "inputs": {**PLAN, "supply": {**PLAN["supply"], "ordered": orders, "committed": [signed]}},
             "as_of": "2026-11-26",
             "quarters": quarters,
             "services": rows,
             "decisions": [move | {"kind": kind}],
         }
         following = next_plan(last, "q1.json", date(2027, 2, 26))
-        return [order.get("services") for order in following["supply"]["ordered"]]
+        parts = [*following["supply"]["committed"], *following["supply"]["ordered"]]
+        return [part.get("services") for part in parts]
 
-    assert services("forecast") == [["one", "two", "three"], None, ["two"]]
-    assert services("now") == [["one", "three"], ["two"], ["two"]]
+    # What is committed has them as what was ordered.
+    assert services("forecast") == [["one", "two", "three"], ["one", "two", "three"], None, ["two"]]
+    assert services("now") == [["one", "three"], ["one", "three"], ["two"], ["two"]]

@@ -1062,8 +1062,22 @@ def test_of_an_exact_tie_what_was_ordered_stays(machine: str, count: int, usd: f
     assert after_order(machine, count, 290, 2, usd) == {}
 
 
-def test_the_services_of_an_earlier_order_are_those_of_the_plan() -> None:
-    supply = {"ordered": [{"type": NC40, "count": 3, "services": ["won"]}]}
+@pytest.mark.parametrize(("usd", "moves"), [(60_000, []), (0, [NC40])])
+def test_a_service_leaves_what_is_committed_for_it_by_a_decision(usd: float, moves: list[str]) -> None:
+    """A machine of two GPUs ends on 15 January, and three requests at once need one of one GPU: a service left it
+    without a word."""
+    committed = {"id": "c", "type": NC80, "count": 1, "until": "2027-01-15", "usd_per_hour": 4, "services": ["one"]}
+    supply = {"allowed": {"instances": [NC40, NC80]}, "committed": [committed]}
+    service = SERVICE | {"demand": {"at_once": 3}}
+    record = solved([service], 2, supply=supply, policy={"moving_cost_usd": usd})
+    moved = [decision for decision in record["decisions"] if decision["what"] == "move"]
+    assert [(move["instance"], move["needed_from"]) for move in moved] == [(name, "2027-01-01") for name in moves]
+    assert all(move["expected_saving_usd"] > usd for move in moved)
+
+
+@pytest.mark.parametrize("part", [{"ordered": {}}, {"committed": {"id": "c", "until": "2027-12-31"}}])
+def test_the_services_of_an_earlier_order_are_those_of_the_plan(part: dict[str, Any]) -> None:
+    supply = {name: [{"type": NC40, "count": 3, "services": ["won"], **more}] for name, more in part.items()}
     with pytest.raises(ScenarioError, match="'won', which is no service of the plan"):
         solved([SERVICE], 1, supply=supply)
 
