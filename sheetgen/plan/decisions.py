@@ -21,7 +21,6 @@ from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
 from sheetgen.plan.tables import Type, Z, commitment_month_usd
-from sheetgen.plan.terms import quarters_of_term
 from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
@@ -161,7 +160,7 @@ def kind(plan: Plan, decision: Decision) -> str:
 def decisions(answer: Answer, lost: Sequence[Unserved]) -> tuple[Decision, ...]:
     """All that must be decided, by the day by which it must. lost: what is not served."""
     every = [*orders(answer, lost)]
-    ordered, moves = _with_hours(answer, _after_moves(answer, every)), _moves(answer, _moves_usd(answer, every))
+    ordered, moves = _after_moves(answer, every), _moves(answer, _moves_usd(answer, every))
     return in_order((*ordered, *_quotas(answer, lost), *_endings(answer), *moves))
 
 
@@ -232,28 +231,6 @@ def _moves_usd(answer: Answer, releases: Iterable[Decision]) -> dict[tuple[int, 
         for s, n in left.items():
             usd[s, q] += of_all * n / sum(left.values())
     return usd
-
-
-def _with_hours(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
-    """Orders for a term of which more than half lies after the plan's end have the same machines by the hour beside
-    them, at the price of every hour until the plan's end."""
-    plan = answer.plan
-    for decision in decided:
-        q = plan.quarter_of(decision.needed_from)
-        n_quarters = len(plan.quarters)
-        if decision.what != "order" or decision.purchase not in QUARTERS_OF_TERM or decision.other or q is None:
-            yield decision
-            continue
-        months = class_months(plan, answer.types[answer.place[decision.instance]].candidate)
-        by_hour = {way: usd for way, usd in months.items() if way not in QUARTERS_OF_TERM}
-        if quarters_of_term(decision.purchase, q, n_quarters) or not by_hour:
-            yield decision
-            continue
-        way = min(by_hour, key=by_hour.__getitem__)
-        usd = decision.n_instances * by_hour[way] * sum(plan.months[q:])
-        subject = "order", decision.instance, decision.n_instances, way, decision.needed_from, plan.lead_days(way)
-        about = f"in place of {decision.purchase}: by the hour"
-        yield replace(decision, other=dated(plan, *subject, usd, about=about))
 
 
 def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
@@ -521,12 +498,47 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                     binds = float(more[s]) * MONTHS_IN_A_QUARTER * way.term * float(months[t, q])
                     about = order.about or (f"as the term of {listed(again)} ends" if again else "")
                     order = replace(order, binds_usd=binds, about=about)
+                    order = replace(order, other=_by_hour(answer, t, s, order))
                 by_hour = "by the hour" if plan.rents_by_hour else ""
                 few = f"no more than {way.quota:g} before the quota is raised" if s in short_of_quota else ""
                 about = ", ".join(filter(None, (order.about, by_hour, few, _without_spare(answer, t, q))))
                 yield replace(order, about=about, machine_months=tuple(paid))
             if back[s] > 0 and not way.term:
                 yield Decision("release", machine.instance, float(back[s]), way.purchase, days[s], days[s], 0.0)
+
+
+def _by_hour(answer: Answer, t: int, s: int, order: Decision) -> Decision | None:
+    """The machines of an order for a term by the hour in its place, for the hours in which something needs them: to the
+    term's end, or until the next order for a term, which has those then that are needed on. None where that costs more:
+    to the term's end than what the order binds, or with the next order than what the order costs in the plan."""
+    plan, machine, spans = answer.plan, answer.types[t], answer.plan.spans
+    months = {way: usd for way, usd in class_months(plan, machine.candidate).items() if way not in QUARTERS_OF_TERM}
+    if not months:
+        return None
+    way, rented, case, n = min(months, key=months.__getitem__), answer.rented[t], answer.case, order.n_instances
+    ordered, term_quarters = rented.added("ordered")[:, case], machine.buying.term or 0
+    paid = rented.owned + rented.committed + rented.lent + rented.gap  # those that are lent are needed, too
+    runs = [r for r in range(s, len(spans)) if spans.starts[r] < machine.buying.ends[s]]
+    needed = {r: numpy.clip(rented.up[r, case] - (paid[r, case] - n), 0, n) for r in runs}
+    quarters = spans.quarters.tolist()
+    hours_usd = [
+        float(needed[r] @ rented.hours * spans.shares[r]) * months[way] * plan.months[quarters[r]] for r in runs
+    ]
+    ways = [(math.fsum(hours_usd), 0.0, 0.0, s)] if math.fsum(hours_usd) < order.binds_usd else []
+    for i, r in enumerate(runs):
+        count = max(float(needed[later].max()) for later in runs[i:])
+        if i and ordered[r]:
+            quarter_usd = count * machine.month_usd * plan.months[quarters[r]]
+            in_plan = min(float(term_quarters), float(len(plan.quarters) - spans.starts[r]))
+            usd = math.fsum(hours_usd[:i]) + quarter_usd * in_plan
+            ways += [(usd, quarter_usd * term_quarters, count, r)] if usd < (order.usd or 0.0) else []
+    if not ways:
+        return None
+    usd, binds, count, r = min(ways)
+    then = f", and {number_text(count)} more in the order of {plan.days[r][0]}" if count else ""
+    about = f"in place of {order.purchase}: by the hour{then}"
+    subject = "order", order.instance, n, way, order.needed_from, plan.lead_days(way)
+    return dated(plan, *subject, usd, about=about, binds_usd=binds)
 
 
 def _given_back(answer: Answer, t: int, gaps: Any) -> Any:

@@ -431,8 +431,11 @@ def _other_ways(decision: Decision) -> list[Text]:
 
 def _in_place(way: Decision) -> Text:
     """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
-    cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
-    return joined(": ", [part for part in (_decided(way), _worth(way) or cost) if part]) or ""
+    cost: Text = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+    if way.what == "order" and way.binds_usd:
+        cost = words("{} in the plan, binds {}", usd(way.usd), usd(way.binds_usd))
+    worth = cost if way.what == "order" and way.p50_usd is None else _worth(way) or cost
+    return joined(": ", [part for part in (_decided(way), worth) if part]) or ""
 
 
 def _decided(decision: Decision) -> Text:

@@ -404,6 +404,8 @@ class Rented:
     committed: Array
     lent: Array  # those of other types that serve this one, less those of this one that serve others
     loans: Mapping[int, Array]  # those of this one that serve another, by the position of that
+    up: Array  # those that are needed, by span, case and hour, whose weights are `hours`; counts may be of the peak
+    hours: Array
     parts: Sequence[Bought]
 
     @property
@@ -492,7 +494,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         of_each[t] = counts, of_hours, parts
     lent = numpy.array(pool.net).reshape(needed.shape)
     rented = [
-        Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], lent[t], pool.loans_of(t), parts)
+        Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], lent[t], pool.loans_of(t), up_then[0][t], weights, parts)
         for t, (counts, of_hours, parts) in sorted(of_each.items(), key=lambda of_type: of_type[0])
     ]
 

@@ -1062,6 +1062,59 @@ def test_of_an_exact_tie_what_was_ordered_stays(machine: str, count: int, usd: f
     assert after_order(machine, count, 290, 2, usd) == {}
 
 
+H200 = {"id": "h200", "gpu": "h100-nvl", "count": 2, "from": "2027-04-01", "until": "2031-07-31"}
+
+
+def test_a_term_for_a_quarter_has_the_hours_of_it_beside_it() -> None:
+    """One's own machines come with the second quarter; a year was bound for the first, three times what it costs by the
+    hour, without a word."""
+    service = SERVICE | {"demand": {"at_once": 100}}
+    record = solved([service], 4, supply={"owned": [H200]}, policy={"buy": "reserved-1yr"})
+    (order,) = record["decisions"]
+    assert (order["n_instances"], order["binds_usd"]) == (1, pytest.approx(4 * ONE_YEAR))
+    assert order["or"]["purchase"] == "on-demand" and order["or"]["binds_usd"] == 0
+    assert order["or"]["usd"] == pytest.approx(ON_DEMAND)
+
+
+def test_a_term_for_a_quarter_has_the_next_order_beside_it() -> None:
+    """Of four machines in the second quarter the last is needed again when the term of three ends: one more then, and a
+    quarter by the hour, is less than a year from the second quarter on. The three are needed all the time."""
+    steps = {"2027-Q2": 1.4, "2027-Q3": 0.7}
+    grown = SERVICE | {"growth": {"steps": steps | {"2028-Q1": 1.4}}}
+    orders = solved([grown], 5, policy={"buy": "reserved-1yr"})["decisions"]
+    three, one, anew = orders
+    assert [order["n_instances"] for order in orders] == [3, 1, 3] and three["or"] is None
+    assert (one["usd"], one["binds_usd"]) == (pytest.approx(4 * ONE_YEAR), pytest.approx(4 * ONE_YEAR))
+    assert one["or"]["usd"] == pytest.approx(ON_DEMAND + ONE_YEAR)
+    assert (
+        one["or"]["binds_usd"] == pytest.approx(4 * ONE_YEAR)
+        and "1 more in the order of 2028-01-01" in one["or"]["about"]
+    )
+    assert anew["or"]["usd"] == pytest.approx(3 * ON_DEMAND)  # three quarters of its year are after the plan
+
+
+def test_paid_machines_serve_a_service_of_another_class() -> None:
+    """Two machines of a year are needed for a quarter, then one. The other serves what buys on demand, which rented
+    one beside it; what is owned and idle serves it, too."""
+    falling = SERVICE | {"demand": {"at_once": 280}, "growth": {"steps": {"2027-Q2": 0.5}}}
+    apart = {"id": "apart", "demand": {"at_once": 100}, "model": "8b", "buy": "on-demand"}
+    record = solved([falling, apart], 2, policy={"buy": "reserved-1yr"})
+    rows = {(row["quarter"], row["instance"]): row for row in record["supply"]}
+    names = "needed", "gap", "idle", "borrowed", "lent"
+    of_term, of_hours = NC40, f"{NC40} (on-demand)"
+    assert [rows["2027-Q1", of_term][name] for name in names] == [2, 2, 0, 0, 0]
+    assert [rows["2027-Q1", of_hours][name] for name in names] == [1, 1, 0, 0, 0]
+    assert [rows["2027-Q2", of_term][name] for name in names] == [1, 2, 0, 0, 1]
+    assert [rows["2027-Q2", of_hours][name] for name in names] == [1, 0, 0, 1, 0]
+    assert of_all(record, "p50_usd") == pytest.approx([2 * ONE_YEAR + ON_DEMAND, 2 * ONE_YEAR])
+    # Each pays for the machine that it is on.
+    shares = [row["monthly_usd"] * 3 for row in record["services"] if row["quantile"] == "p50"]
+    assert shares == pytest.approx([2 * ONE_YEAR, ONE_YEAR, ON_DEMAND, ONE_YEAR])
+    owned = {"owned": [H200 | {"cost_per_quarter": 500}]}
+    with_own = solved([SERVICE | {"demand": {"at_once": 140}}, apart], 2, supply=owned, policy={"buy": "reserved-1yr"})
+    assert of_all(with_own, "p50_usd") == pytest.approx([ONE_YEAR + ON_DEMAND, ONE_YEAR + 500])
+
+
 @pytest.mark.parametrize(("usd", "moves"), [(60_000, []), (0, [NC40])])
 def test_a_service_leaves_what_is_committed_for_it_by_a_decision(usd: float, moves: list[str]) -> None:
     """A machine of two GPUs ends on 15 January, and three requests at once need one of one GPU: a service left it
