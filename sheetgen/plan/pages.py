@@ -318,6 +318,8 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     """The levers that change what is to be signed, and of what binds money the service whose measurement
     decides most."""
     answer = findings.answer
+    if idle := [*_idle(answer)]:
+        yield words("Idle, though machines are ordered for these quarters: {}.", joined("; ", idle))
     if (changed := changed_now(findings)) and findings.closing:
         yield _with_levers(findings.closing, changed)
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
@@ -325,6 +327,17 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     if first is not None:
         which = f"Measure first, of what binds money: {answer.plan.services[first.service].id}"
         yield words(f"{which}, {{}}: {{}}.", _sure_in(answer.plan, first), _day_of(answer, first))
+
+
+def _idle(answer: Answer) -> Iterator[Text]:
+    """The owned or committed machines that are idle though others are ordered for the same quarters, and their cost;
+    those of most money first."""
+    counts, money = (answer.supply[name][..., answer.case] for name in ("idle_anyway", "idle_usd"))
+    every = [(float(money[t, some].sum()), t, some) for t, some in answer.idle_while_buying.items()]
+    for cost, t, some in sorted(every, key=lambda row: -row[0])[:NAMED]:
+        first, last = (answer.plan.quarters[some[i]] for i in (0, -1))
+        machine = f"{short_name(answer.types[t].instance)} ({first}{f' to {last}' if last != first else ''})"
+        yield words(f"{{}} x {machine}, {{}}", cell(float(counts[t, some].max()), WHOLE), usd(cost))
 
 
 def _with_levers(closing: Closing, changed: Sequence[Changed]) -> Text:

@@ -494,7 +494,19 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         of_each[t] = counts, of_hours, parts
     lent = numpy.array(pool.net).reshape(needed.shape)
     rented = [
-        Rented(spans, counts, of_hours, needed[t], owned[t], committed[t], lent[t], pool.loans_of(t), up_then[0][t], weights, parts)
+        Rented(
+            spans,
+            counts,
+            of_hours,
+            needed[t],
+            owned[t],
+            committed[t],
+            lent[t],
+            pool.loans_of(t),
+            up_then[0][t],
+            weights,
+            parts,
+        )
         for t, (counts, of_hours, parts) in sorted(of_each.items(), key=lambda of_type: of_type[0])
     ]
 
@@ -503,7 +515,10 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         return numpy.array([of_type.added(name) for of_type in rented]).reshape(needed.shape)
 
     gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)
-    of_gpus = owned * (grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes))
+    owned_usd = grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes)  # of one
+    signed = committed - grid.spread("base_instances", TABLES["gaps"].axes)[:, spans.quarters]
+    idle = needs.idle(needed, owned, committed, gap, lent)
+    idle_owned, idle_anyway = numpy.minimum(owned, idle), numpy.minimum(owned + signed, idle)
     most = {
         "needed_instances": needed,
         "kept_instances": numpy.array(kept).reshape(needed.shape),
@@ -511,11 +526,14 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         "committed_instances": committed,
         "gap": gap,
         "rented_instances": gap + committed,
-        "idle": needs.idle(needed, owned, committed, gap, lent),
+        "idle": idle,
+        "idle_anyway": idle_anyway,
         "borrowed_instances": numpy.maximum(0, lent),
         "lent_instances": numpy.maximum(0, -lent),
     }
-    means = {"mean_anyway": owned + committed + lent, "mean_gap": gap, "owned_paid_usd": of_gpus}
+    means = {"mean_anyway": owned + committed + lent, "mean_gap": gap, "owned_paid_usd": owned * owned_usd}
+    means["idle_usd"] = idle_owned * owned_usd
+    idle_share = ratio(spans.means(idle_anyway - idle_owned, 1), spans.means(signed, 1))
     sums = {"ordered_instances": summed("ordered"), "cover_usd": summed("cover_usd")}
     columns = {name: spans.most(counts, 1) for name, counts in most.items()}
     columns |= {name: spans.means(counts, 1) for name, counts in means.items()}
@@ -536,7 +554,9 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     grid.put(of_quarter, {"bought_usd": bought_usd})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
         grid.put(("quarter", "case"), {of_all: grid.spread(name, of_quarter).sum(axis=0)})
-    paid_usd = grid.spread("committed_paid_usd", of_quarter) + columns["owned_paid_usd"]
+    committed_usd = grid.spread("committed_paid_usd", of_quarter)
+    grid.put(of_quarter, {"idle_usd": columns["idle_usd"] + idle_share * committed_usd})
+    paid_usd = committed_usd + columns["owned_paid_usd"]
     grid.put(of_quarter, {"paid_usd": paid_usd + lent_usd(rented, bought_usd + paid_usd)})
     work_out(grid, "mean")
     return rented

@@ -212,6 +212,18 @@ class Answer:
         return part * float(owned_usd) / MONTHS_IN_A_QUARTER
 
     @cached_property
+    def idle_while_buying(self) -> dict[int, list[int]]:
+        """By type the quarters in which owned or committed machines are idle though machines are ordered for them."""
+        idle, buys = self.supply["idle_anyway"][..., self.case], self.to_buy[..., self.case].any(axis=0)
+        return {t: numpy.flatnonzero(row).tolist() for t, row in enumerate((idle > 0) & buys) if row.any()}
+
+    @property
+    def idle_while_buying_usd(self) -> float:
+        """The cost of those."""
+        usd = self.supply["idle_usd"][..., self.case]
+        return math.fsum(float(usd[t, quarters].sum()) for t, quarters in self.idle_while_buying.items())
+
+    @cached_property
     def owned_serving_usd(self) -> Array:
         """By type, quarter and case the cost of the owned machines that serve it."""
         owned_usd = self.grid.spread("owned_paid_usd", OF_TYPE)

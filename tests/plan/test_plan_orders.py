@@ -1093,6 +1093,22 @@ def test_a_term_for_a_quarter_has_the_next_order_beside_it() -> None:
     assert anew["or"]["usd"] == pytest.approx(3 * ON_DEMAND)  # three quarters of its year are after the plan
 
 
+def test_the_first_page_says_what_is_idle_while_machines_are_ordered() -> None:
+    """Two machines that are owned, and one that is committed, come where two of a year are paid already."""
+    owned = H200 | {"cost_per_quarter": 900}
+    signed = {"id": "c", "type": NC40, "count": 1, "from": "2027-04-01", "until": "2027-12-31", "usd_per_hour": 1}
+    supply = {"owned": [owned], "committed": [signed]}
+    whole = whole_plan([SERVICE | {"demand": {"at_once": 280}}], 3, supply=supply, policy={"buy": "reserved-1yr"})
+    record, idle_usd = record_of(whole), 900 + 2190
+    assert [(row["idle"], row["idle_usd"]) for row in record["supply"]] == [(0, 0), (3, idle_usd), (3, idle_usd)]
+    assert record["totals"]["idle_while_ordering_usd"] == pytest.approx(2 * idle_usd)
+    (line,) = [str(line) for line in plan_page(whole).first[0].lines if "idle" in str(line).lower()]
+    assert "3 x NC40ads H100 v5 (2027-Q2 to 2027-Q3)" in line and USD.text(2 * idle_usd) in line
+    enough = whole_plan([SERVICE | {"demand": {"at_once": 140}}], 2, supply={"owned": [owned | {"from": "2026-01-01"}]})
+    assert record_of(enough)["totals"]["idle_while_ordering_usd"] == 0  # nothing is ordered
+    assert not any("idle" in str(line).lower() for line in plan_page(enough).first[0].lines)
+
+
 def test_paid_machines_serve_a_service_of_another_class() -> None:
     """Two machines of a year are needed for a quarter, then one. The other serves what buys on demand, which rented
     one beside it; what is owned and idle serves it, too."""
