@@ -14,7 +14,7 @@ import numpy
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge, Calendar
-from sheetgen.plan.cells import Heads, Rows, cell, number, usd
+from sheetgen.plan.cells import Heads, Rows, cell, number, phrase, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
@@ -412,7 +412,7 @@ def _decision_row(answer: Answer, decision: Decision, remarks: list[Text]) -> tu
         decision.needed_from.isoformat(),
         usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
-        joined("; ", remarks) or "",
+        phrase("; ", remarks),
     )
 
 
@@ -432,7 +432,7 @@ def _other_ways(decision: Decision) -> list[Text]:
 def _in_place(way: Decision) -> Text:
     """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
     cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
-    return joined(": ", [part for part in (_decided(way), _worth(way) or cost) if part]) or ""
+    return phrase(": ", (_decided(way), _worth(way) or cost))
 
 
 def _decided(decision: Decision) -> Text:
@@ -461,8 +461,7 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
-    return [remark for remark in remarks if remark]
+    return [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
 
 
 def _cancelled(plan: Plan, decision: Decision) -> str:
@@ -477,13 +476,12 @@ def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other or decision.moves is not None else _for_whom(answer, decision)
     remarks = *_remarks(answer, decision), *_shed(answer, decision)
-    parts = (decision.purchase, _binds(decision), *remarks, f"for {names}" if names else "")
-    return joined("; ", [*filter(None, parts)]) or ""
+    return phrase("; ", (decision.purchase or "", _binds(decision), *remarks, f"for {names}" if names else ""))
 
 
 def _worth(decision: Decision) -> Text:
     """The amount that a decision binds, and what it is expected to save."""
-    return joined(", ", [part for part in (_binds(decision), _expected(decision)) if part]) or ""
+    return phrase(", ", (_binds(decision), _expected(decision)))
 
 
 def _binds(decision: Decision) -> Text:
@@ -543,9 +541,8 @@ def _on_others(gap: Unserved) -> str:
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
-    columns: list[Sequence[float]] = [_budgets_in_whole(plan)]
-    for z in ("p50", "p90"):
-        columns += [*by_quarter_in_whole(answer, CASE[z]), _left_in_whole(answer, z)]
+    middle, high = (by_quarter_in_whole(answer, CASE[z]) for z in ("p50", "p90"))
+    columns = [*middle, *high[1:]]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
@@ -568,17 +565,6 @@ def _more_than_p90(findings: Findings) -> Iterator[Text]:
         yield words("Nine of ten cases take more than p90 with its contingency: up to {}.", joined(", ", more))
 
 
-def _budgets_in_whole(plan: Plan) -> list[float]:
-    """By quarter the budget, NaN without one."""
-    return [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
-
-
-def _left_in_whole(answer: Answer, z: str) -> list[float]:
-    """By quarter what is left of it."""
-    parts = by_quarter_in_whole(answer, CASE[z])
-    return [budget - sum(used) for budget, *used in zip(_budgets_in_whole(answer.plan), *parts, strict=True)]
-
-
 def _budget_title(answer: Answer) -> str:
     n_stated = sum(verdict != NO_BUDGET for verdict in answer.verdicts)
     if not n_stated:
@@ -596,7 +582,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = dict(zip(map(str, answer.plan.quarters), _left_in_whole(answer, "p90"), strict=True))
+    left = dict(zip(map(str, answer.plan.quarters), by_quarter_in_whole(answer, CASE["p90"]).left, strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
@@ -1018,7 +1004,7 @@ def _forecast(findings: Findings) -> Table:
     rows = [
         (
             decision.order_by.isoformat(),
-            joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
+            phrase(", ", (_decided(decision), _worth(decision), *_other_ways(decision))),
             _for_whom(answer, decision),
             usd(decision.in_plan_usd),
         )
@@ -1074,9 +1060,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
-    cheaper = [
-        joined(" and ", [part for part in (_saving(lever), _lever_binds(lever)) if part]) or "" for lever in levers
-    ]
+    cheaper = [phrase(" and ", (_saving(lever), _lever_binds(lever))) for lever in levers]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
         ("Sign now", words("{}.", joined("; ", signing)) if signing else ""),
