@@ -183,13 +183,13 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
         plan = replace(plan, base=base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
-    held = late(Answer(plan, hardware, types, grid, rented))[1] if plan.supply.ordered else ()
+    waiting, held = late(Answer(plan, hardware, types, grid, rented))
     if held:
         plan = replace(plan, held=held)
         rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")
-    return Answer(plan, hardware, types, grid, rented)
+    return Answer(plan, hardware, types, grid, rented, waiting)
 
 
 def _timed(answer: Answer, hardware: Hardware) -> Answer:
