@@ -38,7 +38,7 @@ from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
-from sheetgen.plan.spending import NO_BUDGET
+from sheetgen.plan.spending import A_CENT, NO_BUDGET
 from sheetgen.plan.stated_plan import Plan, term
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
@@ -57,7 +57,6 @@ LINE, LINE_OF_TILE, LINE_OF_LEVER = 110, 44, 36  # characters of a whole line, a
 MOST_REMARKS = 150  # characters, where the first page has no lines for all of them
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
-A_CENT = 0.01
 NINE_OF_TEN, WHOLE_PERCENT = 0.9, 100
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
@@ -426,13 +425,11 @@ def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
 
 def _other_ways(decision: Decision) -> list[Text]:
     """The other ways to the same machines, each with its day and its worth."""
-    return [words(f"or by {way.order_by} {{}}", _in_place(way)) for way in decision.ways[1:]]
-
-
-def _in_place(way: Decision) -> Text:
-    """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
-    cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
-    return phrase(": ", (_decided(way), _worth(way) or cost))
+    ways = list[Text]()
+    for way in decision.ways[1:]:  # a pool that is replaced has neither worth nor cost
+        cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+        ways.append(words(f"or by {way.order_by} {{}}", phrase(": ", (_decided(way), _worth(way) or cost))))
+    return ways
 
 
 def _decided(decision: Decision) -> Text:
@@ -480,12 +477,11 @@ def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
 
 
 def _worth(decision: Decision) -> Text:
-    """The amount that a decision binds, and what it is expected to save."""
+    """The amount that a decision binds to the end of its term, and what it is expected to save."""
     return phrase(", ", (_binds(decision), _expected(decision)))
 
 
 def _binds(decision: Decision) -> Text:
-    """The amount that a decision binds to the end of its term."""
     return words("binds {}", usd(decision.binds_usd)) if decision.binds_usd else ""
 
 
@@ -639,11 +635,6 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
     money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
-
-
-def _saving(lever: Lever) -> Text:
-    saved = _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)
-    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, saved)
 
 
 def _is_dearer(lever: Lever) -> bool:
@@ -1060,7 +1051,11 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
-    cheaper = [phrase(" and ", (_saving(lever), _lever_binds(lever))) for lever in levers]
+    saved = ((lever, _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)) for lever in levers)
+    cheaper = [
+        phrase(" and ", (words("{} ({}) saves {}", lever.change.kind, lever.change.name, saves), _lever_binds(lever)))
+        for lever, saves in saved
+    ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
         ("Sign now", words("{}.", joined("; ", signing)) if signing else ""),

@@ -18,6 +18,7 @@ from sheetgen.plan.decisions import late, unserved
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
+from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.supplied import supplied
 from sheetgen.plan.tables import (
@@ -40,7 +41,6 @@ from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
 NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
-A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
 
