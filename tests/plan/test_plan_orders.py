@@ -885,11 +885,11 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
         [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
     )
     (order,) = [order for order in whole.decisions if order.other]
-    (way,) = map(str, _other_ways(order))
+    (way,) = map(str, _other_ways(whole.answer, order))
     assert way.endswith(f": binds nothing, {USD.text(by_hour['usd'])}")
     assert order.other is not None
     pool = replace(order.other, what="replace owned", usd=None)
-    assert not str(_other_ways(replace(order, other=pool))[0]).endswith(":")
+    assert not str(_other_ways(whole.answer, replace(order, other=pool))[0]).endswith(":")
 
 
 def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
