@@ -661,7 +661,7 @@ def test_print_gives_the_request(page: Browser, address: str) -> None:
     month = page.evaluate(TEXT.format("month"))
     assert "640 people" in text and f"{month} a month." in text
     assert "15,360 tokens" in text and "in FP8" in text and "#model=70b" in text
-    assert "Approve as sized" in text and "What could go wrong" in text and "Not in the price" in text
+    assert "Approve as sized" in text and "Risks" in text and "Not in the price" in text
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.getElementById('request').hidden")
 
