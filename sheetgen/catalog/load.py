@@ -23,7 +23,7 @@ from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile,
 from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
-from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown, unreadable
 from sheetgen.shipped import shipped_folder
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
@@ -203,11 +203,12 @@ class Catalog:
                 raise CatalogError("catalogs is blank. Name a folder like catalogs/, or leave it out.")
             try:
                 if not Path(folder).is_dir():
+                    Path(folder).stat()
                     raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
                 if not self.lay_over(folder).adds_to(self.folders[0]):
                     raise CatalogError(nothing_in(self.folders[-1], self.folders[0]))
-            except OSError as error:
-                raise CatalogError(f"{shown(folder)}: cannot be read ({error.strerror or error}).") from error
+            except (OSError, ValueError) as error:  # ValueError: a name that no folder can have
+                raise CatalogError(f"{shown(folder)}: {unreadable(error)}.") from error
 
     def lay_over(self, path: str | Path) -> Folder:
         """Lay a folder over the others, even one without catalog files; to be called before anything is read."""

@@ -12,7 +12,7 @@ import click
 
 from sheetgen.cli.options import command, common, in_either_number
 from sheetgen.cli.output import answer, columns, note, print_json, say, table
-from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown, unreadable
 from sheetgen.units import count, number_text
 
 if TYPE_CHECKING:
@@ -331,8 +331,10 @@ def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[
     catalog.folders = [*catalog.folders]
     if path is not None:
         target = Path(path)
-        if not target.exists():
-            raise CatalogError(f"{shown(target)}: does not exist. Name a catalog folder or a file in one.")
+        try:
+            target.stat()
+        except OSError as error:
+            raise CatalogError(f"{shown(target)}: {unreadable(error)}.") from error
         folder = target if target.is_dir() else target.parent
         if folder.resolve().name in PARTS:
             folder = folder.resolve().parent if folder.is_absolute() else folder.parent
