@@ -133,8 +133,8 @@ ONE_LINE = {
     "blank batch": (("size", "--batch", ""), "batch is blank. Name a file, or leave it out."),
     "quantity": (("explain", "kv_bytes_per_tokens", "--model", "8b"), "Did you mean kv_bytes_per_token?"),
     "show": (("show", "h1000"), "is in no catalog"),
-    "check": (("check", "nowhere"), "nowhere: does not exist"),
-    "catalogs": ((*SIZE, "--catalogs", "nowhere"), "nowhere: is no folder"),
+    "check": (("check", "nowhere"), "nowhere: cannot be read"),
+    "catalogs": ((*SIZE, "--catalogs", "nowhere"), "nowhere: cannot be read"),
     "batch": (("size", "--batch", "nowhere.csv", "--out", "out.csv"), "nowhere.csv: cannot be read"),
     "scenario": (("build", "--models", "8b", "--scenario", "nowhere.yaml"), "nowhere.yaml: cannot be read"),
 }
