@@ -199,7 +199,7 @@ class InputsSheet:
         self.sheet = titled(name, name, about, freeze=(HEAD_ROWS, 2))
         self.sheet.widths = dict(WIDTHS)
         about_cell = self.sheet.cells[1, 0]
-        about_cell.role, about_cell.span = "subtitle_wrapped", PRINTED
+        about_cell.role, about_cell.span = "line", PRINTED
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
 
@@ -315,7 +315,7 @@ class InputsSheet:
             self.sheet.page_breaks.append(self.row)
         self.sheet.text(self.row, LABEL, label, "label")
         self.sheet.cells[self.row, LABEL].wraps = True
-        self.sheet.text(self.row, UNIT, unit, "unit")
+        self.sheet.text(self.row, UNIT, unit, "remark")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
 
 
@@ -494,7 +494,7 @@ def _lengths(page: InputsSheet) -> None:
     prompts = []
     for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
-        page.sheet.text(page.row, UNIT, "tokens", "unit")
+        page.sheet.text(page.row, UNIT, "tokens", "remark")
         prompts.append(page.sheet.compute(page.row, VALUE, *prompt_of(page.wiring.inputs, context, answer)))
         page.row += 1
     page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
