@@ -376,7 +376,7 @@ def _on_others(answer: Answer, lack: Unserved, free: Any, ordered: Any) -> Unser
 
 def unserved(answer: Answer) -> list[Unserved]:
     """Those of them that are not wholly served on other machines."""
-    return [gap for gap in late(answer)[0] if gap.share]
+    return [gap for gap in answer.waiting if gap.share]
 
 
 def _without_cuts(every: Iterable[Unserved]) -> list[Unserved]:

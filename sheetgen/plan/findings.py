@@ -24,7 +24,6 @@ from sheetgen.plan.decisions import (
     decisions,
     in_order,
     kind,
-    late,
     ordered_before_usd,
     two_ways,
     unserved,
@@ -152,8 +151,7 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, (waiting, _) = drawn(answer), late(answer)
-    lost = with_others(answer, [gap for gap in waiting if gap.share])
+    draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     trials, measured = Trials(answer, lost), measurements(answer)
@@ -164,7 +162,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(with_break_even(answer, kept(answer))) if answer.plan.supply.ordered else (),
         tuple(lost),
-        tuple(gap for gap in waiting if gap.on_others),
+        tuple(gap for gap in answer.waiting if gap.on_others),
         last,
         None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
@@ -238,7 +236,6 @@ class Spent:
     budget_usd: float | None
     usd: Mapping[str, float]
     reserve_usd: Mapping[str, float]  # the contingency
-    left_usd: Mapping[str, float]  # of the budget after both, NaN without one
     together_p90_usd: float  # over joint draws
     verdict: str
 
@@ -255,7 +252,6 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
         None if None in budgets else math.fsum(filter(None, budgets)),
         usd,
         reserve,
-        left,
         quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"],
         budget_verdict(left["p50"], left["p90"]),
     )

@@ -8,8 +8,9 @@ was worked out of money by other means once anything is. `sheetgen pull` carries
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -55,6 +56,7 @@ from sheetgen.plan.spending import (
     price_factor,
     quarter_instance_month_usd,
     reserve_usd,
+    spend_usd,
 )
 from sheetgen.plan.stated_plan import Base, in_class
 from sheetgen.plan.supplied import paid_shares
@@ -487,9 +489,10 @@ class _Sheets:
                 bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
-                amounts = [derived(_budget_usd, stated, *rate)]
+                amounts = [derived(in_dollars if rate else _number, stated, *rate)]
                 amounts += [
-                    derived(_spend_usd, usd, cover, committed, owned) for usd, cover in zip(bought, late, strict=True)
+                    _or_pull(_spend_usd, usd, cover, committed, owned, n=2)
+                    for usd, cover in zip(bought, late, strict=True)
                 ]
             else:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
@@ -497,13 +500,13 @@ class _Sheets:
             self.already = already  # of all quarters, at last
             row = [self._live(sheet, here, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserves = [derived(_contingency, usd, *already, share) for usd in row[2:4]]
+                reserves = [_or_pull(reserve_usd, usd, *already, share) for usd in row[2:4]]
             else:
                 reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
             row += [self._live(sheet, here, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
-            verdict = derived(_verdict, row[0], *row[2:6])
+            verdict = _or_pull(_verdict, *row[2:6], row[0], n=2)
             row.append(self._live(sheet, here, 8, verdict, TEXT, role))
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
@@ -574,9 +577,9 @@ class _Sheets:
 
         def cost_usd(bought: Any, share: Any, *paid: Any) -> Any:
             n = len(paid) - len(pools)
-            return where(is_number(bought), sum(paid[:n], bought) + share * sum(paid[n:], 0 * share), PULL)
+            return sum(paid[:n], bought) + share * sum(paid[n:], 0 * share)
 
-        cost = derived(cost_usd, bought, part, *(ref for _, ref in there))
+        cost = _or_pull(cost_usd, bought, part, *(ref for _, ref in there))
         return sheet.link(row, column, cost, USD, "off_page", lock="column")
 
     # Decisions and services
@@ -677,7 +680,7 @@ class _Sheets:
                 there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
                 share = float(self.answer.services["own_instances"][s, q, z]) / there if there else 0.0
                 part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
-                self._live(sheet, row, 16 + z, derived(_times, part, cost_usd))
+                self._live(sheet, row, 16 + z, _or_pull(lambda usd, share: share * usd, cost_usd, part))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
@@ -697,7 +700,7 @@ class _Sheets:
         row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
-        asked = derived(_asked_usd, planned, *self.already, share)
+        asked = _or_pull(lambda usd, *paid: usd + reserve_usd(usd, *paid), planned, *self.already, share)
         for column, label, name, answer in (
             (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
             (2, "at p50, the middle case", "p50", columns[2][-1]),
@@ -849,8 +852,13 @@ def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
 # What cells hold: numbers, or the word that says to run pull
 
 
-def _times(share: Any, usd: Any) -> Any:
-    return where(is_number(usd), share * usd, PULL)
+def _or_pull(formula: Callable[..., Any], *read: Source, n: int = 1) -> Lookup:
+    """The result of a formula; the word where one of the first so many cells that it reads has it."""
+
+    def result(*parts: Any) -> Any:
+        return where(functools.reduce(both, map(is_number, parts[:n])), formula(*parts), PULL)
+
+    return derived(result, *read)
 
 
 def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) -> Any:
@@ -858,26 +866,17 @@ def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) ->
     return price * hours
 
 
-def _budget_usd(amount: Any, *rate: Any) -> Any:
-    return in_dollars(amount, *rate) if rate else number_where(is_number(amount), amount)
+def _number(amount: Any) -> Any:
+    return number_where(is_number(amount), amount)
 
 
-def _spend_usd(bought: Any, late: Any, committed: Any, owned: Any) -> Any:
-    return where(both(is_number(bought), is_number(late)), bought + late + committed + owned, PULL)
+def _spend_usd(bought: Any, late: Any, *paid: Any) -> Any:
+    return spend_usd(bought, *paid, late)
 
 
-def _asked_usd(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    return where(is_number(usd), usd + reserve_usd(usd, committed, owned, share), PULL)
-
-
-def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    return where(is_number(usd), reserve_usd(usd, committed, owned, share), PULL)
-
-
-def _verdict(budget_usd: Any, p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any) -> Any:
+def _verdict(p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any, budget_usd: Any) -> Any:
     cases = (p50_usd, reserve_p50_usd), (p90_usd, reserve_p90_usd)
-    left = (number_where(is_number(budget_usd), budget_usd - usd - reserve) for usd, reserve in cases)
-    return where(both(is_number(p50_usd), is_number(p90_usd)), budget_verdict(*left), PULL)
+    return budget_verdict(*(budget_left_usd(budget_usd, *case) for case in cases))
 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:

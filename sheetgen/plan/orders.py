@@ -172,25 +172,18 @@ class Buying:
         return numpy.asarray(numpy.eye(len(gap))[..., None] * (there[:, None] * gap)[:, None])
 
 
-def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
-    """By purchase class what an hour of an instance costs as listed, of the classes that may be used."""
-    prices = dict[str, float]()
-    for purchase in PURCHASES:
+def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
+    """By purchase class that may be used a month of one instance, less the discount; nothing of one that serves
+    nothing."""
+    months = dict[str, float]()
+    if candidate is None:
+        return months
+    for purchase, way in PURCHASES.items():
         price, may = candidate.class_price(purchase), plan.supply.allowed.may_buy(purchase)
         if price is not None and (may or purchase == plan.class_of(candidate.instance)):
-            prices[purchase] = price.usd_per_hour
-    return prices
-
-
-def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount; nothing of one that serves nothing."""
-    months = {}
-    for purchase, listed in allowed_prices(plan, candidate).items() if candidate else ():
-        hours = cost.paid_hours_per_month(
-            plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
-        )
-        usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
-        months[purchase] = float(cost.instance_month_usd(usd, hours))
+            hours = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(way.committed))
+            usd = cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction)
+            months[purchase] = float(cost.instance_month_usd(usd, hours))
     return months
 
 

@@ -14,7 +14,7 @@ import numpy
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge, Calendar
-from sheetgen.plan.cells import Heads, Rows, cell, number, usd
+from sheetgen.plan.cells import Heads, Rows, cell, number, phrase, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
 from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
@@ -38,7 +38,7 @@ from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
-from sheetgen.plan.spending import NO_BUDGET
+from sheetgen.plan.spending import A_CENT, NO_BUDGET
 from sheetgen.plan.stated_plan import Plan, term
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
@@ -57,7 +57,6 @@ LINE, LINE_OF_TILE, LINE_OF_LEVER = 110, 44, 36  # characters of a whole line, a
 MOST_REMARKS = 150  # characters, where the first page has no lines for all of them
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
-A_CENT = 0.01
 NINE_OF_TEN, WHOLE_PERCENT = 0.9, 100
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
@@ -412,7 +411,7 @@ def _decision_row(answer: Answer, decision: Decision, remarks: list[Text]) -> tu
         decision.needed_from.isoformat(),
         usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
-        joined("; ", remarks) or "",
+        phrase("; ", remarks),
     )
 
 
@@ -426,13 +425,11 @@ def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
 
 def _other_ways(decision: Decision) -> list[Text]:
     """The other ways to the same machines, each with its day and its worth."""
-    return [words(f"or by {way.order_by} {{}}", _in_place(way)) for way in decision.ways[1:]]
-
-
-def _in_place(way: Decision) -> Text:
-    """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
-    cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
-    return joined(": ", [part for part in (_decided(way), _worth(way) or cost) if part]) or ""
+    ways = list[Text]()
+    for way in decision.ways[1:]:  # a pool that is replaced has neither worth nor cost
+        cost = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+        ways.append(words(f"or by {way.order_by} {{}}", phrase(": ", (_decided(way), _worth(way) or cost))))
+    return ways
 
 
 def _decided(decision: Decision) -> Text:
@@ -461,8 +458,7 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"until then {cover.purchase}{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
-    return [remark for remark in remarks if remark]
+    return [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
 
 
 def _cancelled(plan: Plan, decision: Decision) -> str:
@@ -477,17 +473,15 @@ def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other or decision.moves is not None else _for_whom(answer, decision)
     remarks = *_remarks(answer, decision), *_shed(answer, decision)
-    parts = (decision.purchase, _binds(decision), *remarks, f"for {names}" if names else "")
-    return joined("; ", [*filter(None, parts)]) or ""
+    return phrase("; ", (decision.purchase or "", _binds(decision), *remarks, f"for {names}" if names else ""))
 
 
 def _worth(decision: Decision) -> Text:
-    """The amount that a decision binds, and what it is expected to save."""
-    return joined(", ", [part for part in (_binds(decision), _expected(decision)) if part]) or ""
+    """The amount that a decision binds to the end of its term, and what it is expected to save."""
+    return phrase(", ", (_binds(decision), _expected(decision)))
 
 
 def _binds(decision: Decision) -> Text:
-    """The amount that a decision binds to the end of its term."""
     return words("binds {}", usd(decision.binds_usd)) if decision.binds_usd else ""
 
 
@@ -543,9 +537,8 @@ def _on_others(gap: Unserved) -> str:
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
-    columns: list[Sequence[float]] = [_budgets_in_whole(plan)]
-    for z in ("p50", "p90"):
-        columns += [*by_quarter_in_whole(answer, CASE[z]), _left_in_whole(answer, z)]
+    middle, high = (by_quarter_in_whole(answer, CASE[z]) for z in ("p50", "p90"))
+    columns = [*middle, *high[1:]]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
@@ -568,17 +561,6 @@ def _more_than_p90(findings: Findings) -> Iterator[Text]:
         yield words("Nine of ten cases take more than p90 with its contingency: up to {}.", joined(", ", more))
 
 
-def _budgets_in_whole(plan: Plan) -> list[float]:
-    """By quarter the budget, NaN without one."""
-    return [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
-
-
-def _left_in_whole(answer: Answer, z: str) -> list[float]:
-    """By quarter what is left of it."""
-    parts = by_quarter_in_whole(answer, CASE[z])
-    return [budget - sum(used) for budget, *used in zip(_budgets_in_whole(answer.plan), *parts, strict=True)]
-
-
 def _budget_title(answer: Answer) -> str:
     n_stated = sum(verdict != NO_BUDGET for verdict in answer.verdicts)
     if not n_stated:
@@ -596,7 +578,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = dict(zip(map(str, answer.plan.quarters), _left_in_whole(answer, "p90"), strict=True))
+    left = dict(zip(map(str, answer.plan.quarters), by_quarter_in_whole(answer, CASE["p90"]).left, strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
@@ -653,11 +635,6 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
     money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
-
-
-def _saving(lever: Lever) -> Text:
-    saved = _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)
-    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, saved)
 
 
 def _is_dearer(lever: Lever) -> bool:
@@ -1018,7 +995,7 @@ def _forecast(findings: Findings) -> Table:
     rows = [
         (
             decision.order_by.isoformat(),
-            joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
+            phrase(", ", (_decided(decision), _worth(decision), *_other_ways(decision))),
             _for_whom(answer, decision),
             usd(decision.in_plan_usd),
         )
@@ -1074,8 +1051,10 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
+    saved = ((lever, _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)) for lever in levers)
     cheaper = [
-        joined(" and ", [part for part in (_saving(lever), _lever_binds(lever)) if part]) or "" for lever in levers
+        phrase(" and ", (words("{} ({}) saves {}", lever.change.kind, lever.change.name, saves), _lever_binds(lever)))
+        for lever, saves in saved
     ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),

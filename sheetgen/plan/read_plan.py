@@ -211,7 +211,9 @@ class _Reading:
         self.problems[before:] = [
             (
                 loc,
-                f"{loc[-1]} is of the whole plan: write it beside services." if _is_of_plan(loc, place, text) else text,
+                f"{loc[-1]} is of the whole plan: write it beside services."
+                if loc[:-1] == place and loc[-1] in KEYS and text.startswith("unknown field")
+                else text,
             )
             for loc, text in self.problems[before:]
         ]
@@ -497,11 +499,6 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             yield place, f"services are like each other in a circle: {circle}. Let one of them say all itself."
         elif following is None and not any(step in served for step in path) and not _misspelled(entry, "model", "like"):
             yield place, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
-
-
-def _is_of_plan(loc: Loc, place: Loc, problem: str) -> bool:
-    """True where an unknown field of a service is a section of the plan."""
-    return loc[:-1] == place and loc[-1] in KEYS and problem.startswith("unknown field")
 
 
 def _misspelled(data: Mapping[str, Any], *names: str) -> bool:

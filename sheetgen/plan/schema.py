@@ -54,10 +54,6 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and bool(is_number(value))
 
 
-def _everywhere(value: Any) -> dict[str, Any] | None:
-    return dict.fromkeys(QUANTILES, value) if _is_number(value) else None
-
-
 def _tokens(value: Any) -> Any:
     """Tokens as options take them: 16k is 16384. Raises ValueError."""
     if _is_number(value) and value == 0:
@@ -151,7 +147,7 @@ class Days(Band):
     p90: LeadDays
 
 
-_Band = _shorthand(_everywhere, OF_BAND)
+_Band = _shorthand(lambda value: dict.fromkeys(QUANTILES, value) if _is_number(value) else None, OF_BAND)
 AmountBand = Annotated[Amounts, _Band]
 ChangeBand = Annotated[Changes, _Band]
 DayBand = Annotated[Days, _Band]

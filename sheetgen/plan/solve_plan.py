@@ -18,6 +18,7 @@ from sheetgen.plan.decisions import late, unserved
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
+from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.supplied import supplied
 from sheetgen.plan.tables import (
@@ -40,7 +41,6 @@ from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
 NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
-A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
 
@@ -183,13 +183,13 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
         plan = replace(plan, base=base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
-    held = late(Answer(plan, hardware, types, grid, rented))[1] if plan.supply.ordered else ()
+    waiting, held = late(Answer(plan, hardware, types, grid, rented))
     if held:
         plan = replace(plan, held=held)
         rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")
-    return Answer(plan, hardware, types, grid, rented)
+    return Answer(plan, hardware, types, grid, rented, waiting)
 
 
 def _timed(answer: Answer, hardware: Hardware) -> Answer:

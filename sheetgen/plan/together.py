@@ -24,12 +24,12 @@ from sheetgen.plan.arrays import Array
 from sheetgen.plan.orders import buying
 from sheetgen.plan.placement import At, Placed, filled_by_hour
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
+from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.supplied import Supplied, supplied
 from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 
 SWEEPS = 4  # over all services, as a move may make room for another
-A_CENT = 0.01
 A_BIT = 1e-9  # of a month
 DEARER = 0.02  # of all, by which what is tried as a whole plan may seem dearer: a search goes by blocks of hours
 TRIES, FEWER = 100, 25  # beginnings x services; of a plan that is tried without some types of machine

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -23,6 +24,9 @@ from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, committe
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
+
+if TYPE_CHECKING:
+    from sheetgen.plan.decisions import Unserved
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
@@ -41,6 +45,7 @@ class Answer:
     types: Sequence[Type]
     grid: Grid
     rented: Sequence[Rented]  # by type, at the three quantiles
+    waiting: Sequence[Unserved] = ()  # see decisions.late
 
     @property
     def case(self) -> int:
