@@ -333,7 +333,11 @@ function comparedWords({ record, model, weights, message }, own) {
 }
 
 // Text on one line of Markdown that shows just that; an address as the link that it is.
-const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
+const plainMarkdown = (text) =>
+  text
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/([\\`*[\]|~_]|&(?=#?[A-Za-z0-9]+;)|<(?=[A-Za-z/!?]))/g, "\\$1")
+    .replace(/^>/, "\\>");
 const ADDRESS = /^https?:\/\/[^\s<>|\\`]+$/;
 const linkedMarkdown = (text) => (ADDRESS.test(text) ? `<${text}>` : plainMarkdown(text));
 const markdownTable = (heads, rows, asText = plainMarkdown) =>

@@ -89,7 +89,7 @@ known_asks = template(
 )
 # Of a model's machines that may prove enough and are not those rented: what a day on one costs, and their month.
 day_elsewhere = template(
-    "{usd} for {model} on {machine}[priced?, which may do at {month} a month]", priced=is_text(q.month)
+    "{usd} for {model} on {machine}[priced?, which may be enough, at {month} a month]", priced=is_text(q.month)
 )
 per_second = template("{rate} requests/s")
 load_in_title = template(
@@ -418,9 +418,14 @@ rate_served = template(
     rate=q.requests_per_second > 0,
     served_in_an_hour=round_down(q.served_at_target * q.seconds_in_an_hour),
 )
-serves_words = template(SERVES, when=is_number(q.n_instances), otherwise=None, served=rate_served, aimed=AIMED).formula(
-    "serves_words", "How much the hardware serves"
-)
+serves_words = template(
+    f"{SERVES}[rate? (about {{max_wait_fraction:percent}} may wait)]",
+    when=is_number(q.n_instances),
+    otherwise=None,
+    served=rate_served,
+    aimed=AIMED,
+    rate=q.requests_per_second > 0,
+).formula("serves_words", "How much the hardware serves")
 rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
     "Room in words",
@@ -470,9 +475,9 @@ memory_counted = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
-    "at the slowest of its range]|[none?No model meets both targets[mean? on average] at the slowest of its range|"
-    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slowest of their range]]|How fast "
+    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slow end of its range|as predicted, not "
+    "at the slow end of its range]|[none?No model meets both targets[mean? on average] at the slow end of its range|"
+    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slow end of their range]]|How fast "
     "it is]",
     mean=q.is_mean == 1,
     aimed=q.n_aimed > 0,
@@ -555,7 +560,7 @@ age_word = first_of(
     "the limit on Inputs, and the price as listed.",
 )
 together_words = template(
-    "All models together", when=q.together == "yes", otherwise="Alternatives: do not add"
+    "All models together", when=q.together == "yes", otherwise="Alternatives: do not add up"
 ).formula("together_words", "The total in words")
 source_words = template(
     f"{{instance}}: [listed?{{source}}|{BY_READER}]", when=is_number(q.row), otherwise=None, listed=is_text(q.source)
@@ -665,7 +670,7 @@ where_one_fails = template(
     sure=sure,
 ).formula("where_one_fails", "Where a machine may fail")
 first_word = template(
-    f"first word{BEYOND} in {{ttft_seconds:tenths}} s[aimed? (target {{target:tenths}} s)]",
+    f"first word{BEYOND} in {{ttft_seconds:tenths}} s on average[aimed? (target {{target:tenths}} s)]",
     when=SERVED,
     otherwise=None,
     beyond=BEYOND_RUNS,
