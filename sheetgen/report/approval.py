@@ -1032,7 +1032,7 @@ def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> 
     return _more(question, _approved(question, margin.monthly_usd), _approved(question, cell.answer.monthly_usd))
 
 
-def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False, is_on_page: bool = False) -> Cell:
+def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False) -> Cell:
     """The load that is served when a machine fails, and the machines that survive that, unless they stand with the
     option that has a margin; NONE where none do. is_beside_next: beside what is next cheapest, which has named its
     machines."""
