@@ -91,13 +91,8 @@ MOST_IN_A_LIST = 20  # options of a help without headings
 def in_either_number(name: str, names: Iterable[str]) -> str | None:
     """The one of some names that a name is, whatever its words' number: requests_per_users is requests_per_user; None
     where it is none of them."""
-    by_singulars = {_singulars(allowed): allowed for allowed in names}
-    allowed = by_singulars.get(_singulars(name))
-    return name if name in by_singulars.values() else allowed
-
-
-def _singulars(name: str) -> tuple[str, ...]:
-    return tuple(word.removesuffix("s") for word in re.split("[-_]", name))
+    in_singular = {re.sub(r"s(?=[-_]|$)", "", allowed): allowed for allowed in names}
+    return name if name in in_singular.values() else in_singular.get(re.sub(r"s(?=[-_]|$)", "", name))
 
 
 class Command(click.Command):
@@ -124,8 +119,8 @@ class Command(click.Command):
             right = in_either_number(wrong.lower().replace("_", "-"), options)
             if right is None:
                 name = wrong.strip("-").replace("-", "_")
-                meant = f"--{ELSEWHERE.get(name, name)}".replace("_", "-")
-                if meant in options:
+                meant = in_either_number(f"--{ELSEWHERE.get(name, name)}".replace("_", "-"), options)
+                if meant is not None:
                     problem = f"No such option {wrong!r}. Did you mean {meant!r}?"
                     raise click.NoSuchOption(wrong, problem, ctx=ctx) from None
                 raise
