@@ -279,11 +279,9 @@ def by_quarter(actuals: Actuals) -> Iterator[dict[str, Any]]:
 def measured(actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By service and quarter the highest load that was measured, and the replicas that served it."""
     peaks: dict[tuple[str, Quarter], Actual] = {}
-    for line in actuals.lines:
+    for line in sorted(actuals.lines, key=lambda line: -(line.in_flight_peak or 0)):
         if line.service and line.in_flight_peak is not None and line.replicas is not None:
-            before = peaks.get((line.service, line.quarter))
-            if before is None or (before.in_flight_peak or 0) < line.in_flight_peak:
-                peaks[line.service, line.quarter] = line
+            peaks.setdefault((line.service, line.quarter), line)
     for (service, quarter), line in sorted(peaks.items()):
         yield {"id": service, "quarter": str(quarter), "in_flight_peak": line.in_flight_peak, "replicas": line.replicas}
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
+from sheetgen.plan.decisions import Decision, decisions, unserved
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name

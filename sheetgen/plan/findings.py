@@ -20,7 +20,6 @@ from sheetgen.plan.decisions import (
     NOW,
     RAISE_QUOTA,
     Decision,
-    Unserved,
     decisions,
     in_order,
     kind,
@@ -33,7 +32,7 @@ from sheetgen.plan.decisions import (
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measure
-from sheetgen.plan.orders import class_months
+from sheetgen.plan.orders import Unserved, class_months
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served

@@ -35,7 +35,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, ratio, where
-from sheetgen.plan import needs
+from sheetgen.plan import needs, spending
 from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
@@ -44,20 +44,7 @@ from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
-from sheetgen.plan.spending import (
-    NO_BUDGET,
-    OVER,
-    OVER_AT_P90,
-    budget_left_usd,
-    budget_verdict,
-    committed_quarter_usd,
-    cover_usd,
-    in_dollars,
-    price_factor,
-    quarter_instance_month_usd,
-    reserve_usd,
-    spend_usd,
-)
+from sheetgen.plan.spending import NO_BUDGET, OVER, OVER_AT_P90
 from sheetgen.plan.stated_plan import Base, in_class
 from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import CONSTANTS
@@ -106,9 +93,9 @@ Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
     "Needed": needs.needed_instances, "Spare": needs.spare_instances,
     "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
-    "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
-    "Machines, p10": needs.own_instances, "Cover of late orders, p10": cover_usd,
-    "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
+    "Prices over today's": spending.price_factor, "$ a month of one": spending.quarter_instance_month_usd,
+    "Machines, p10": needs.own_instances, "Cover of late orders, p10": spending.cover_usd,
+    "Budget left at p90": spending.budget_left_usd, "Budget holds": spending.budget_verdict,
 }  # fmt: skip
 
 
@@ -385,7 +372,7 @@ class _Sheets:
             )
             env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
             place = self.top_of_parts + 2 + q, 1
-            self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
+            self.factors.append(sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column"))
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
@@ -400,7 +387,10 @@ class _Sheets:
             today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
                 sheet.compute(
-                    here, 3 + q, quarter_instance_month_usd, {"instance_month_usd": today, "price_factor": factor}
+                    here,
+                    3 + q,
+                    spending.quarter_instance_month_usd,
+                    {"instance_month_usd": today, "price_factor": factor},
                 )
                 for q, factor in enumerate(self.factors)
             ]
@@ -434,13 +424,13 @@ class _Sheets:
             month = sheet.link(row, 2, self.cells[f"{stem}cost"], USD, lock="column")
         else:
             env: dict[str, Source] = {"amount": self.cells[f"{stem}cost"], "fx_rate": inputs["fx_rate"]}
-            month = sheet.compute(row, 2, in_dollars, env, lock="column")
+            month = sheet.compute(row, 2, spending.in_dollars, env, lock="column")
         refs = []
         for q, share in enumerate(paid_shares(plan, part).tolist()):
             days = sheet.put(row, (sheet.n_printed or 0) + 1 + q, Cell(share, "off_page", FACTOR), lock="none")
             env = {**inputs, "count": count, "committed_month_usd": month, "paid_share": days}
             if is_committed:
-                refs.append(sheet.compute(row, 3 + q, committed_quarter_usd, env))
+                refs.append(sheet.compute(row, 3 + q, spending.committed_quarter_usd, env))
             else:
                 refs.append(self._live(sheet, row, 3 + q, derived(lambda usd, share: usd * share, month, days)))
         self.paid.append((part, refs))
@@ -489,7 +479,7 @@ class _Sheets:
                 bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
-                amounts = [derived(in_dollars if rate else _number, stated, *rate)]
+                amounts = [derived(spending.in_dollars if rate else _number, stated, *rate)]
                 amounts += [
                     _or_pull(_spend_usd, usd, cover, committed, owned, n=2)
                     for usd, cover in zip(bought, late, strict=True)
@@ -500,7 +490,7 @@ class _Sheets:
             self.already = already  # of all quarters, at last
             row = [self._live(sheet, here, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserves = [_or_pull(reserve_usd, usd, *already, share) for usd in row[2:4]]
+                reserves = [_or_pull(spending.reserve_usd, usd, *already, share) for usd in row[2:4]]
             else:
                 reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
             row += [self._live(sheet, here, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
@@ -700,7 +690,7 @@ class _Sheets:
         row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
-        asked = _or_pull(lambda usd, *paid: usd + reserve_usd(usd, *paid), planned, *self.already, share)
+        asked = _or_pull(lambda usd, *paid: usd + spending.reserve_usd(usd, *paid), planned, *self.already, share)
         for column, label, name, answer in (
             (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
             (2, "at p50, the middle case", "p50", columns[2][-1]),
@@ -871,12 +861,12 @@ def _number(amount: Any) -> Any:
 
 
 def _spend_usd(bought: Any, late: Any, *paid: Any) -> Any:
-    return spend_usd(bought, *paid, late)
+    return spending.spend_usd(bought, *paid, late)
 
 
 def _verdict(p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any, budget_usd: Any) -> Any:
     cases = (p50_usd, reserve_p50_usd), (p90_usd, reserve_p90_usd)
-    return budget_verdict(*(budget_left_usd(budget_usd, *case) for case in cases))
+    return spending.budget_verdict(*(spending.budget_left_usd(budget_usd, *case) for case in cases))
 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:

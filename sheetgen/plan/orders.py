@@ -38,6 +38,44 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class InTime:
+    """Machines of another type that are there in time for all that is not served. usd: the cost of those days, at
+    today's price, beside what is planned."""
+
+    instance: str
+    purchase: str
+    n_instances: int
+    there_on: datetime.date
+    usd: float
+
+
+@dataclass(frozen=True)
+class OnOthers:
+    """A share of a service that machines of another type serve: those that are idle or spare, or of an earlier order
+    that is kept for it."""
+
+    instance: str
+    share: float
+    was_ordered: bool
+
+
+@dataclass(frozen=True)
+class Unserved:
+    """A share of a service that has no machine on some days of a quarter, as no order can be there (limit: MACHINES),
+    or as no more may be rented until a quota is raised (QUOTA)."""
+
+    service: int
+    quarter: int
+    instance: str
+    first: datetime.date
+    last: datetime.date
+    share: float
+    limit: str
+    other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
+    on_others: tuple[OnOthers, ...] = ()  # beside it
+
+
+@dataclass(frozen=True)
 class Buying:
     """The way in which machines of a type are bought. covers: by span the class that serves until the order arrives,
     None where nothing does. before: the way in which the first `n_ordered` machines were bought, which an earlier plan

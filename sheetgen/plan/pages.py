@@ -17,7 +17,7 @@ from sheetgen.plan.bridge import Bridge, Calendar
 from sheetgen.plan.cells import Heads, Rows, cell, number, phrase, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import (
     FAILS,
@@ -32,6 +32,7 @@ from sheetgen.plan.findings import (
     warnings,
 )
 from sheetgen.plan.measuring import ToMeasure
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import QUARTERS_OF_TERM

@@ -37,6 +37,7 @@ from sheetgen.plan.schema import (
 from sheetgen.plan.stated_plan import (
     Key,
     Plan,
+    Stated,
     class_in,
     in_class,
     key_of,
@@ -133,10 +134,10 @@ class _Reading:
         stated = self._sound_supply() if supply is None else supply
         region = self._region(resolved, stated or Supply())
         gpus, types = self._names(stated, region)
-        options = policy or Policy(), prices or Prices(), supply or Supply()
-        there = [*machines_there(self.catalog, region, *options, gpus, types).values()]
-        questions = self._questions(resolved, *options, as_of, there)
-        listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
+        sections = Stated(policy or Policy(), prices or Prices(), supply or Supply(), as_of)
+        there = [*machines_there(self.catalog, region, sections, gpus, types).values()]
+        questions = self._questions(resolved, sections, there)
+        listed = self._listed(sections, questions.values())
         if self.problems or head is None or budget is None:
             return None
         # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
@@ -153,13 +154,13 @@ class _Reading:
         )
         budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
         plan = Plan(
-            head,
             policy,
-            tuple(resolved[i] for i in sorted(resolved)),
-            supply,
             prices,
-            budgets,
+            supply,
             as_of,
+            head,
+            tuple(resolved[i] for i in sorted(resolved)),
+            budgets,
             gpus,
             types,
             self.data,
@@ -286,14 +287,15 @@ class _Reading:
                 self.problems.append((place, text))
         return gpus, {name: sold for name, sold in types.items() if sold is not None}
 
-    def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
+    def _listed(self, sections: Stated, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
         """The prices of machines that are stated, in the class that is bought, in place of the catalog's."""
         candidates = {candidate.instance for question in questions for candidate in question.candidates}
         listed: dict[str, dict[str, float]] = {}
-        for name, usd in prices.usd_per_hour.items():
+        for name, usd in sections.prices.usd_per_hour.items():
             place: Loc = ("prices", "usd_per_hour", name)
             instance = self._found(place, self._instance, machine_in(name), "")
-            purchase = class_in(name) or policy.purchase
+            buy = sections.policy.purchase
+            purchase = class_in(name) or buy
             if purchase not in PURCHASES:
                 near = did_you_mean(purchase, PURCHASES)
                 text = f"{shown(purchase)!r} is no class. Allowed: {', '.join(PURCHASES)}.{near}"
@@ -301,7 +303,7 @@ class _Reading:
             elif instance is not None and instance.id not in candidates:
                 self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
+                listed[in_class(instance.id, purchase, buy)] = {purchase: usd}
         return listed
 
     def _asked(
@@ -327,13 +329,7 @@ class _Reading:
             return None
 
     def _questions(
-        self,
-        services: Mapping[int, Service],
-        policy: Policy,
-        prices: Prices,
-        supply: Supply,
-        as_of: datetime.date,
-        there: Sequence[Candidate],
+        self, services: Mapping[int, Service], sections: Stated, there: Sequence[Candidate]
     ) -> dict[Key, Question]:
         """Each question that some service asks, once."""
         asked: dict[Key, Question | None] = {}
@@ -357,7 +353,7 @@ class _Reading:
                 elif self._found(place, resolve_model, served.id, self.catalog) is None:
                     continue
                 try:
-                    options = options_of_service(policy, prices, supply, as_of, service, served)
+                    options = options_of_service(sections, service, served)
                 except ValueError as error:
                     self.problems.append(((*base, "request"), str(error)))
                     continue

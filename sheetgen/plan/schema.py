@@ -81,11 +81,6 @@ def _milliseconds(value: Any) -> Any:
     raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
 
 
-def _confidence(value: Any) -> Any:
-    """A share as `--confidence` takes it: 90 and 90% are 0.9."""
-    return CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value
-
-
 LEAST_MS, MOST_MS = 0.01, 3_600_000
 MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
@@ -112,6 +107,11 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
+Confidence = Annotated[  # as --confidence takes it: 90 and 90% are 0.9
+    float,
+    BeforeValidator(lambda value: CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value),
+    Field(ge=CONFIDENCE.low, le=CONFIDENCE.high),
+]
 Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
@@ -371,9 +371,7 @@ class Targets(Entry):
     tpot_ms: Milliseconds | None = None
     ttft_ms: Milliseconds | None = None
     max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
-    confidence: Annotated[float | None, BeforeValidator(_confidence), Field(ge=CONFIDENCE.low, le=CONFIDENCE.high)] = (
-        None
-    )
+    confidence: Confidence | None = None
 
 
 class EngineOf(Entry):

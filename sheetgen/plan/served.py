@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy
 
 from sheetgen.plan.arrays import Array
-from sheetgen.plan.decisions import BUDGET, MACHINES, QUOTA, Unserved
-from sheetgen.plan.orders import quota_of
+from sheetgen.plan.decisions import BUDGET, MACHINES, QUOTA
+from sheetgen.plan.orders import Unserved, quota_of
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import Z

@@ -63,16 +63,22 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Stated:
+    """The sections of a plan from which the questions of all its services follow."""
+
+    policy: schema.Policy
+    prices: schema.Prices
+    supply: schema.Supply
+    as_of: datetime.date
+
+
+@dataclass(frozen=True)
+class Plan(Stated):
     """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
 
     head: schema.Head
-    policy: schema.Policy
     services: tuple[schema.Service, ...]  # each with what it takes from the one that it is `like`
-    supply: schema.Supply
-    prices: schema.Prices
     budget: Mapping[Quarter, float]  # US dollars, as all that follows
-    as_of: datetime.date
     gpus: Mapping[str, Gpu]  # of the owned pools, by their id
     types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
     data: Mapping[str, Any]  # as it was written
@@ -114,8 +120,7 @@ class Plan:
     @cached_property
     def there(self) -> dict[str, Candidate]:
         """The machines of the supply, by instance: see `machines_there`."""
-        supply = self.policy, self.prices, self.supply, self.gpus, self.types
-        return machines_there(self.catalog, self.region, *supply)
+        return machines_there(self.catalog, self.region, self, self.gpus, self.types)
 
     def machine(self, name: str) -> str:
         """The instance behind a type of the supply; of a quota for a type that no service may be on the candidate with
@@ -328,8 +333,7 @@ class Plan:
         return self.question(self.key(service, served_in(service, quarter)))
 
     def key(self, service: schema.Service, served: schema.Served) -> Key:
-        options = options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served)
-        return key_of(options, self.there.values())
+        return key_of(options_of_service(self, service, served), self.there.values())
 
 
 _DAY = datetime.timedelta(days=1)
@@ -382,18 +386,12 @@ def region_of(service: schema.Service, common: schema.Allowed) -> str:
     return " ".join((own or common.region or "").split())
 
 
-def options_of_service(
-    policy: schema.Policy,
-    prices: schema.Prices,
-    supply: schema.Supply,
-    as_of: datetime.date,
-    service: schema.Service,
-    served: schema.Served,
-) -> dict[str, Any]:
+def options_of_service(stated: Stated, service: schema.Service, served: schema.Served) -> dict[str, Any]:
     """The options of `recommend` that put a service's question, less its load."""
+    policy, prices = stated.policy, stated.prices
     targets, engine = service.targets or schema.Targets(), service.engine or schema.EngineOf()
     request, redundancy = service.request or schema.Request(), service.redundancy or policy.redundancy
-    own, common = service.allowed or schema.Places(), supply.allowed
+    own, common = service.allowed or schema.Places(), stated.supply.allowed
     given = {
         **_lengths(request),
         "models": served.id,
@@ -415,7 +413,7 @@ def options_of_service(
         "tpot_ms": targets.tpot_ms,
         "ttft_ms": targets.ttft_ms,
         "region": region_of(service, common) or None,
-        "as_of": as_of.isoformat(),
+        "as_of": stated.as_of.isoformat(),
         "concurrent_requests": 1,
         **{
             name: ",".join(getattr(own, name) or getattr(common, name)) or None
@@ -440,19 +438,13 @@ def options_of(key: Key) -> dict[str, Any]:
 
 
 def machines_there(
-    catalog: Catalog,
-    region: str,
-    policy: schema.Policy,
-    prices: schema.Prices,
-    supply: schema.Supply,
-    gpus: Mapping[str, Gpu],
-    types: Mapping[str, Instance],
+    catalog: Catalog, region: str, stated: Stated, gpus: Mapping[str, Gpu], types: Mapping[str, Instance]
 ) -> dict[str, Candidate]:
     """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
     is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
     plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
     sold in the plan's class those of others."""
-    buy, there = policy.purchase, dict[str, Candidate]()
+    buy, supply, there = stated.policy.purchase, stated.supply, dict[str, Candidate]()
     ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
     parts: tuple[schema.Committed | schema.Ordered, ...] = (*supply.committed, *supply.ordered)
     for part in parts:
@@ -460,12 +452,12 @@ def machines_there(
         if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
             continue
         listed = {price.purchase: price for price in row.offered}
-        stated = _stated_usd(prices, row, buy)
-        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
+        usd = _stated_usd(stated.prices, row, buy)
+        price = next((listed[way] for way in ways if way in listed), None) if usd is None else None
         if price is None:
             paid = part.usd_per_hour if isinstance(part, schema.Committed) else None
             mine = next((listed[way].usd_per_hour for way in (part.purchase, *PURCHASES) if way in listed), None)
-            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
+            usd = next((usd for usd in (usd, paid, mine) if usd is not None), None)
             price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
         if price is not None:
             there[row.id] = machine_at(catalog, row, price)

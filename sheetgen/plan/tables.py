@@ -103,20 +103,12 @@ class Type:
 # What was written, as columns -------------------------------------------------------------------------------
 
 
-def _read(stated: Demand) -> dict[str, Any]:
-    """The amounts that the demand follows from, by field."""
+def amounts_of(stated: Demand) -> dict[str, Amounts | float]:
+    """The bands whose product is the demand, and behind them the other numbers from which it follows, by field."""
     amount = stated.users or stated.requests or stated.tokens
-    return {"at_once": stated.at_once} if amount is None else amount.read
-
-
-def bands_of(stated: Demand) -> dict[str, Amounts]:
-    """The bands whose product is the demand, by field."""
-    return {name: value for name, value in _read(stated).items() if isinstance(value, Amounts)}
-
-
-def numbers_of(stated: Demand) -> dict[str, float]:
-    """The other numbers from which the demand follows, by field."""
-    return {name: value for name, value in _read(stated).items() if isinstance(value, int | float)}
+    read: dict[str, Any] = {"at_once": stated.at_once} if amount is None else amount.read
+    amounts = ((name, value) for name, value in read.items() if not isinstance(value, str))
+    return dict(sorted(amounts, key=lambda named: not isinstance(named[1], Amounts)))
 
 
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
@@ -167,9 +159,10 @@ def grown_in(growth: Growth | None, quarter: Quarter, n: int) -> tuple[float, fl
 def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
     """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
     its bands."""
-    bands = bands_of(service.demand)
-    quantities = {name: band.p50 for name, band in bands.items()} | numbers_of(service.demand) | CONSTANTS
-    return float(level(service.demand, quantities, prompt, answer)), [*bands.values()]
+    amounts = amounts_of(service.demand)
+    bands = [amount for amount in amounts.values() if isinstance(amount, Amounts)]
+    middles = {name: amount.p50 if isinstance(amount, Amounts) else amount for name, amount in amounts.items()}
+    return float(level(service.demand, middles | CONSTANTS, prompt, answer)), bands
 
 
 def stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy
 
@@ -16,6 +15,7 @@ from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import Hardware
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
@@ -24,9 +24,6 @@ from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, committe
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
-
-if TYPE_CHECKING:
-    from sheetgen.plan.decisions import Unserved
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}

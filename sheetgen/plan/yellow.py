@@ -15,7 +15,7 @@ from sheetgen.catalog.base import Entry, Loc
 from sheetgen.plan import schema
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Band, Growth, Head
 from sheetgen.plan.stated_plan import Plan, class_in, in_class
-from sheetgen.plan.tables import bands_of, numbers_of
+from sheetgen.plan.tables import amounts_of
 from sheetgen.question.parse import LEAST, Kind, name_part
 from sheetgen.report.wording import prefix_of, sign_of
 from sheetgen.shipped import shipped_table
@@ -201,8 +201,7 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
     base: Loc = ("services", s)
     written = plan.data["services"][s]["demand"]  # where requests at once may have their old name
     stated = next(name for name, value in written.items() if value is not None)
-    amounts: dict[str, Band | float] = {**bands_of(demand), **numbers_of(demand)}
-    for name, value in amounts.items():
+    for name, value in amounts_of(demand).items():
         if service.profile is not None and name == "peak_hour_share":
             continue  # it is the profile's
         kind = AMOUNT if isinstance(value, Band) else kind_of(type(getattr(demand, stated)), name)

@@ -20,9 +20,9 @@ from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import plan_of_record
 from sheetgen.plan.cheaper import best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, BreakEven, Unserved, unserved
+from sheetgen.plan.decisions import BUDGET, MACHINES, BreakEven, unserved
 from sheetgen.plan.findings import Findings, answered_at_once, checks, findings
-from sheetgen.plan.orders import Buying, bought, shed
+from sheetgen.plan.orders import Buying, Unserved, bought, shed
 from sheetgen.plan.pages import _in_urgency, _keeping, _other_ways, decision_words, plan_page
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.quarters import QUARTERS_OF_TERM

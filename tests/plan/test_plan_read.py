@@ -50,6 +50,11 @@ def test_the_confidence_may_be_a_percentage(typed: str, tmp_path: Path, catalog:
     assert question.settings.confidence == 0.9
 
 
+def test_a_confidence_that_is_left_out_is_none(tmp_path: Path, catalog: Catalog) -> None:
+    text = f"{HEAD}services:\n{SERVICE.rstrip()[:-1]}, targets: {{confidence: null}}}}\n"
+    assert problems(text, tmp_path, catalog) == []
+
+
 def test_every_problem_of_a_bad_plan_in_one_run(tmp_path: Path, catalog: Catalog) -> None:
     text = """\
 plan: {start: 2027-Q1, quarters: 4}
