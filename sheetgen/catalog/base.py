@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_a
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
+from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key, unreadable
 from sheetgen.units import DTYPE_ALIASES, DTYPES
 
 MAX_FILE_BYTES = 1_000_000
@@ -95,7 +95,7 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool 
                 return file.read(min(most_bytes, status.st_size) + 1)
         kind = "a folder" if folders_too and path.is_dir() else "not a file"
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        raise ValueError(f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})") from error
+        raise ValueError(unreadable(error)) from error
     raise ValueError(f"is {kind}. {hint}" if hint else f"is {kind}")
 
 

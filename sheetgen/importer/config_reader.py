@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, read_bounded
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, did_you_mean, shown, unreadable
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 30
@@ -27,7 +27,7 @@ def config_path(name: str | Path) -> Path:
     try:
         is_folder, is_there = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long for a file
-        raise CatalogError(f"{shown(name, 200)}: cannot be read ({error.strerror}).") from error
+        raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     if not is_folder:
         if is_there and path.suffix.lower() != ".json":
             raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
@@ -43,7 +43,7 @@ def read_config(name: str | Path) -> tuple[RawRecord, str]:
         path = config_path(name)
         raw = read_bounded(path, MAX_FILE_BYTES)
     except RuntimeError as error:  # ~ of an unknown user
-        raise CatalogError(f"{shown(name, 200)}: cannot be read ({shown(error)}).") from error
+        raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     except ValueError as error:
         raise CatalogError(f"{shown(name, 200)}: {error}.") from error
     where = shown(path, 200)

@@ -28,6 +28,7 @@ from sheetgen.report.page import FingerprintRow, Page
 from sheetgen.report.replica_rows import (
     breaks_finding,
     drive_words,
+    is_measured_itself,
     memory_finding,
     memory_note,
     replica_row,
@@ -151,14 +152,16 @@ def with_launch_rows(
             question.speed,
         )
     )
-    sized = launched if len(launched) <= ROOMY else (subject,)
+    bench = launched[subject].bench if is_measured_itself(cells[subject]) else None
+    sized = launched if len(launched) + bool(bench) <= ROOMY else (subject,)  # the other command takes their place
     return replace(
         page,
         replicas=rows,
         sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
         memory_note=memory_note(cells.values()),
-        drive=drive_words(question, cells[subject]),
+        drive=drive_words(question, cells[subject], bench),
+        bench=(bench,) if bench else (),
         findings=(memory_finding(rows), speed_finding(rows, cells[subject].is_rate), breaks_finding(rows)),
         beyond_measured=tuple(beyond),
         started_deaths=_failure_rows(answer, question, launched[subject]),

@@ -308,7 +308,7 @@ class _Sheets:
     def _line(self, sheet: Sheet, row: int, line: Yellow) -> Ref:
         """A row of yellow cells, what they were built with, and whether they still hold it; gives that cell."""
         sheet.text(row, LABEL, line.label, "label")
-        sheet.text(row, UNIT, line.unit, "unit")
+        sheet.text(row, UNIT, line.unit, "remark")
         sheet.text(row, NOTE, line.note, "remark_wrapped")
         check = Validation.of(line.kind, line.label, line.note)
         if line.kind.words:
@@ -698,7 +698,7 @@ class _Sheets:
             (4, "where all demand is high (p90)", "p90", columns[3][-1]),
             (6, "below it in nine of ten cases", "", columns[6][-1]),
         ):
-            sheet.text(row + 1, column, label, "unit")
+            sheet.text(row + 1, column, label, "remark")
             ref = sheet.link(row + 2, column, answer, USD, "answer_money")
             if name:
                 self.wiring.names[f"rec_{name}_usd"] = ref

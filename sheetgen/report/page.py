@@ -370,7 +370,7 @@ class Option(NamedTuple):
     reply: str  # the reply to a mail: "approved"; "" where it cannot be had
     price: Text
     per: str  # "a month", "once"
-    facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
+    facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure."
     rent: Text = ""  # "3 × NC80adis H100 v5, Azure"
     step: Text = NONE  # what lies between this and the option before it
     is_advised: bool = False  # whether to do this before all else
@@ -405,6 +405,7 @@ class Request:
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sure_of: Text = NONE  # "75% sure of first words in 7.1 s and 20 tokens a second; not of load or failures."
     certain: Text = NONE  # the same without what that is not
+    sure: Text = NONE  # "75% sure to be fast enough."
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     uncertainty: Cell = NONE  # the input that moves the month most: "pages, $19,797 less to $42,992 more"
@@ -528,6 +529,7 @@ class Page:
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
     memory_note: Text = NONE  # the requests for which the sizing counts memory, of each answer
     drive: Text = NONE  # the load with which the model that is asked for is measured
+    bench: tuple[str, ...] = ()  # the command that sends it
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
     beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started

@@ -26,8 +26,6 @@ _ROLES: dict[str, Look] = {
     "text": {},
     "title": {"bold": True, "font_size": 18},
     "finding": {"bold": True, "font_size": 18, "shrink": True},
-    "subtitle": {"font_color": GREY},
-    "subtitle_wrapped": {"font_color": GREY, "text_wrap": True},
     "section": {"bold": True, "font_color": WHITE, "bg_color": BAR, "indent": 1, "align": "left"},
     "head": {
         "bold": True,
@@ -38,14 +36,9 @@ _ROLES: dict[str, Look] = {
         "bottom_color": GREY,
     },
     "label": {},
-    "right_label": {"align": "right"},
-    "unit": {"font_color": GREY},
     "remark": {"font_color": GREY},
     "remark_wrapped": {"font_color": GREY, "text_wrap": True},
-    "small": {"font_color": GREY},
     "off_page": {"font_color": GREY, "font_size": 8, "align": "left"},
-    "shown": {"font_color": GREY},
-    "assumption": {"font_color": GREY},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
@@ -57,7 +50,6 @@ _ROLES: dict[str, Look] = {
     "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},
     "total": {"bold": True, "top": 1, "top_color": RULE},
-    "unit_wrapped": {"font_color": GREY, "text_wrap": True},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
@@ -76,7 +68,6 @@ _ROLES: dict[str, Look] = {
     "quiet": {"font_color": GREY},
     "line": {"font_color": GREY, "text_wrap": True},
     "quiet_right": {"font_color": GREY, "align": "right", "indent": 1},
-    "quiet_number": {"font_color": GREY, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
     "beside_number": {"font_color": GREY, "shrink": True, **_BOTTOM},
     "small_value": {"font_color": GREY, "align": "right"},
@@ -89,8 +80,8 @@ for _name in ("plain", "quiet"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
 FLUSH = (
-    *("title", "finding", "subtitle", "subtitle_wrapped", "link_text", "line", "bold", "band", "band_quiet", "rent"),
-    *("strong", "rule", "rule_head", "plain", "plain_last", "quiet", "quiet_last", "assumption"),
+    *("title", "finding", "link_text", "line", "bold", "band", "band_quiet", "rent", "strong", "rule", "rule_head"),
+    *("plain", "plain_last", "quiet", "quiet_last"),
 )
 ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
