@@ -440,7 +440,7 @@ def _other_ways(answer: Answer, decision: Decision) -> list[Text]:
         decided = _decided(way, there if there != here else "")
         worth = phrase(": ", (decided, _worth(way) or cost))
         told = cautions(answer.plan, way) if way.is_offered else []
-        ways.append(words(f"or by {way.order_by} {{}}", phrase(", as ", (worth, *told))))
+        ways.append(words(f"or by {way.order_by} {{}}", phrase("; ", (worth, *told))))
     return ways
 
 
@@ -507,7 +507,7 @@ def _binds(decision: Decision) -> Text:
 def _expected(decision: Decision) -> Text:
     """The amount that a decision is expected to save, or costs where demand is less."""
     if decision.p50_usd is not None:
-        at_p50 = words("{} where demand is at p50", usd(decision.p50_usd))
+        at_p50: Text = words("{} where demand is at p50", usd(decision.p50_usd))
         if round(decision.p50_usd) == round(decision.usd or 0.0):
             at_p50 = "as much where demand is at p50"
         return words("binds nothing, {}, and {}", usd(decision.usd), at_p50)
@@ -1086,7 +1086,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
-    signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
+    signing = [*([words("{}, binding {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
         words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _placed(answer, decision))
         for decision in _in_urgency(findings.now)[:2]
@@ -1132,12 +1132,12 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
     answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy
     how = "as a mix" if policy.buy == MIX else policy.buy
-    kept = policy.release_after_quarters
+    kept, days = policy.release_after_quarters, count(policy.approval_days, "day")
+    answered = f"{days} from Ask by to the answer" if policy.approval_days else "Ask by is the day of the answer"
     back = f"after {count(kept, 'quarter')} of lower need" if kept else "at once"
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     yield words(
-        f"Headroom {{}}; what may be lost: {{}}; {count(policy.approval_days, 'day')} from Ask by to the answer; "
-        f"what is no longer needed is given back {back}.",
+        f"Headroom {{}}; what may be lost: {{}}; {answered}; what is no longer needed is given back {back}.",
         cell(policy.headroom_fraction, PERCENT),
         _survives(plan),
     )
@@ -1152,7 +1152,8 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     if policy.buy == MIX:
         yield "The mix buys for a term the machines whose hours on demand would cost more, and the rest on demand."
     elif n_quarters := QUARTERS_OF_TERM.get(policy.buy):
-        yield f"Orders ({policy.buy}) are paid for {n_quarters} quarters at the price of their first one, used or not."
+        of_term = f"{count(n_quarters, 'quarter')}, used or not, at the price of the first"
+        yield f"Orders ({policy.buy}) are paid for {of_term}."
     change = plan.prices.expected_change_per_year
     yield words(
         "Prices{} are those read until now, less {}, and change by {} a year ({} to {}).",

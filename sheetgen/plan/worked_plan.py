@@ -317,11 +317,14 @@ class Answer:
     @cached_property
     def held_usd(self) -> Array:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
-        held in all hours, at the price of the class that is bought; of a mix on demand."""
-        gap, base, months = (
-            self.supply[name][..., self.case] for name in ("mean_gap", "base_instances", "quarter_instance_month_usd")
-        )
-        return numpy.asarray((gap + base) * months * MONTHS_IN_A_QUARTER)
+        held in all hours of the days on which they are there, at the price of the class that is bought; of a mix on
+        demand."""
+        base, months = (self.supply[name][..., self.case] for name in ("base_instances", "quarter_instance_month_usd"))
+        there = [
+            sum(part.gap[:, self.case] * (1 - part.way.missing) for part in rented.parts) for rented in self.rented
+        ]
+        held = numpy.array([self.plan.spans.means(numpy.asarray(counts)) for counts in there]).reshape(base.shape)
+        return numpy.asarray((held + base) * months * MONTHS_IN_A_QUARTER)
 
     @cached_property
     def saved_by_hour_usd(self) -> Array:

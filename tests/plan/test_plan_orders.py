@@ -1124,7 +1124,7 @@ def test_limits_that_cut_alike_are_one_line() -> None:
     assert [row.quarter for row in whole.served] == [0, 1]
     (section,) = [section for section in plan_page(whole).reasons if "who is cut" in section.title]
     first, *others = map(str, section.lines)
-    assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)
+    assert first.startswith("In 2027-Q1 and 2027-Q2 the quota of") and not any("quota of" in line for line in others)
 
 
 def test_an_order_says_what_recommend_says_of_its_machines() -> None:

@@ -53,11 +53,13 @@ def test_of_a_capacity_block_it_is_told_that_it_ends(buy: str, told: str, other:
     assert orders and {decision["purchase"] for decision in orders} == {buy}
     assert all((BLOCK_ENDS in decision["cautions"]) == bool(told) for decision in orders)
     shown = texts(plan_page(whole))
-    assert any("order" in line and BLOCK_ENDS in line for line in shown) == bool(told)
+    assert any("order" in line and BLOCK_ENDS in line.partition("commit")[0] for line in shown) == bool(told)
     assert not other or not any(other in line for line in shown)
-    # The lever that buys them says it too.
-    levers = [lever.change.gives_up for lever in whole.cheaper if lever.change.name == "buy: capacity-block"]
-    assert all(BLOCK_ENDS in gives_up for gives_up in levers)
+    # The levers that buy them say it too, and that a base is bought, not given up.
+    levers = {lever.change.name: lever.change.gives_up for lever in whole.cheaper}
+    for lever in ("buy: capacity-block", "buy: mix") if not told else ():
+        assert BLOCK_ENDS in levers[lever]
+    assert told or re.search(r"base is then \d+ x p5", levers["buy: mix"])
 
 
 def test_every_machine_that_is_signed_has_its_region() -> None:
@@ -105,6 +107,16 @@ def test_the_hours_save_of_what_is_rented_alone(change: float) -> None:
     orders = [decision for decision in whole.decisions if decision.what == "order"]
     assert {order.purchase for order in orders} == {"reserved-1yr", "on-demand"}
     assert all(("by the hour" in order.about) == (order.purchase == "on-demand") for order in orders)
+
+
+def test_the_hours_of_days_before_an_order_is_there_save_nothing() -> None:
+    """Days on which nothing is rented counted as saved by the hours."""
+    services = [BUSINESS | {"profile": [1] * 24}, SERVICE | {"id": "two", "profile": "night", "demand": {"at_once": 1}}]
+    whole = whole_plan(services, 1, policy={"approval_days": 60, "start_minutes": 0})
+    (order,) = [decision for decision in whole.decisions if decision.what == "order"]
+    assert order.late and order.n_instances >= 3
+    (row,) = record_of(whole)["supply"]
+    assert 0 <= row["saves_usd"] < row["held_usd"] / 100
 
 
 def test_a_decision_names_its_own_class() -> None:
