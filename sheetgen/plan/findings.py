@@ -45,7 +45,7 @@ from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
 from sheetgen.report.wording import money, share, sure
-from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT, USD, count
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT, USD, count, listed
 
 HOLDS, FAILS = "yes", "no"
 IS_SERVED = "every service is served"
@@ -284,7 +284,7 @@ def answered_at_once(findings: Findings) -> Iterator[str]:
         then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
     if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
         then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
-    yield f"The days of late decisions assume an answer on {answered}; {', '.join(then)}."
+    yield f"The days of late decisions assume an answer on {answered}; {listed(then)}."
 
 
 def cautions(plan: Plan, decision: Decision) -> list[str]:

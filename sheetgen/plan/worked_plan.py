@@ -122,7 +122,7 @@ class Answer:
             names = regions.setdefault(self.region_of(instance, purchase), [])
             if (name := machine_in(instance)) not in names:
                 names.append(name)
-        return regions
+        return dict(sorted(regions.items()))
 
     def quarters_of(self, s: int) -> list[int]:
         """The quarters in which a service runs, by position."""
