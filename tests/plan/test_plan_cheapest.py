@@ -13,6 +13,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import unserved
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
+from sheetgen.plan.together import _Filled, _Search, _Sum, _Tried
 from sheetgen.plan.worked_plan import CASE, Answer
 
 CATALOG = Catalog()
@@ -239,3 +240,26 @@ def test_a_machine_that_is_given_makes_no_plan_dearer(seed: int) -> None:
     assert len(after.hardware.nothing) <= len(before.hardware.nothing)
     if len(after.hardware.nothing) == len(before.hardware.nothing):
         assert (after.money["spend_usd"].sum(axis=0) <= before.money["spend_usd"].sum(axis=0) + A_DOLLAR).all()
+
+
+@pytest.mark.parametrize("seed", range(amount(3, 20)))
+def test_a_search_that_works_out_anew_only_what_changed_comes_to_the_same_places(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = some_plan(random.Random(seed))
+    data["supply"]["owned"] = [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]
+    before, ways_tried = solved(data), _Search._ways_tried
+
+    def anew(self: _Search, s: int, mine: _Filled, together: _Sum | None) -> _Tried:
+        self.tried.clear()
+        self.seen.clear()
+        return ways_tried(self, s, mine, together)
+
+    monkeypatch.setattr(_Search, "_ways_tried", anew)
+    after = solved(data)
+    places = [
+        {slot: (place.instance, place.offer, place.moved) for slot, place in answer.hardware.placed.items()}
+        for answer in (before, after)
+    ]
+    assert places[0] == places[1]
+    assert (after.money["spend_usd"] == before.money["spend_usd"]).all()
