@@ -20,9 +20,9 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
-from sheetgen.plan.tables import Type, Z, commitment_month_usd
+from sheetgen.plan.tables import OF_MONEY, Type, Z, commitment_month_usd
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
 
@@ -178,7 +178,7 @@ def _left(answer: Answer, q: int, instance: str) -> dict[int, float]:
 def _moves_usd(answer: Answer, releases: Iterable[Decision]) -> dict[tuple[int, int], float]:
     """By service and quarter the cost of the machines that it leaves in the days in which they run on: of those that
     are released then. Those that are paid anyway, or that others need, cost nothing more."""
-    factors = answer.grid.spread("price_factor", ("quarter", "case"))[:, answer.case]
+    factors = answer.grid.spread("price_factor", OF_MONEY)[:, answer.case]
     usd = defaultdict[tuple[int, int], float](float)
     plan = answer.plan
     for decision in releases:

@@ -46,7 +46,7 @@ from sheetgen.plan.stated_plan import (
     options_of_service,
     region_of,
 )
-from sheetgen.plan.tables import Z, demand_grid
+from sheetgen.plan.tables import OF_SERVICE, Z, demand_grid
 from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.market import Candidate
 from sheetgen.question.parse import as_of_date
@@ -371,7 +371,7 @@ def _where(region: str) -> str:
 def _too_much(plan: Plan) -> Iterator[Problem]:
     """Services whose numbers, each of them possible, come to a demand that is none."""
     with numpy.errstate(over="ignore", invalid="ignore"):
-        loads = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
+        loads = demand_grid(plan, numpy.array([*Z.values()])).read("demand", OF_SERVICE)
     for s, service in enumerate(plan.services):
         most = numpy.nan_to_num(loads[s], nan=numpy.inf).max(axis=1)
         q = int(most.argmax())

@@ -18,8 +18,8 @@ from sheetgen.plan.decisions import BUDGET, MACHINES, QUOTA
 from sheetgen.plan.orders import Unserved, quota_of
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import Z
-from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
+from sheetgen.plan.tables import OF_MONEY, OF_TYPE, Z
+from sheetgen.plan.worked_plan import Answer
 
 STEPS = 20  # of a service's demand
 AT_ONCE = 500  # plans that are worked out together

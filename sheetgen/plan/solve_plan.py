@@ -22,6 +22,7 @@ from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.supplied import supplied
 from sheetgen.plan.tables import (
+    OF_SERVICE,
     Rented,
     Type,
     Z,
@@ -36,7 +37,7 @@ from sheetgen.plan.tables import (
 )
 from sheetgen.plan.terms import base_of
 from sheetgen.plan.together import moving_usd
-from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried

@@ -41,21 +41,21 @@ CONSTANTS = {
     "months_in_a_quarter": float(MONTHS_IN_A_QUARTER),
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
+OF_SERVICE: Axes = ("service", "quarter", "case")
+OF_PLACE: Axes = ("service", "quarter")
+OF_TYPE: Axes = ("type", "quarter", "case")
+OF_MONEY: Axes = ("quarter", "case")
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 
 _TABLES = (
     Table(
         "loads",
-        ("service", "quarter", "case"),
-        (
-            demand.demand,
-            ("concurrent_requests", needs.stated_at_once),
-            ("requests_per_second", needs.peak_rate),
-        ),
+        OF_SERVICE,
+        (demand.demand, ("concurrent_requests", needs.stated_at_once), ("requests_per_second", needs.peak_rate)),
     ),
     Table(
         "replicas",
-        ("service", "quarter", "case"),
+        OF_SERVICE,
         (
             rates.offered_requests,
             rates.places,
@@ -73,17 +73,13 @@ _TABLES = (
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
-    Table(
-        "times",
-        ("service", "quarter", "case"),
-        (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas),
-    ),
-    Table("prices", ("quarter", "case"), (spending.price_factor,)),
+    Table("times", OF_SERVICE, (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas)),
+    Table("prices", OF_MONEY, (spending.price_factor,)),
     Table("pools", ("type", "span", "case"), (needs.needed_instances,)),
-    Table("gaps", ("type", "quarter", "case"), (needs.spare_instances, spending.quarter_instance_month_usd)),
-    Table("mean", ("type", "quarter", "case"), (spending.mean_month_usd,)),
-    Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
-    Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
+    Table("gaps", OF_TYPE, (needs.spare_instances, spending.quarter_instance_month_usd)),
+    Table("mean", OF_TYPE, (spending.mean_month_usd,)),
+    Table("shares", OF_SERVICE, (needs.own_instances, spending.service_month_usd)),
+    Table("money", OF_MONEY, (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 )
 TABLES = {table.name: table for table in _TABLES}
 
@@ -290,7 +286,7 @@ def demand_grid(plan: Plan, z: Any) -> Grid:
     of_service, of_quarter = demand_columns(plan)
     grid.put((), settings(plan))
     grid.put(("service",), of_service)
-    grid.put(("service", "quarter"), of_quarter)
+    grid.put(OF_PLACE, of_quarter)
     grid.put(("case",), {"z": z})
     work_out(grid, "loads")
     return grid
@@ -315,7 +311,7 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             columns[name][slot] = 0.0 if math.isnan(seconds := getattr(there, name)) else seconds
         columns["type"][slot] = place[there.instance]
         columns["is_alone"][slot] = float(sharing[slot[1], there.instance] == 1)
-    grid.put(("service", "quarter"), columns)
+    grid.put(OF_PLACE, columns)
 
 
 def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
@@ -328,7 +324,7 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
         speed = hardware.speed[(*slot, case)]
         columns["ttft_seconds"][slot], columns["tpot_seconds"][slot] = speed.ttft_seconds, speed.tpot_seconds
         columns["output_tokens"][slot] = place.output_tokens
-    grid.put(("service", "quarter"), columns)
+    grid.put(OF_PLACE, columns)
     work_out(grid, "times")
 
 
@@ -473,19 +469,18 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns |= {name: spans.sums(counts, 1) for name, counts in sums.items()}
     columns["held_usd"] = _held_usd(grid, plan, types)
     columns["cover_usd"] = columns["cover_usd"] + columns["held_usd"]
-    of_quarter = TABLES["gaps"].axes
-    grid.put(of_quarter, columns)
+    grid.put(OF_TYPE, columns)
     work_out(grid, "gaps")
-    months = grid.spread("quarter_instance_month_usd", of_quarter)
+    months = grid.spread("quarter_instance_month_usd", OF_TYPE)
     paid = [spans.sums(spans.sums(of_type.added("machine_months")), 1) for of_type in rented]
     machine_months = numpy.array(paid).reshape(len(types), *months.shape[1:2], *months.shape[1:])
     grid.put(OF_PAID, {"machine_months": machine_months})
     on_demand = (machine_months * months[:, :, None]).sum(axis=1)
-    grid.put(of_quarter, {"bought_usd": on_demand + grid.spread("base_usd", of_quarter)})
+    grid.put(OF_TYPE, {"bought_usd": on_demand + grid.spread("base_usd", OF_TYPE)})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
-        grid.put(("quarter", "case"), {of_all: grid.spread(name, of_quarter).sum(axis=0)})
-    paid_usd = grid.spread("committed_paid_usd", of_quarter) + columns["owned_paid_usd"]
-    grid.put(of_quarter, {"paid_usd": paid_usd})
+        grid.put(OF_MONEY, {of_all: grid.spread(name, OF_TYPE).sum(axis=0)})
+    paid_usd = grid.spread("committed_paid_usd", OF_TYPE) + columns["owned_paid_usd"]
+    grid.put(OF_TYPE, {"paid_usd": paid_usd})
     work_out(grid, "mean")
     return rented
 
@@ -493,8 +488,8 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
 def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
     """By type, quarter and case the cost of machines of earlier orders that are kept for services that wait."""
     usd, factors = (
-        numpy.zeros([grid.sizes[axis] for axis in TABLES["gaps"].axes]),
-        grid.spread("price_factor", ("quarter", "case")),
+        numpy.zeros([grid.sizes[axis] for axis in OF_TYPE]),
+        grid.spread("price_factor", OF_MONEY),
     )
     place = {machine.instance: t for t, machine in enumerate(types)}
     for held in plan.held:
@@ -506,16 +501,16 @@ def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
 def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     """Machines of each type that are up by span, case and hour of a week, and the weights of the hours; the most of
     any hour takes the place of what the services need at their peaks. Puts in what a service fills on average."""
-    axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
+    axes, week = TABLES["pools"].axes, plan.week
     if week.is_flat:
-        grid.put(of_service, {"mean_machines": grid.spread("machines", of_service)})
+        grid.put(OF_SERVICE, {"mean_machines": grid.spread("machines", OF_SERVICE)})
         return grid.spread("needed_instances", axes)[..., None], numpy.ones(1)
-    shape = grid.spread("machines", of_service).shape
+    shape = grid.spread("machines", OF_SERVICE).shape
     n_kinds = week.over_peak.shape[-1]
-    loads = grid.spread("demand", of_service)[..., None] * week.over_peak[:, :, None, :]
+    loads = grid.spread("demand", OF_SERVICE)[..., None] * week.over_peak[:, :, None, :]
     hourly = grid.again({}, case=shape[-1] * n_kinds)
-    hourly.put(of_service, {"demand": loads.reshape(*shape[:2], -1)})
-    hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
+    hourly.put(OF_SERVICE, {"demand": loads.reshape(*shape[:2], -1)})
+    hourly.evaluate(TABLES["loads"].quantities[1:], OF_SERVICE)
     work_out(hourly, "replicas")
     _put_pools(hourly, types)
     work_out(hourly, "pools")
@@ -525,22 +520,20 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
         sizes = (grid.sizes[axis] for axis in axes)
         return hourly.spread(name, axes).reshape(*sizes, n_kinds)
 
-    needed, of_quarter = by_kind("needed_instances", axes), TABLES["gaps"].axes
+    needed = by_kind("needed_instances", axes)
     grid.put(axes, {"needed_instances": needed.max(axis=-1)})
-    grid.put(of_quarter, {"machines_of_all": by_kind("machines_of_all", of_quarter).max(axis=-1)})
-    filled = by_kind("machines", of_service)
-    grid.put(of_service, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
+    grid.put(OF_TYPE, {"machines_of_all": by_kind("machines_of_all", OF_TYPE).max(axis=-1)})
+    filled = by_kind("machines", OF_SERVICE)
+    grid.put(OF_SERVICE, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
     return week.up(needed, plan.start_minutes, plan.spans.quarters)
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> None:
     """Put in what the services of a type fill together, and what of it a loss must leave."""
-    is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
-    machines, safe, halves = (
-        grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
-    )
+    is_of = grid.spread("type", OF_PLACE) == numpy.arange(len(types))[:, None, None]
+    machines, safe, halves = (grid.spread(name, OF_SERVICE) for name in ("machines", "safe_machines", "half_machines"))
     survive, zones = (grid.spread(name, ("service",))[:, None] for name in ("survive", "zones"))
-    replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
+    replica = ratio(1.0, grid.spread("replicas_per_instance", OF_PLACE))
 
     def summed(filled: Any, counts: Any = 1) -> Any:
         return numpy.array([(filled * (mask * counts)[..., None]).sum(axis=0) for mask in is_of]).reshape(shape)
@@ -559,26 +552,25 @@ def _put_pools(grid: Grid, types: Sequence[Type]) -> None:
         "largest_replica": most(replica),
         "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
     }
-    grid.put(("type", "quarter", "case"), pooled)
+    grid.put(OF_TYPE, pooled)
 
 
 def share(grid: Grid, case: int) -> None:
     """Share the machines of each type out to its services, by the replicas at the case that is bought."""
-    place = grid.spread("type", ("service", "quarter")).astype(int)
-    if not grid.spread("gap", ("type", "quarter", "case")).size:  # nothing is served
-        zeros = numpy.zeros(grid.spread("machines", ("service", "quarter", "case")).shape)
-        grid.put(("service", "quarter", "case"), {name: zeros for name in TABLES["shares"].named()})
+    place = grid.spread("type", OF_PLACE).astype(int)
+    if not grid.spread("gap", OF_TYPE).size:  # nothing is served
+        zeros = numpy.zeros(grid.spread("machines", OF_SERVICE).shape)
+        grid.put(OF_SERVICE, {name: zeros for name in TABLES["shares"].named()})
         return
     of_type = {
-        name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
+        name: grid.spread(name, OF_TYPE)[place, numpy.arange(place.shape[1])]
         for name in ("machines_of_all", "mean_month_usd")
     }
-    axes = TABLES["shares"].axes
-    filled = grid.spread("mean_machines", axes)[..., case]
+    filled = grid.spread("mean_machines", OF_SERVICE)[..., case]
     of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])
     planned = {"planned_machines": filled, "planned_machines_of_all": of_all[place, numpy.arange(place.shape[1])]}
     shared = grid.again({})
-    shared.put(axes, of_type)
-    shared.put(axes[:-1], planned)
+    shared.put(OF_SERVICE, of_type)
+    shared.put(OF_PLACE, planned)
     work_out(shared, "shares")
-    grid.put(axes, {name: shared.spread(name, axes) for name in TABLES["shares"].named()})
+    grid.put(OF_SERVICE, {name: shared.spread(name, OF_SERVICE) for name in TABLES["shares"].named()})

@@ -20,17 +20,26 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, committed_by_quarter, put_supply, work_out
-from sheetgen.program.declared import Axes
+from sheetgen.plan.tables import (
+    CONSTANTS,
+    OF_MONEY,
+    OF_PAID,
+    OF_PLACE,
+    OF_SERVICE,
+    OF_TYPE,
+    Rented,
+    Type,
+    buy,
+    committed_by_quarter,
+    put_supply,
+    work_out,
+)
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 DAY, BAND, RESERVE, SPARE = "day", "band", "reserve", "spare machines"  # factors of the utilization
-OF_SERVICE: Axes = ("service", "quarter", "case")
-OF_TYPE: Axes = ("type", "quarter", "case")
-OF_MONEY: Axes = ("quarter", "case")
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Answer:
         if plan is not None:
             put_supply(grid, plan, self.types)
         shares = numpy.broadcast_to(live, (n_services, n_cases))[:, None]
-        whole = grid.spread("share_live", ("service", "quarter"))[..., None]
+        whole = grid.spread("share_live", OF_PLACE)[..., None]
         grid.put(("service", "case"), {"z": numpy.broadcast_to(z, (n_services, n_cases))})
         grid.put(OF_SERVICE, {"share_live": whole * shares})
         grid.put(("case",), columns)
@@ -253,7 +262,7 @@ class Answer:
         they are of it."""
         names = ("busy_replicas", "replicas_per_instance")
         busy = needs.machines(*(self.services[name][..., z] for name in names))
-        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        is_of = self.grid.spread("type", OF_PLACE) == numpy.arange(len(self.types))[:, None, None]
         return busy, is_of
 
     def _busy_at_peak(self, z: int) -> Array:
