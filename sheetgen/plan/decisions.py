@@ -481,7 +481,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                     binds = float(more[s]) * MONTHS_IN_A_QUARTER * way.term * float(months[t, q])
                     about = order.about or (f"as the term of {listed(again)} ends" if again else "")
                     order = replace(order, binds_usd=binds, about=about)
-                by_hour = "by the hour" if plan.rents_by_hour else ""
+                by_hour = "by the hour" if plan.rents_by_hour and not way.term else ""
                 few = f"no more than {way.quota:g} before the quota is raised" if s in short_of_quota else ""
                 about = ", ".join(filter(None, (order.about, by_hour, few, _without_spare(answer, t, q))))
                 yield replace(order, about=about, machine_months=tuple(paid))
@@ -645,11 +645,24 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         if start < first <= end:
             types = [t for t, machine in enumerate(answer.types) if machine.gpu == gpu]
             q = plan.quarter_of(first)
+            assert q is not None
             count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
+            if not _is_missed(answer, types, q):
+                about = f"pool {pool.id}, {pool.count} x {gpu}, which nothing needs then"
+                yield Decision("let end", answer.types[types[0]].instance, count, None, first, first, about=about)
+                continue
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             replaced = "replace owned", answer.types[types[0]].instance, count, None
             about, waits = f"pool {pool.id}, {pool.count} x {gpu}", waiting if waiting > 0 else None
             yield dated(plan, *replaced, first, plan.lead_days("owned"), None, cost_of_waiting_usd=waits, about=about)
+
+
+def _is_missed(answer: Answer, types: Sequence[int], q: int) -> bool:
+    """True where machines of these types are bought in a quarter, or a service is on another type as it begins."""
+    placed, names = answer.hardware.placed, {answer.types[t].instance for t in types}
+    left = (s for t in types for s in (answer.on(answer.types[t].instance, q - 1) if q else ()))
+    moved = any((s, q) in placed and placed[s, q].instance not in names for s in left)
+    return moved or bool(answer.supply["gap"][[*types], q, answer.case].any())
 
 
 def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iterator[Decision]:

@@ -551,7 +551,8 @@ class _Sheets:
         self.bought_keys, self.bought = Range(tuple(keys)), [Range(tuple(refs)) for refs in bought]
         table_of_gpus = self.page.book["gpus"]
         self.gpus_top = row + 2
-        self._table(sheet, row + 2, table_of_gpus)
+        row = self._table(sheet, row + 2, table_of_gpus)
+        self._tables(sheet, row, "regions", of_money=False)
         self.gpus = table_of_gpus
         return sheet
 

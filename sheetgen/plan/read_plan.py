@@ -25,6 +25,7 @@ from sheetgen.plan.schema import (
     MAX_SERVICES,
     OF_LIKE,
     REGIONS,
+    Allowed,
     Budget,
     EngineOf,
     Head,
@@ -106,6 +107,7 @@ class _Reading:
     def __init__(self, document: Document, catalog: Catalog, problems: list[Problem]) -> None:
         self.document, self.catalog, self.problems = document, catalog, problems
         self.data: dict[str, Any] = {}
+        self.pools: dict[str, str] = {}  # GPUs of one's own, by name
 
     def plan(self) -> Plan | None:
         if not isinstance(self.document.data, dict):
@@ -134,6 +136,7 @@ class _Reading:
         stated = self._sound_supply() if supply is None else supply
         region = self._region(resolved, stated or Supply())
         gpus, types = self._names(stated, region)
+        self.pools = {pool: gpu.id for pool, gpu in gpus.items()}
         sections = Stated(policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         there = [*machines_there(self.catalog, region, sections, gpus, types).values()]
         questions = self._questions(resolved, sections, there)
@@ -209,15 +212,7 @@ class _Reading:
         """A service; where something in it is wrong, all else of it, so that its other faults are named too."""
         before = len(self.problems)
         entry: Service | None = self._part(place, data, Service)
-        self.problems[before:] = [
-            (
-                loc,
-                f"{loc[-1]} is of the whole plan: write it beside services."
-                if loc[:-1] == place and loc[-1] in KEYS and text.startswith("unknown field")
-                else text,
-            )
-            for loc, text in self.problems[before:]
-        ]
+        self.problems[before:] = [(loc, _of_whole_plan(loc, place, text)) for loc, text in self.problems[before:]]
         if entry is not None or not isinstance(data, dict):
             return entry
         wrong = {loc[len(place)] for loc, _ in self.problems[before:] if len(loc) > len(place)}
@@ -319,6 +314,7 @@ class _Reading:
             keys = OF_OPTIONS | {"purchase": "services.buy"} if "buy" in own else OF_OPTIONS
             for text in error.problems:
                 problem = re.sub("--([a-z_]+)", lambda option: keys.get(option[1], option[0]), text)
+                problem += self._of_own(options) if problem.startswith("no instance is left") else ""
                 named = re.search("'(.+?)'", problem)
                 is_own = named is None or named[1].lower() in str(own).lower()
                 fields = allowed.items() if named and isinstance(allowed, dict) else ()
@@ -327,6 +323,18 @@ class _Reading:
                     written = place if is_own or not common else ("supply", "allowed", common[0])
                     self.problems.append((written, problem))
             return None
+
+    def _of_own(self, options: Mapping[str, Any]) -> str:
+        """That owned GPUs serve as machines that are rented, where these options name such GPUs."""
+        named = filter(None, (options.get("gpus") or "").split(","))
+        try:
+            asked = {self.catalog.gpu(name).id for name in named}
+        except SheetgenError:
+            return ""
+        if not (pools := [pool for pool, gpu in self.pools.items() if gpu in asked]):
+            return ""
+        until = "serve as a type of machine that is rented, so they need an allowed provider that rents one"
+        return f" Owned GPUs ({', '.join(pools)}) {until}."
 
     def _questions(
         self, services: Mapping[int, Service], sections: Stated, there: Sequence[Candidate]
@@ -495,6 +503,17 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             yield place, f"services are like each other in a circle: {circle}. Let one of them say all itself."
         elif following is None and not any(step in served for step in path) and not _misspelled(entry, "model", "like"):
             yield place, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
+
+
+def _of_whole_plan(loc: Loc, place: Loc, problem: str) -> str:
+    """What is wrong with a key of a service: of one that is unknown there, but not in the plan, where it belongs."""
+    if not problem.startswith("unknown field"):
+        return problem
+    if loc[:-1] == place and loc[-1] in KEYS:
+        return f"{loc[-1]} is of the whole plan: write it beside services."
+    if loc[:-1] == (*place, "allowed") and loc[-1] in Allowed.model_fields:
+        return f"{loc[-1]} is of the whole plan: write it in supply.allowed; a class of this service alone is its buy."
+    return problem
 
 
 def _misspelled(data: Mapping[str, Any], *names: str) -> bool:

@@ -19,7 +19,7 @@ from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.tables import (
     CONSTANTS,
     OF_MONEY,
@@ -96,6 +96,33 @@ class Answer:
     def place(self) -> dict[str, int]:
         """By instance the position of its type."""
         return {machine.instance: t for t, machine in enumerate(self.types)}
+
+    def region_of(self, instance: str, purchase: str | None = None) -> str:
+        """The provider of a type of machine and the region of its price in a class; "" of owned GPUs alone."""
+        machine, plan = self.types[self.place[instance]], self.plan
+        way = purchase or machine.buying.purchase
+        if machine.candidate is not None:
+            sold = machine.candidate.in_class(way) or machine.candidate
+            return f"{sold.provider} {sold.region}".strip()
+        rows = (row for name, row in plan.types.items() if plan.machine(name) == machine_in(instance))
+        return next((f"{row.provider} {row.region_of(way)}".strip() for row in rows), "")
+
+    @cached_property
+    def regions(self) -> dict[str, list[str]]:
+        """By provider and region the types of machine that are bought or committed there."""
+        ways = [
+            (machine.instance, machine.buying.purchase)
+            for machine, gap in zip(self.types, self.supply["gap"], strict=True)
+            if gap[:, self.case].any()
+        ]
+        ways += [(base.instance, base.purchase) for base in self.plan.base]
+        ways += [(self.plan.machine(part.type), part.purchase) for part in self.plan.supply.committed]
+        regions = dict[str, list[str]]()
+        for instance, purchase in dict.fromkeys(ways):
+            names = regions.setdefault(self.region_of(instance, purchase), [])
+            if (name := machine_in(instance)) not in names:
+                names.append(name)
+        return regions
 
     def quarters_of(self, s: int) -> list[int]:
         """The quarters in which a service runs, by position."""
@@ -290,18 +317,23 @@ class Answer:
     @cached_property
     def held_usd(self) -> Array:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
-        held in all hours, at the price of the class that is bought; of a mix on demand."""
-        gap, base, months = (
-            self.supply[name][..., self.case] for name in ("mean_gap", "base_instances", "quarter_instance_month_usd")
-        )
-        return numpy.asarray((gap + base) * months * MONTHS_IN_A_QUARTER)
+        held in all hours of the days on which they are there, at the price of the class that is bought; of a mix on
+        demand."""
+        base, months = (self.supply[name][..., self.case] for name in ("base_instances", "quarter_instance_month_usd"))
+        there = [
+            sum(part.gap[:, self.case] * (1 - part.way.missing) for part in rented.parts) for rented in self.rented
+        ]
+        held = numpy.array([self.plan.spans.means(numpy.asarray(counts)) for counts in there]).reshape(base.shape)
+        return numpy.asarray((held + base) * months * MONTHS_IN_A_QUARTER)
 
     @cached_property
     def saved_by_hour_usd(self) -> Array:
-        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way."""
+        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way, as
+        are machines of a term."""
         if self.plan.week.is_flat and not self.plan.base:
             return numpy.zeros(self.held_usd.shape)
-        return numpy.asarray(self.held_usd - self.supply["bought_usd"][..., self.case])
+        by_hour = numpy.array([[machine.buying.term is None] for machine in self.types])
+        return numpy.where(by_hour, self.held_usd - self.supply["bought_usd"][..., self.case], 0.0)
 
     @cached_property
     def of_owners(self) -> dict[str | None, Array]:

@@ -324,6 +324,7 @@ MEASURE_FIRST = {
 }
 # Of machines that may be taken away or may not be free, in a recommendation and in a plan.
 SPOT_TAKEN = "spot can be taken away any time; that is not counted"
+BLOCK_ENDS = "a capacity block ends on its day, and the next is other machines and not promised"
 ASK_CAPACITY = "ask for capacity: {machines} at once"
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)

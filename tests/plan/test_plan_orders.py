@@ -885,11 +885,11 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
         [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
     )
     (order,) = [order for order in whole.decisions if order.other]
-    (way,) = map(str, _other_ways(order))
+    (way,) = map(str, _other_ways(whole.answer, order))
     assert way.endswith(f": binds nothing, {USD.text(by_hour['usd'])}")
     assert order.other is not None
     pool = replace(order.other, what="replace owned", usd=None)
-    assert not str(_other_ways(replace(order, other=pool))[0]).endswith(":")
+    assert not str(_other_ways(whole.answer, replace(order, other=pool))[0]).endswith(":")
 
 
 def test_machines_that_a_move_leaves_are_released_when_it_is_over() -> None:
@@ -1124,7 +1124,7 @@ def test_limits_that_cut_alike_are_one_line() -> None:
     assert [row.quarter for row in whole.served] == [0, 1]
     (section,) = [section for section in plan_page(whole).reasons if "who is cut" in section.title]
     first, *others = map(str, section.lines)
-    assert first.startswith("2027-Q1 and 2027-Q2, quota of") and not any("quota of" in line for line in others)
+    assert first.startswith("In 2027-Q1 and 2027-Q2 the quota of") and not any("quota of" in line for line in others)
 
 
 def test_an_order_says_what_recommend_says_of_its_machines() -> None:

@@ -197,7 +197,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "field 'of' is missing"),
-        ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "write it in supply.allowed"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, ownr: cx}\n", "Did you mean owner? Known: allowed, buy, "),
         ("  - {id: x, demand: {at_once: 3}, model: {id: 8b, weights: fp8}}\n", "Did you mean weight_dtype? Known: "),
