@@ -120,6 +120,11 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def as_stated(value: object) -> str:
+    """A value of a file as a message repeats it: text in quotes, all else without."""
+    return repr(shown(value)) if isinstance(value, str) else shown(value)
+
+
 def unreadable(error: Exception) -> str:
     """The words that a file cannot be read, with the system's reason."""
     return f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})"

@@ -9,6 +9,7 @@ Entries are strict and frozen, their text is safe on a page, and every error mes
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 import stat
 import unicodedata
@@ -252,7 +253,7 @@ def _text(value: str) -> str:
         raise ValueError("is empty")
     if value.startswith(("=", "+", "-", "@", "{", "\t", "|")):
         raise ValueError("starts with a character that a spreadsheet reads as a formula (= + - @ { |)")
-    for match in _LINK.finditer(value):
+    for match in _LINK.finditer(value) if ":" in value else ():
         if (match.group(1) or match.group(2)).lower() not in ("http", "https"):
             raise ValueError("holds a link that is neither http nor https")
     return value
@@ -266,6 +267,7 @@ def _label(value: str) -> str:
     return value
 
 
+@functools.lru_cache(2**12)  # most dates are those of many entries
 def _date(value: str) -> str:
     if not _DATE.fullmatch(value):
         raise ValueError("is no date: write YYYY, YYYY-MM or YYYY-MM-DD")

@@ -306,8 +306,9 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
     beside the first, what the margin costs more, what can be owned, that prompts so long are unmeasured (as the sheet
-    says), the bar of list prices where the price is not old, the error of the prediction beside its slow case, the next
-    cheapest, hours, tokens and two inputs together that the sheet has, the bar of an old price, all inputs together."""
+    says), the bar of list prices where the price is not old, the error of the prediction beside its slow case, hours,
+    tokens and two inputs together that the sheet has, the next cheapest, the bar of an old price, all inputs
+    together."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -331,13 +332,13 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {} if is_old else {"movers": _without_list_prices(request.movers), "together": together},
         {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {
-            "reasons": compared[1:],
-            "risks": tuple(_failure(question, cell) if risk == beside_next else risk for risk in risks),
-        },
-        {
             "movers": short if is_old else _without_list_prices(short),
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
             "ways": tuple(_without_hours(way) for way in own),
+        },
+        {
+            "reasons": compared[1:],
+            "risks": tuple(_failure(question, cell) if risk == beside_next else risk for risk in risks),
         },
         {
             "movers": _without_list_prices(short),

@@ -6,9 +6,10 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
+
+import numpy
 
 from sheetgen.book.sheets import Cell, Sheet
 from sheetgen.brand import Colors
@@ -198,41 +199,36 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     """Widen columns whose numbers would be shown as #### otherwise, by the size of their print."""
-    cells = [(place[1], cell) for place, cell in sheet.cells.items() if cell.role != "off_page"]
-    numbers = [
-        (column, cell.value, cell.display, _of_em(_look(cell.role, cell.display.excel)) * DIGIT)
-        for column, cell in cells
-    ]
+    cells: dict[tuple[int, str, Display, type], list[float]] = {}
+    for (_, column), cell in sheet.cells.items():
+        if cell.value is not None and not isinstance(cell.value, str) and cell.role != "off_page":
+            cells.setdefault((column, cell.role, cell.display, type(cell.value)), []).append(cell.value)
+    numbers: list[tuple[int, float, Display, float]] = []  # with the size of the print
+    for (column, role, display, _), values in cells.items():
+        look = _look(role, display.excel)
+        if role in _LARGE:
+            texts = (display.text(value) for value in values if isinstance(value, int | float))
+            widths[column] = max(widths.get(column, DEFAULT_WIDTH), *(text_width(text, look) for text in texts))
+        longest = (max(values), min(values)) if _grows(display) else values
+        numbers += ((column, value, display, _of_em(look) * DIGIT) for value in longest)
+    blocks: dict[tuple[int, int, Display], list[numpy.ndarray]] = {}
     for row in sheet.rows:
-        values, columns = row.values.tolist(), range(row.left, row.left + len(row))
-        long: Iterable[int] = range(len(values))
-        if row.values.dtype.kind == "f" and all(widths.get(c, DEFAULT_WIDTH) >= DEFAULT_WIDTH for c in columns):
-            (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
-        numbers += [(columns[i], values[i], row.display, 1.0) for i in long]
+        blocks.setdefault((row.left, len(row), row.display), []).append(row.values)
+    for (left, _, display), rows in blocks.items():
+        if _grows(display) and all(values.dtype.kind in "fi" for values in rows):
+            rows = [numpy.fmax.reduce(rows), numpy.fmin.reduce(rows)]
+        numbers += ((column, value, display, 1.0) for row in rows for column, value in enumerate(row.tolist(), left))
     for column, value, display, size in numbers:
         if value is None or isinstance(value, str):
             continue
         needed = shown_length(value, display) * size + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
-    for column, cell in cells:
-        if cell.role in _LARGE and isinstance(cell.value, int | float):
-            needed = text_width(cell.display.text(cell.value), _look(cell.role, cell.display.excel))
-            widths[column] = max(needed, widths.get(column, DEFAULT_WIDTH))
 
 
-@functools.cache
-def _fitting(display: Display) -> float:
-    """The absolute value below which every number fits a column of the default width; 0 for none."""
-    if display.excel.startswith("yyyy") or "E+" in display.excel:
-        return 0.0
-    fitting = 0.0
-    for n_digits in range(1, int(DEFAULT_WIDTH)):
-        widest = -(10**n_digits - 1) / (100 if display.percent else 1)
-        if shown_length(widest, display) + (display.optional and display.optional + 1) + ROOM > DEFAULT_WIDTH:
-            break
-        fitting = -0.9 * widest  # below values that round up to one more digit
-    return fitting
+def _grows(display: Display) -> bool:
+    """True where a number is shown at least as long as a smaller one of its sign."""
+    return not (display.optional or display.whole_from < math.inf or "E+" in display.excel or "yy" in display.excel)
 
 
 def shown_length(value: float | datetime.date, display: Display) -> int:

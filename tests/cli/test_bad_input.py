@@ -297,7 +297,7 @@ def test_percent_for_a_share(typed: str, run, here: Path) -> None:  # type: igno
     the share."""
     answer = json.loads(run("recommend", "--model", "8b", "--confidence", typed, "--json").output)
     assert answer["inputs"]["confidence"] == 0.9
-    Path("s.yaml").write_text(f"models: [8b]\nconfidence: {typed}\nformat: json\nout: .\n")
+    Path("s.yaml").write_text(f"models: 8b\nworkloads: chat\ntiers: 32\nconfidence: {typed}\nformat: json\nout: .\n")
     assert run("build", "--scenario", "s.yaml").exit_code == 0
     assert json.loads(Path("sizing-sheet.json").read_text())["inputs"]["confidence"] == 0.9
     of_memory = run("recommend", "--model", "8b", "--gpu-memory-utilization", typed)

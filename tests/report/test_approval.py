@@ -578,6 +578,18 @@ def test_the_age_of_a_price_of_a_year_alone_is_at_most_so_many_days() -> None:
     assert "days old" in dated.price_lists and "up to" not in dated.price_lists
 
 
+def test_a_full_page_of_an_old_price_keeps_all_high_ends_together() -> None:
+    """At most 400 words; that prices are among them is said where their bar gave way."""
+    budget = {"currency": "EUR", "fx_rate": "0.92"}
+    question = ask(Catalog(), {"models": "qwen3-32b,gpt-oss-120b", "ask": "gpt-oss-120b", **PEOPLE, **budget})
+    solved = solve(question)
+    record = with_smaller_model(record_for(solved), solved)
+    asked = build_page(record, question).request
+    every = record.headline_cells[1].moves[-1].high_usd
+    assert every and f"€{every * 0.92:,.0f}" in str(asked.together) and "(old)" in str(asked.basis)
+    assert ("prices" in str(asked.together)) is ("List prices" not in [mover.name for mover in asked.movers])
+
+
 def test_a_smaller_model_of_the_series_is_priced_where_the_sheet_has_none_that_costs_less() -> None:
     """A dearer model of the sheet is no way to pay less."""
     load = {"users": "500", "workloads": "rag", "tiers": "", "region": "eu", "as_of": "2026-11-20"}
@@ -594,6 +606,7 @@ def test_a_smaller_model_of_the_series_is_priced_where_the_sheet_has_none_that_c
     told = " ".join(map(str, build_page(record, question).request.reasons))
     assert f"gpt-oss-20b costs {full_money(smaller.monthly_usd)}" in told and "not compared" in told
     assert "Qwen3" not in told
+    assert smaller.n_instances == 1 < cell.answer.n_instances and "nothing served if it fails; quality" in told
     solved = solve(ask(Catalog(), {**ASKED, "users": "300", "tiers": ""}))
     assert {cell.smaller_model for cell in with_smaller_model(record_for(solved), solved).cells} == {None}
 
