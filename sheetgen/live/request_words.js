@@ -193,7 +193,6 @@ function enoughValues({ question, solved, served_at_target, requests_per_second,
   return {
     most,
     more: most + 1,
-    waiting: shareWords(CONSTANTS.max_wait_fraction),
     usd: next ? lessOf(next.monthly_usd) : "",
     rent: next && next.monthly_usd <= monthly_usd * FACTS.measure_first.about ? rentWords(next) : "",
   };

@@ -52,6 +52,7 @@ from sheetgen.report.page import (
     Text,
     Total,
     WayRow,
+    age_in_words,
     capital,
     day_of,
     joined,
@@ -59,7 +60,7 @@ from sheetgen.report.page import (
 )
 from sheetgen.report.pay_less_words import CLASSES, MONTHS_IN_A_YEAR, TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wait_words import replicas_of_machine, share_words, slow_values, sure_words, target_values
+from sheetgen.report.wait_words import replicas_of_machine, slow_values, sure_words, target_values
 from sheetgen.report.wording import (
     MARGIN,
     full_money,
@@ -157,7 +158,7 @@ _SPAN = template(
 )
 _PRICES = template("−{less} to +{more}")
 _TOGETHER = template(
-    "[brief?All high ends[priced?, prices too]: |High ends together: first two [served?{load}|nothing serves]; "
+    "[brief?All high ends[priced?, {more} prices]: |High ends together: first two [served?{load}|nothing serves]; "
     "all[priced?, with {more} prices,] ][carried?{every}|nothing serves].",
     brief=q.is_brief == 1,
     priced=is_text(q.more),
@@ -179,12 +180,12 @@ _SPEED = template(
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
-_SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
+_SURVIVOR = "{rent}, {usd}, {before}[alike?|, {after} after a failure]"
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
     "{per_hour} an hour served|more wait for a place, longer]|the others serve all]]|"
     "The machine fails: nothing is served]"
-    f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{usd}}, {{rent}}|]|; "
+    f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{rent}}, {{usd}}|]|; "
     f"surviving: {_SURVIVOR}]].",
     apart=q.is_apart == 1,
     margin=q.is_margin == 1,
@@ -195,7 +196,7 @@ _FAILS = template(
     short=q.is_short == 1,
     grows=is_text(q.cleared),
 )
-_SURVIVES_TOO = template(f"Survives too: {_SURVIVOR}.", alike=q.is_alike == 1)
+_SURVIVES_TOO = template(f"Also survives: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
@@ -207,8 +208,8 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "[same?This layout|This GPU]'s speed is unmeasured; [other?[named?|these suppliers' ]measured ones from {usd}"
-    "[named?, {rent}]|a day of measuring costs {usd}].",
+    "[same?This layout|This GPU]'s speed is unmeasured; [other?a measured one costs {usd}[named? on {rent}]|"
+    "a day of measuring costs {usd}].",
     same=q.is_same_gpu == 1,
     other=q.is_other == 1,
     named=is_text(q.rent),
@@ -307,8 +308,8 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
     beside the first, what the margin costs more, what can be owned, that prompts so long are unmeasured (as the sheet
     says), the bar of list prices where the price is not old, the error of the prediction beside its slow case, hours,
-    tokens and two inputs together that the sheet has, the next cheapest, the bar of an old price, all inputs
-    together."""
+    a term's year, tokens and two inputs together that the sheet has, the next cheapest, the bar of an old price, all
+    inputs together."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -334,7 +335,7 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {
             "movers": short if is_old else _without_list_prices(short),
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
-            "ways": tuple(_without_hours(way) for way in own),
+            "ways": tuple(map(_brief_way, own)),
         },
         {
             "reasons": compared[1:],
@@ -356,8 +357,9 @@ def _without_list_prices(movers: Sequence[Mover]) -> tuple[Mover, ...]:
     return tuple(mover for mover in movers if mover.name != _LIST_PRICES or len(movers) < _FEW_MOVERS)
 
 
-def _without_hours(way: WayRow) -> WayRow:
-    return replace(way, loses=way.loses.partition(":")[0]) if way.kind == "hours" else way
+def _brief_way(way: WayRow) -> WayRow:
+    """A way without its working hours, and without the year of a term that has several."""
+    return replace(way, loses=way.loses.partition(":")[0] if way.kind == "hours" else way.loses, year="")
 
 
 _FEW_MOVERS = 3
@@ -680,6 +682,7 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
         **aimed,
         "places": str(wording.whole(at_once)) if measure.decider is None else "",
         "part": wording.whole(part),
+        "per_second": wording.rate_number(part / cost.CONSTANTS["seconds_in_an_hour"]),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
         "rate": cell.is_rate,
@@ -820,8 +823,6 @@ def _loosened_values(question: Question, cell: CellRecord, context_tokens: int) 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     ends = sure(move.low), sure(move.high)
-    if is_brief:
-        return "Speed", Cell("even chance to margin"), ends
     return "Speed", words("{} to {}", str(ends[0]).removesuffix(" sure"), ends[1]), ends
 
 
@@ -990,7 +991,7 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False, is_ran
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
             aimed=False,  # beside the certainty
             paced=False,
-            **(slow_values(question, cell) | ({"limit": ""} if cell.more_people else {})),  # which the load has
+            **(slow_values(question, cell) | {"limit": ""}),  # which the sheet says
         )
     if per_person := _per_person(question, cell):
         yield per_person
@@ -1015,7 +1016,6 @@ def enough_values(question: Question, cell: CellRecord) -> dict[str, object]:
         "most": more.most_users,
         "more": more.most_users + 1,
         "usd": _shown(question, usd) if usd is not None else NONE,
-        "waiting": share_words(question.settings.max_wait_fraction),
         "served": usd is not None,
         "other": bool(is_other),
         "rent": rent(more.n_instances or 0, instance) if is_other and instance else NONE,
@@ -1158,7 +1158,8 @@ def _basis(
     rented = [question.instances[instance] for instance in dict.fromkeys((*own, *more))]
 
     def marked(date: str) -> str:
-        return f"{date} (old)" if notes.is_stale(date, question.as_of, most_days) else date
+        is_old = notes.is_stale(date, question.as_of, most_days)
+        return f"{date}, {age_in_words(date, question.as_of)}" if is_old else date
 
     def oldest_of(dates: Iterable[str]) -> str:
         return min(((day, date) for date in dates if (day := day_of(date))), default=(None, ""))[1]
@@ -1175,7 +1176,7 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate}"  # stays in dollars
+        exchange = f"{month} at {rate} a dollar" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

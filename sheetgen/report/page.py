@@ -105,6 +105,14 @@ def day_of(text: str | None) -> date | None:
     return date(*(int(part or 1) for part in shown.groups())) if shown else None
 
 
+def age_in_words(shown: str, as_of: date) -> str:
+    """The age of a price with a date such as 2026-01-20; of one such as 2026 the most, "up to 333 days old"."""
+    first = day_of(shown)
+    assert first is not None, "asked of prices with a date"
+    is_rough = first.isoformat() != shown
+    return f"{'up to ' * is_rough}{(as_of - first).days} days old"
+
+
 class Column(NamedTuple):
     """A column of a table that has no layout of its own. `right`: of numbers."""
 
@@ -582,9 +590,7 @@ class Page:
         first = day_of(self.oldest_price)  # None as of a price that was typed in
         if first is None:
             return ", ".join(places)
-        is_rough = first.isoformat() != self.oldest_price  # a date without its day may be any day since
-        age = (date.fromisoformat(self.as_of) - first).days
-        return ", ".join([*places, f"the oldest {'up to ' * is_rough}{age} days old"])
+        return ", ".join([*places, f"the oldest {age_in_words(self.oldest_price, date.fromisoformat(self.as_of))}"])
 
     @property
     def most_ways(self) -> int:

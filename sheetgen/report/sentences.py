@@ -184,7 +184,7 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[mean? on average, without waits][ranged? (prediction error: {low} to {high})]"
+    "after {first} s[mean? on average, without waits][ranged? (could be {low} to {high})]"
     "[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     ranged=is_text(q.low),
     mean=q.is_mean == 1,
@@ -208,20 +208,20 @@ waits = template(
 # How many people the answer's machines serve within the targets, the share that waits for a place then, and the month
 # of one more; rent: of other machines at no higher cost.
 enough_for_people = template(
-    "{most:grouped} {most:person|people} (about {waiting} may wait); [served?{more:grouped} need {usd}[other? on "
+    "{most:grouped} {most:person|people}; [served?{more:grouped} need {usd}[other? on "
     "{rent}]|nothing serves {more:grouped}]",
     served=is_text(q.usd),
     other=is_text(q.rent),
 )
 # limit: the share that may wait, where more do; of those the plan is by an approximation.
-WAITERS, is_over = "{share}[over? (about {limit} planned)]", is_text(q.limit)
+WAITERS, is_over = "{share}[over? ({limit} planned)]", is_text(q.limit)
 late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_over)
 # First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
 slow = template(
-    f"{{confidence:percent}} sure: [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
-    f"longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    f"{{confidence:percent}} sure: [many?{{full}} s at full load|{_ALL_BUT_FEW} {{full}} s]; {WAITERS} wait "
+    f"{{mean_wait}} s longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
     over=is_over,
     many=is_text(q.all_but_few),
 )
@@ -241,7 +241,8 @@ kept = template(
 )
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
-    "to be [short?large and ]fast enough{kept}][tested?, tested on day one][brief?|, not load or failures].",
+    "to be [short?large and ]fast enough{kept}][tested?, tested on day one]"
+    "[brief?|; excludes wrong loads, failures].",
     single=is_text(q.sure),
     short=q.is_short == 1,
     targeted=either(_AIMED, _PACED),
@@ -283,8 +284,8 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?[falls?[alone?P|p]assing saves {less} a month, failing|[alone?F|f]ailing] [rises?means the margin[priced?, "
-    "{more} more]|[nothing?leaves nothing {level}|costs no more]]|[alone?N|n]o money depends on it][alone?.]",
+    "[moved?[falls?[alone?P|p]assing saves {less} a month, failing|[alone?F|f]ailing] [rises?means taking the margin"
+    "[priced?, {more} more]|[nothing?leaves nothing {level}|costs no more]]|[alone?N|n]o money depends on it][alone?.]",
     alone=q.is_alone == 1,
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),
@@ -296,9 +297,9 @@ measure_stakes = template(
 # machines: how many of the answer's. places: of one machine, where that is the answer's. short: of memory, which a
 # start shows.
 measure_run = template(
-    "A day[alone? on {machines}] at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, "
-    "then [placed?{places} at once|every place taken]|at once][passes?: passes if [short?the start-up log shows that "
-    "the load fits|averages meet targets]]",
+    "A day[alone? on {machines}][rate?| at [shared?{part}|the full {whole:grouped}] {whole:request|requests} at once]"
+    "[passes?: passes if [short?the start-up log shows that the load fits|averages meet targets[rate? with [placed?"
+    "{places} at once|every place taken]]]]",
     alone=is_text(q.machines),
     placed=is_text(q.places),
     shared=is_text(q.part),
@@ -454,12 +455,14 @@ log_counts = template(
 )
 # most: the requests that each replica is started for, where the measured load is fewer.
 measure_drive = template(
-    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour on one machine's replicas, then "
-    "{at_once} at once on each, which decides|at once on one machine's replicas, at most {at_once} on each]"
+    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour (--request-rate {per_second}) on one "
+    "machine's replicas, then {at_once} at once on each, which decides|at once on one machine's replicas, at most "
+    "{at_once} on each]"
     "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens (--max-concurrency {at_once})]."
     "[passes? It passes if [short?the start-up log shows that the load fits|[aimed?mean TTFT is at most {ttft} s]"
     "[both? and ][paced?mean TPOT is at most {tpot} ms]].]"
-    "[fewer? Each is started for {most}; the load needs no more than {at_once}.]",
+    "[fewer? Each is started for {most}; the load needs no more than {at_once}.]"
+    "[written? Then sheetgen build --measured result.json.]",
     shared=is_text(q.part),
     rate=q.is_rate == 1,
     fewer=is_text(q.most),
@@ -753,7 +756,7 @@ hours_give_up = template(
 ).formula("hours_give_up", "What working hours alone give up")
 # other: a GPU of the same family that has one, its price, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: sheetgen build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
@@ -763,7 +766,7 @@ OWN_LOSES, OWN_PAYS_OFF = "cash, staff, space", "pays off in month {pays_after_m
 _OF_POWER, _OF_SPACE = q.usd_per_kwh == q.us_usd_per_kwh, q.colo_usd_per_kw_month == q.us_colo_usd_per_kw_month
 # us: the terms that are prices of the United States where machines are rented elsewhere, as far as they stand.
 own_gives_up = template(
-    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both? and ][space?space]][paid?; {OWN_PAYS_OFF}]|"
+    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both?, ][space?space]][paid?; {OWN_PAYS_OFF}]|"
     f"{UNPRICED}]",
     old=q.capex_mark == "old",
     abroad=either(_OF_POWER, _OF_SPACE),
