@@ -34,7 +34,7 @@ from xml.etree import ElementTree
 from pydantic import AfterValidator, BeforeValidator
 
 from sheetgen.catalog.base import Entry, Label, Loc, read_bounded, read_document, validate
-from sheetgen.errors import CatalogError, shown
+from sheetgen.errors import CatalogError, shown, unreadable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -341,7 +341,7 @@ def _logo_path(folder: Path, logo: str) -> Path:
     try:
         path = (folder / logo).resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        raise ValueError(unreadable(error)) from error
     if not path.is_relative_to(folder.resolve()):
         raise ValueError("is a link that leaves the file's folder. Put the picture itself there")
     return path

@@ -65,14 +65,17 @@ class Problems(list[str]):
 
 # What engines and other tools call an option.
 ELSEWHERE = {
+    "batch_size": "concurrent_requests",
     "concurrency": "concurrent_requests",
     "cloud": "providers",
+    "ctx": "context_tokens",
     "dp": "data_parallel_size",
     "dtype": "weight_dtype",
     "kv_dtype": "kv_cache_dtype",
     "pp": "pipeline_parallel_size",
     "precision": "weight_dtype",
     "qps": "requests_per_second",
+    "quant": "weight_dtype",
     "quantization": "weight_dtype",
     "rate": "requests_per_second",
     "rps": "requests_per_second",
@@ -115,6 +118,16 @@ def shown(text: object, limit: int = 60) -> str:
 def cut(text: str, most: int) -> str:
     """`text`, of which so many characters stay at most."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def as_stated(value: object) -> str:
+    """A value of a file as a message repeats it: text in quotes, all else without."""
+    return repr(shown(value)) if isinstance(value, str) else shown(value)
+
+
+def unreadable(error: Exception) -> str:
+    """The words that a file cannot be read, with the system's reason."""
+    return f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})"
 
 
 def shown_key(key: object) -> str:

@@ -144,12 +144,17 @@ def draw(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The bytes of each format, and a line for each optional format that had to be left out."""
     from sheetgen.launch.recommended import with_launch_rows
-    from sheetgen.live.live_facts import facts_of_sheet
     from sheetgen.report.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
 
     question, record = answer.question, answer.record
     archive = replace(archive, catalog_sha256=question.catalog_sha256)
+
+    def facts() -> object:
+        from sheetgen.live.live_facts import facts_of_sheet
+
+        return facts_of_sheet(question)
+
     with pdf_apart(formats, archive) as process:
         page = with_launch_rows(build_page(record, question), record, question, launched, catalog)
         if process:
@@ -158,7 +163,7 @@ def draw(
             "page": lambda: page,
             "record": lambda: record,
             "book": lambda: answer.book(page),
-            "facts": lambda: facts_of_sheet(question),
+            "facts": facts,
         }
 
         @cache

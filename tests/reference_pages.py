@@ -369,8 +369,9 @@ def plan_document() -> str:
         parts += [f"## {title}", about_it, table(*heads, rows=rows)]
     parts += [
         "## budget",
-        "By quarter, in the plan's currency: `budget: {2027-Q1: 1400000, 2027-Q2: 1400000}`. A quarter without one is "
-        "not compared.",
+        "By quarter, in the plan's currency: `budget: {2027-Q1: 1400000, 2027-Q2: 1400000}`. It is for all that a "
+        "quarter costs: what is bought, with its contingency, and what is committed and owned. A quarter without one "
+        "is not compared.",
         MADE,
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

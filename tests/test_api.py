@@ -521,9 +521,9 @@ def test_one_folder_of_catalogs(tmp_path: Path) -> None:
     plain = sheetgen.size(model="8b")
     (tmp_path / "tiers.yaml").write_bytes((default_folder() / "tiers.yaml").read_bytes())
     assert sheetgen.size(model="8b", catalogs=str(tmp_path)) == sheetgen.size(model="8b", catalogs=tmp_path) == plain
-    with pytest.raises(CatalogError, match=r"/nowhere: is no folder"):
+    with pytest.raises(CatalogError, match=r"/nowhere: cannot be read"):
         sheetgen.recommend(model="8b", catalogs="/nowhere")
-    with pytest.raises(CatalogError, match=r"/nowhere: is no folder"):
+    with pytest.raises(CatalogError, match=r"/nowhere: cannot be read"):
         sheetgen.size_frame(pandas.DataFrame({"model": ["8b"]}), catalogs="/nowhere")
 
 

@@ -278,5 +278,6 @@ def test_the_workbook_has_the_day_and_the_list_of_the_record() -> None:
     [largest] = [text for text in told if text.startswith("Largest uncertainty")]
     request = build_page(record, question).request
     assert re.findall(r"\$[\d,]+", largest) == re.findall(r"\$[\d,]+", str(request.uncertainty))
-    hours = [way.loses for way in build_page(record, question).request.ways if way.kind == "hours"]
-    assert hours and told.issuperset(hours) and re.search(r"\d+ of 730 h", hours[0])
+    [hours] = [way.loses for way in request.ways if way.kind == "hours"]  # a full page leaves their number to the book
+    [lost] = [text for text in told if text.startswith(hours)]
+    assert hours and re.search(r"\d+ of 730 h", lost)

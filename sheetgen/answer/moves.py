@@ -11,10 +11,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, MoveRecord
-from sheetgen.answer.levers.changes import with_context
+from sheetgen.answer.levers.changes import at_context
 from sheetgen.answer.levers.lever import Change, Loads, Rented
 from sheetgen.answer.solution import Solution
-from sheetgen.question.sheet_question import with_stated
 from sheetgen.units import EVEN, SURE
 
 LOAD_AND_CONTEXT, EVERYTHING = "load_and_context", "everything"  # moves of several inputs together
@@ -52,10 +51,7 @@ def _moved(solved: Solution, cell: CellRecord) -> _Moved:
         few, many = (max(1, math.ceil(factor * load.concurrent_requests)) for factor in (low, high))
     longest = question.model_of(row).model.max_context_tokens or 0
     short, long = (min(longest, int(factor * workload.context_tokens)) for factor in (low, high))
-    shapes = [
-        with_stated((with_context(workload, context),), question.stated, question.settings, question.reference)[0]
-        for context in (short, long)
-    ]
+    shapes = [at_context(question, workload, context) for context in (short, long)]
     together = [
         Change(row, requests=requests, workload=shape) for requests, shape in zip((few, many), shapes, strict=True)
     ]

@@ -20,6 +20,8 @@ from sheetgen.catalog.engines import (
     band_names,
 )
 from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.model import Model
+from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question import deployment
@@ -174,23 +176,33 @@ def _put_models(grid: Grid, question: Question) -> None:
 
 def _put_gpus(grid: Grid, question: Question) -> None:
     """Put in an engine's columns for each GPU, and for each precision and kind of model on it."""
-    columns, gpus = gpu_columns(question), question.gpus
+    for axes, columns in _columns_on_axes(_of_gpus(question)):
+        grid.put(axes, columns)
+    models = [(dtype, _kept_in(question, dtype)) for dtype in PRECISIONS]
+    kept = [[question.engine.runs_kv(gpu, dtype, of_dtype) for dtype, of_dtype in models] for gpu in question.gpus]
+    grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array(kept)})
+
+
+@functools.lru_cache(8)  # the tables of a question's levers and moves are of the same GPUs
+def _columns_on_axes(same: _Same) -> list[tuple[Axes, Columns]]:
+    """The columns of `gpu_columns`, each on its axes."""
+    columns, gpus = _gpu_columns(same), same[0]
     everywhere = {*deployment.OF_EVERY_SPEED, *deployment.DEFINITIONS}
     other_bands = band_names("other")
     stems = ("peak_flops_", "tpot_of_", "ttft_of_", *other_bands)
     by_place = {name for name in columns if name.startswith(stems)} - {"peak_flops_16_bit"}
-    grid.put(("gpu",), {k: v for k, v in columns.items() if k not in by_place and k not in everywhere})
 
     def side_by_side(name: str, positions: Sequence[str]) -> Column:
         return numpy.stack([columns[f"{name}_{position}"] for position in positions], axis=1)
 
     of_dtype = {name: side_by_side(name, PRECISIONS) for name in ("peak_flops", "tpot_of_dtype", "ttft_of_dtype")}
     runs = [[runs_weights(gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
-    grid.put(("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)})
-    kept = [[runs_kv(question, gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
-    grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array(kept)})
     of_kind = ("tpot_of_kind", "ttft_of_kind", *other_bands)
-    grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in of_kind})
+    return [
+        (("gpu",), {k: v for k, v in columns.items() if k not in by_place and k not in everywhere}),
+        (("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)}),
+        (("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in of_kind}),
+    ]
 
 
 def _put_loads(grid: Grid, question: Question) -> None:
@@ -244,10 +256,15 @@ def runs_weights(gpu: Gpu, dtype: str) -> int:
 
 
 def runs_kv(question: Question, gpu: Gpu, dtype: str) -> int:
-    """How the engine keeps a KV cache in a precision on a GPU, as Engine.runs_kv counts: those of the models that were
-    asked for in it; where none was, of all, as a workbook may ask for it later."""
+    """How the engine keeps a KV cache in a precision on a GPU, as Engine.runs_kv counts."""
+    return question.engine.runs_kv(gpu, dtype, _kept_in(question, dtype))
+
+
+def _kept_in(question: Question, dtype: str) -> list[Model]:
+    """The models that were asked for with a KV cache in a precision; where none was, all, as a workbook may ask for it
+    later."""
     asked = [model.model for model in question.models if model.kv_cache_dtype == dtype]
-    return question.engine.runs_kv(gpu, dtype, asked or [model.model for model in question.models])
+    return asked or [model.model for model in question.models]
 
 
 class _Same(tuple[Any, ...]):
@@ -265,11 +282,16 @@ class _Same(tuple[Any, ...]):
 
 def gpu_columns(question: Question) -> Columns:
     """Columns by GPU: memory, limits of a batch, error bands, speed; figures by precision and kind side by side."""
+    return dict(_gpu_columns(_of_gpus(question)))
+
+
+def _of_gpus(question: Question) -> _Same:
+    """All of a question that columns by GPU follow from."""
     of_gpus = question.gpus, question.engine, question.speed, question.overrides
-    return dict(_gpu_columns(_Same((*of_gpus, bool(question.draft), question.has_latent_entries))))
+    return _Same((*of_gpus, bool(question.draft), question.has_latent_entries))
 
 
-@functools.lru_cache(8)  # the tables of a question's levers and moves are of the same GPUs
+@functools.lru_cache(8)
 def _gpu_columns(same: _Same) -> Columns:
     gpus, engine, speed, overrides, has_draft, has_latent_entries = same
     limits = [limits_of(engine, g) for g in gpus]

@@ -23,9 +23,7 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")
 EUROPE = "eu"  # the area, as a question names it
-UNIT_COSTS = (
-    cost.annual_usd,
-    cost.three_year_usd,
+OF_A_LOAD = (
     cost.usd_per_user_per_month,
     cost.million_output_tokens_per_month,
     cost.million_input_tokens_per_month,
@@ -33,6 +31,7 @@ UNIT_COSTS = (
     cost.usd_per_million_output_tokens,
     cost.usd_per_million_tokens,
 )
+UNIT_COSTS = (cost.annual_usd, cost.three_year_usd, *OF_A_LOAD)
 HOSTED_TOKENS = (cost.hosted_million_output_tokens, cost.hosted_million_input_tokens)
 OF_CLASS = (
     cost.paid_hours_per_month,

@@ -33,6 +33,7 @@ from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import ENDS, EXACT_PERCENT, FACTOR, PERCENT, PLAIN, PRICE_DATE, TEXT, USD, USD_CENTS, WHOLE, Display
 
 MOST_GPUS = 1024  # of one instance
+OF_DATES = "Where a list names a month or a year alone its first day, shown without the day; its age counts from there."
 
 SHAPE = (
     ("n_layers", "Layers", "Layers of the model, those without a cache too."),
@@ -470,7 +471,8 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
             note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
         )
     _give(table, "is_module_price", [o.is_module_price for o in owned])
-    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], PRICE_DATE)
+    dates = [day_of(o.capex_as_of) for o in owned]
+    table.given("capex_date", "Purchase price's date", dates, PRICE_DATE, note=OF_DATES)
     table.computed(
         price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
     )
@@ -524,7 +526,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     listed = [p and p.usd_per_hour for p in on_demand]
     _give(table, "price_usd_per_hour", listed)
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
-    table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], PRICE_DATE)
+    dates = [p and day_of(p.price_as_of) for p in on_demand]
+    table.given("price_date", "Price date", dates, PRICE_DATE, note=OF_DATES)
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
@@ -581,9 +584,8 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
                 USD_CENTS,
                 note="A blank is no price.",
             )
-            table.given(
-                names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], PRICE_DATE
-            )
+            dates = [p and day_of(p.price_as_of) for p in prices]
+            table.given(names["date"], f"Price date, {purchase}", dates, PRICE_DATE, note=OF_DATES)
             table.computed(
                 price_mark,
                 {"price_date": table.columns[names["date"]]},

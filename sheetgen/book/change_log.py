@@ -29,7 +29,7 @@ NUMBERS = ("number", "whole", "date")
 
 @formula("State", TEXT)
 def sum_state(now: float, built: float, tolerance: float) -> str:
-    """Whether a column's sum is the one that the workbook was built with, but for rounding."""
+    """The state of a column's sum: as built, but for rounding, or changed."""
     gap, allowed = now - built, tolerance * built
     state: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
     return state

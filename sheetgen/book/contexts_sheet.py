@@ -9,7 +9,7 @@ from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.book.sheets import Ref, Sheet, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
 from sheetgen.formula import Quantity, Value, formula, is_number, where
-from sheetgen.program.quantities import TOKENS
+from sheetgen.program.quantities import PARTS_OF_STEP, TOKENS
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
 from sheetgen.sizing import parallelism, people, rates, speed
@@ -17,19 +17,7 @@ from sheetgen.units import FACTOR, PERCENT, PLAIN, TEXT, WHOLE
 
 # Parts of a step on a profile. Profiles computes them within the quantities that read them; Workings shows them for
 # the chosen hardware.
-PARTS = (
-    speed.context_read_bytes,
-    speed.dense_seconds,
-    speed.expert_seconds,
-    speed.layer_overhead_seconds,
-    speed.all_reduce_seconds,
-    speed.token_link_seconds,
-    speed.token_exchange_seconds,
-    speed.kv_read_seconds,
-    speed.decode_compute_seconds,
-    speed.shared_prefill_seconds,
-    speed.steps_before_prompt,
-)
+PARTS = (*PARTS_OF_STEP, speed.shared_prefill_seconds, speed.steps_before_prompt)
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "busy_ttft_seconds", "gather_steps")
 LEFT = ("tpot_residual", "ttft_residual")  # of a model, or its prompt, on a profile

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sheetgen.answer.solution import Solution, headline_rows
+from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import Quantity, Value, both, formula, is_number, largest, number_where, round_up, smallest, where
-from sheetgen.question.inputs import HISTORY
+from sheetgen.question.inputs import ASKS, HISTORY
 from sheetgen.question.parse import Raw
-from sheetgen.question.sheet_question import TARGETS, Question
+from sheetgen.question.sheet_question import TARGETS, Load, Question
+from sheetgen.question.stated_load import Rate
+from sheetgen.sizing import cost
+from sheetgen.sizing.people import users
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
 AUTO, ANY, AS_TYPED = "auto", "any", "as typed"
@@ -27,6 +31,7 @@ AS_ASKED, PUBLISHED, KV_FP8, FOUR_BITS = range(4)  # precisions in which the mod
 OUTER = (0.25, 4)  # further sizes of the load on the chart, beyond its low and its high end
 FACTORS = {"users": (0.5, 2), "context": (0.5, 2), "price": (0.8, 1.25)}
 ENDS = ("low", "high")
+ASKS_PLACES = 4  # decimals of how often people ask, where that follows from a rate
 
 
 class Context(NamedTuple):
@@ -139,11 +144,12 @@ def headline_choices(solved: Solution) -> dict[str, Raw]:
     m, w = question.ask or 0, question.headline[0]
     row = headline_rows(solved)[m]
     load, workload, settings = question.loads[row], question.workloads[w], question.settings
+    people, asks = _people_of(question, load, workload)
     return {
         "model": question.models[m].model.name,
         "workload": AS_TYPED,
-        "users": int(load.users) if load.users and load.requests_per_second else None,
-        "requests_per_user_per_day": workload.requests_per_user_per_day,
+        "users": people,
+        "requests_per_user_per_day": asks,
         "concurrent_requests": load.requests,
         "context_tokens": workload.context_tokens,
         "answer_tokens": workload.output_tokens,
@@ -156,6 +162,17 @@ def headline_choices(solved: Solution) -> dict[str, Raw]:
         "tpot_ms": workload.tpot_target_ms,
         "ttft_ms": workload.ttft_target_ms,
     }
+
+
+def _people_of(question: Question, load: Load, workload: Workload) -> tuple[int | None, float]:
+    """The people of a load and how often each asks a day; of a stated rate, for which Decision does not ask, the people
+    of the page, who ask a little more often than its workload says. None of requests at once."""
+    asks, rate = workload.requests_per_user_per_day, load.requests_per_second
+    if not rate or load.users:
+        return (int(load.users) if load.users and rate else None), asks
+    facts = {**vars(question.settings), **cost.CONSTANTS, ASKS: asks}
+    people = max(1, int(users.of({**facts, "stated_users": 0, "load_requests_per_second": rate})))
+    return people, round(asks * rate / Rate(users=people).at_peak(question.settings, workload), ASKS_PLACES)
 
 
 def decision(solved: Solution) -> Choices:

@@ -183,7 +183,7 @@ class DecisionSheets:
         """The yellow cells, with names in_decision_...; returns those that count: the workload's where one is
         chosen."""
         sheet, picked, counted = self.sheet, dict[str, Ref](), dict[str, Ref]()
-        sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
+        sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "quiet")
         sheet.texts(FIRST_ROW - 1, 0, ("The question", ""), "rule")
         sheet.texts(FIRST_ROW - 1, ANSWER, ("The answer", *[""] * (N_COLUMNS - ANSWER - 1)), "rule")
         for row, (name, label, display, message, more) in enumerate(CHOICES_SHOWN, FIRST_ROW):

@@ -197,7 +197,7 @@ def ranked_of_candidate(
     data_parallel_size: Quantity,
     gpu_count: Quantity,
 ) -> Value:
-    """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
+    """Load that one instance of the candidate serves within the targets: requests at once, of a rate its share of those
     per second.
 
     Source: ranked_requests; what ranks a candidate that cannot hold the load is never read.
@@ -345,7 +345,7 @@ def together_usd(together: Value, sum_usd: Quantity, n_known: Quantity, n_models
 
 @formula("$ per month", USD)
 def case_monthly_usd(monthly_usd: Quantity, price_factor: Quantity, is_own_price: Quantity) -> Value:
-    """What the hardware of a case costs a month; a price of the reader's own list stays as it is.
+    """The cost of the hardware of a case in a month; a price of the reader's own list stays as it is.
 
     Source: monthly_usd x the case's factor.
     """
@@ -354,7 +354,7 @@ def case_monthly_usd(monthly_usd: Quantity, price_factor: Quantity, is_own_price
 
 @formula("Start of a bar", USD)
 def bar_start(low_usd: Quantity, now_usd: Quantity) -> Value:
-    """Where the bar of a range begins; 0 where an end is none.
+    """The beginning of the bar of a range; 0 where an end is none.
 
     Source: the lesser end.
     """
@@ -481,7 +481,7 @@ def working_usd(
 
 @formula("Commits to", USD)
 def commits_usd(way_usd: Quantity, n_months: Quantity) -> Value:
-    """What a commitment of so many months binds; none of a way that binds nothing, or saves nothing.
+    """The money that a commitment of so many months binds; none of a way that binds nothing, or saves nothing.
 
     Source: definition.
     """
@@ -490,7 +490,7 @@ def commits_usd(way_usd: Quantity, n_months: Quantity) -> Value:
 
 @formula("To buy, $", USD)
 def purchase_of_way(way_usd: Quantity, owned_capex_usd: Quantity) -> Value:
-    """What is paid up front to own; none where owning saves nothing.
+    """The payment up front to own; none where owning saves nothing.
 
     Source: definition.
     """

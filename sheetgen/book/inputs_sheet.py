@@ -82,25 +82,25 @@ BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 @formula("State", TEXT)
 def text_state(value: Value, built: Value) -> Value:
-    """Whether a text is the one that the workbook was built with."""
+    """The state of a text: as built, or changed."""
     return where(value == built, AS_BUILT, CHANGED)
 
 
 @formula("State", TEXT)
 def listed_state(value: Value, built: Value, place: Value) -> Value:
-    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list."""
+    """The state of a choice: as built, changed, or not in its list."""
     return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
 
 
 @formula("State", TEXT)
 def number_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
-    """Whether a number is the one as built, and within its bounds; a text is above all bounds."""
+    """The state of a number: as built, changed, or out of its bounds; a text is above all bounds."""
     return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
 
 
 @formula("State", TEXT)
 def whole_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
-    """The same of a whole number."""
+    """The same for a whole number."""
     state = where(round_down(value) == value, where(value == built, AS_BUILT, CHANGED), OUT_OF_RANGE)
     return where(either(value < least, value > most), OUT_OF_RANGE, state)
 
@@ -199,7 +199,7 @@ class InputsSheet:
         self.sheet = titled(name, name, about, freeze=(HEAD_ROWS, 2))
         self.sheet.widths = dict(WIDTHS)
         about_cell = self.sheet.cells[1, 0]
-        about_cell.role, about_cell.span = "subtitle_wrapped", PRINTED
+        about_cell.role, about_cell.span = "line", PRINTED
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
 
@@ -315,7 +315,7 @@ class InputsSheet:
             self.sheet.page_breaks.append(self.row)
         self.sheet.text(self.row, LABEL, label, "label")
         self.sheet.cells[self.row, LABEL].wraps = True
-        self.sheet.text(self.row, UNIT, unit, "unit")
+        self.sheet.text(self.row, UNIT, unit, "remark")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
 
 
@@ -494,7 +494,7 @@ def _lengths(page: InputsSheet) -> None:
     prompts = []
     for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
-        page.sheet.text(page.row, UNIT, "tokens", "unit")
+        page.sheet.text(page.row, UNIT, "tokens", "remark")
         prompts.append(page.sheet.compute(page.row, VALUE, *prompt_of(page.wiring.inputs, context, answer)))
         page.row += 1
     page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}

@@ -324,8 +324,8 @@ def monthly_usd_of_load(
     price_usd_per_hour: Quantity,
     paid_hours_per_month: Quantity,
 ) -> Value:
-    """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
-    price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
+    """The cost of the whole instances for all replicas in a month; none where the instance cannot hold the load or has
+    no price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
     Source: n_instances x price x hours.
     """
@@ -354,7 +354,7 @@ def gpus_taking_part(gpu_count: Quantity, data_parallel_size: Quantity, plain_co
 
 @formula("$ per hour", USD_CENTS)
 def paid_usd_per_hour(price_in_use: Value, gpu_known: Quantity, discount_in_use: Quantity) -> Value:
-    """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented.
+    """The price of an hour less the discount; none without a price above 0 or a GPU that the GPUs sheet knows.
 
     Source: discounted_usd_per_hour.
     """
@@ -379,7 +379,7 @@ def _is_asked(provider: Value, asked_provider: Value, region: Value, asked_regio
 def usd_as_asked(
     paid_usd_per_hour: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
 ) -> Value:
-    """What an instance costs an hour at the provider and in the region that Decision asks for; none elsewhere.
+    """The cost of an instance an hour at the provider and in the region that Decision asks for; none elsewhere.
 
     Source: paid_usd_per_hour.
     """
@@ -390,7 +390,7 @@ def usd_as_asked(
 def month_as_asked(
     instance_month_usd: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
 ) -> Value:
-    """What an instance costs a month at the provider and in the region that Decision asks for; 0 elsewhere.
+    """The cost of an instance a month at the provider and in the region that Decision asks for; 0 elsewhere.
 
     Source: instance_month_usd.
     """
@@ -569,7 +569,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
 
 
 def _asked(head: Head, decision: Wiring, instance_rows: Sequence[Ref], regions: Sequence[Lookup]) -> dict[str, Read]:
-    """What is read of each candidate's instance to say whether Decision asks for it."""
+    """The facts read of each candidate's instance to say whether Decision asks for it."""
     of_provider = head.wiring.tables["instances"].range("provider")
     return {
         "provider": [lookup(of_provider, place) for place in instance_rows],

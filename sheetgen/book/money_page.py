@@ -81,5 +81,5 @@ def add_cash(block: Block) -> None:
     )
     block.row = top + 7 + len(SHOWN)
     for line in WHAT_IS_PAID:
-        sheet.text(block.row, 0, line, "unit")
+        sheet.text(block.row, 0, line, "remark")
         block.row += 1

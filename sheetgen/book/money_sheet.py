@@ -211,7 +211,7 @@ def _source(block: Block) -> None:
         "instance": block.of_load("instance"),
         "source": lookup(table.range("source"), place),
     }
-    block.compute(1, sentences.source_words, env, role="unit_wrapped")
+    block.compute(1, sentences.source_words, env, role="remark_wrapped")
     block.sheet.cells[block.row, 1].span, block.sheet.heights[block.row] = N_PRINTED - 1, SOURCE_HEIGHT
     block.row += 1
 
@@ -277,7 +277,7 @@ def _classes(block: Block, class_place: int) -> Ref:
     block.row += 1
     _converted(block, totals)
     block.show(5, inputs["fx_rate"], FACTOR)
-    block.sheet.put(block.row, 6, Cell("per $, of", "right_label"))
+    block.sheet.put(block.row, 6, Cell("per $, of", "right_text"))
     block.show(7, inputs["fx_date"], DATE)
     block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
     block.row += 1
@@ -348,7 +348,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.row = below
     block.compute(0, sentences.break_even_words, break_even, role="light")
     block.row += 1
-    block.label(NOT_IN_IT, role="unit")
+    block.label(NOT_IN_IT, role="remark")
     block.row += 1
 
 
@@ -416,7 +416,7 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     block.compute(0, sentences.owned_words, {**facts, "gpu_name": block.of_load("gpu_name")})
     facts["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, facts)
     source = block.sheet.cells[block.row, SOURCE]
-    source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
+    source.role, source.span, block.sheet.heights[block.row] = "remark_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
     block.row += 1
     return place, facts
 
@@ -458,7 +458,7 @@ def _hosted(block: Block) -> None:
             block.show(column, entry(hosts.range(name), place, above_zero), USD_CENTS)
         block.row += 1
     for line in NOT_GIVEN:
-        block.label(line, role="unit")
+        block.label(line, role="remark")
         block.row += 1
 
 

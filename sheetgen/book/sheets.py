@@ -381,7 +381,7 @@ class Sheet:
         about = f"The amounts of {self.name} as they are worked out; there they stand at the rate on Inputs."
         sheet = Sheet(IN_DOLLARS.format(self.name), about=about)
         sheet.text(0, 0, sheet.name, "title")
-        sheet.text(1, 0, sheet.second_line, "subtitle")
+        sheet.text(1, 0, sheet.second_line, "quiet")
         return sheet
 
     @property

@@ -143,9 +143,9 @@ class SizingSheet:
     def head(self, page: Page, others: Sequence[str]) -> None:
         """The title, a finding; the load in yellow cells; and links."""
         sheet, question, wiring = self.sheet, self.question, self.wiring
-        sheet.text(0, 0, page.title, "subtitle")
+        sheet.text(0, 0, page.title, "quiet")
         how = "Change a yellow cell here, on Inputs or on Prices and hardware: everything recomputes."
-        sheet.text(1, 0, " · ".join(page.heads) or f"{sheet.kind}. {how}", "subtitle")
+        sheet.text(1, 0, " · ".join(page.heads) or f"{sheet.kind}. {how}", "quiet")
         months = Range(self.loads.columns["monthly_usd"][self.loads.n_fixed :])
         names = Range(
             tuple(
@@ -355,7 +355,7 @@ class SizingSheet:
             return lookup(self.loads.range(name), place)
 
         self.sheet.link(row, left, figure("monthly_usd"), USD, "grid_money")
-        self.sheet.link(row, left + 1, figure("kv_in_unit"), NARROW, "quiet_number")
+        self.sheet.link(row, left + 1, figure("kv_in_unit"), NARROW, "quiet_right")
         env = {"n_instances": figure("n_instances"), "instance": figure("type")}
         self.sheet.compute(row + 1, left, sentences.rent_words, env, role="rent")
         self.sheet.cells[row + 1, left].span = 2  # below both
@@ -415,7 +415,7 @@ class SizingSheet:
         half = -(-len(wiring.assumptions) // 2)
         for k, (label, value, display) in enumerate(wiring.assumptions):
             row, left = self.row + k % half, 5 * (k // half)
-            sheet.link(row, left, label, TEXT, "assumption")
+            sheet.link(row, left, label, TEXT, "quiet")
             sheet.link(row, left + 3, value, display, "small_value")
             sheet.heights[row] = 13
         self.row += half + 1
@@ -430,4 +430,4 @@ class SizingSheet:
             label="Oldest price in use",
         )
         sheet.link(self.row, 4, wiring.inputs["as_of"], DATE, label="Sheet's date")
-        sheet.text(self.row, 5, f"sheetgen {page.version}, catalog {page.catalog}", "small")
+        sheet.text(self.row, 5, f"sheetgen {page.version}, catalog {page.catalog}", "remark")

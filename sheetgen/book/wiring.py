@@ -469,7 +469,7 @@ def titled(
     sheet = Sheet(name, about=about, freeze=freeze, one_page=one_page, currency=currency)
     sheet.text(0, 0, title, "title")
     sheet.heights[0] = TITLE_HEIGHT
-    sheet.text(1, 0, sheet.second_line, "subtitle")
+    sheet.text(1, 0, sheet.second_line, "quiet")
     return sheet
 
 

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from sheetgen.answer.solution import Solution, headline_rows
-from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_A_LOAD
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.contexts_sheet import HOPS, LEFT, OF_PROFILE, PARTS, put_asks, put_rate
@@ -66,16 +66,6 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
-)
-
-UNIT_COSTS = (
-    cost.usd_per_user_per_month,
-    cost.million_output_tokens_per_month,
-    cost.million_input_tokens_per_month,
-    cost.usd_per_million_input_tokens,
-    cost.usd_per_million_output_tokens,
-    cost.usd_per_million_tokens,
-    *HOSTED_TOKENS,
 )
 
 
@@ -357,7 +347,7 @@ def _add_choice(
         _add_runner_up(table, rows)
         table.computed(sentences.hardware_words, width=40)
         _add_kv(table)
-        for quantity in UNIT_COSTS:
+        for quantity in (*OF_A_LOAD, *HOSTED_TOKENS):
             table.computed(quantity, {} if is_rate else {"requests_per_second": ZERO}, width=14)
     table.n_rows = n_loads
 

@@ -9,6 +9,7 @@ Entries are strict and frozen, their text is safe on a page, and every error mes
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 import stat
 import unicodedata
@@ -20,7 +21,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_a
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
+from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key, unreadable
 from sheetgen.units import DTYPE_ALIASES, DTYPES
 
 MAX_FILE_BYTES = 1_000_000
@@ -95,7 +96,7 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool 
                 return file.read(min(most_bytes, status.st_size) + 1)
         kind = "a folder" if folders_too and path.is_dir() else "not a file"
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        raise ValueError(f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})") from error
+        raise ValueError(unreadable(error)) from error
     raise ValueError(f"is {kind}. {hint}" if hint else f"is {kind}")
 
 
@@ -252,7 +253,7 @@ def _text(value: str) -> str:
         raise ValueError("is empty")
     if value.startswith(("=", "+", "-", "@", "{", "\t", "|")):
         raise ValueError("starts with a character that a spreadsheet reads as a formula (= + - @ { |)")
-    for match in _LINK.finditer(value):
+    for match in _LINK.finditer(value) if ":" in value else ():
         if (match.group(1) or match.group(2)).lower() not in ("http", "https"):
             raise ValueError("holds a link that is neither http nor https")
     return value
@@ -266,6 +267,7 @@ def _label(value: str) -> str:
     return value
 
 
+@functools.lru_cache(2**12)  # most dates are those of many entries
 def _date(value: str) -> str:
     if not _DATE.fullmatch(value):
         raise ValueError("is no date: write YYYY, YYYY-MM or YYYY-MM-DD")

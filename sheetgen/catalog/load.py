@@ -23,7 +23,7 @@ from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile,
 from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
-from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown, unreadable
 from sheetgen.shipped import shipped_folder
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
@@ -187,6 +187,11 @@ def names_in(folders: Iterable[Folder]) -> dict[str, dict[str, str]]:
     return names
 
 
+def _instance_key(name: str) -> str:
+    """A name by which an instance is found: on a page Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
+    return name.strip().lower().replace("standard_", "").replace("_", " ")
+
+
 Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
 
 
@@ -203,11 +208,12 @@ class Catalog:
                 raise CatalogError("catalogs is blank. Name a folder like catalogs/, or leave it out.")
             try:
                 if not Path(folder).is_dir():
+                    Path(folder).stat()
                     raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
                 if not self.lay_over(folder).adds_to(self.folders[0]):
                     raise CatalogError(nothing_in(self.folders[-1], self.folders[0]))
-            except OSError as error:
-                raise CatalogError(f"{shown(folder)}: cannot be read ({error.strerror or error}).") from error
+            except (OSError, ValueError) as error:  # ValueError: a name that no folder can have
+                raise CatalogError(f"{shown(folder)}: {unreadable(error)}.") from error
 
     def lay_over(self, path: str | Path) -> Folder:
         """Lay a folder over the others, even one without catalog files; to be called before anything is read."""
@@ -454,19 +460,25 @@ class Catalog:
         Raises CatalogError for an unknown or ambiguous name.
         """
         low = name.strip().lower()
-        matches = [i for i in self.instances() if low in (i.id.lower(), i.type.lower())]
+        matches = self._instances_called(name)
         if len(matches) == 1:
             return matches[0], None
         row_name, _, n_gpus = low.rpartition(" x")
         if not matches and n_gpus in map(str, TENSOR_PARALLEL_SIZES):
-            matches = [i for i in self.instances() if row_name in (i.id.lower(), i.type.lower()) and not i.is_whole]
+            matches = [row for row in self._instances_called(row_name) if not row.is_whole]
             if len(matches) == 1:
                 return matches[0], int(n_gpus)
         if matches:
             raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in matches)}. Say which.")
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
         holding = dict.fromkeys(ids[key] for key in sorted(ids, key=len) if len(low) > 1 and low in key)
-        raise self._unknown("instance", name, hint(list(holding)) or did_you_mean(low, ids))
+        called = [spelled for row in self.instances() for spelled in (row.type, row.id)]
+        raise self._unknown("instance", name, hint(list(holding)) or did_you_mean(low, called))
+
+    def _instances_called(self, name: str) -> list[Instance]:
+        """The rows of that id or type, written as in the catalogs or as on a page."""
+        key = _instance_key(name)
+        return [row for row in self.instances() if key in (_instance_key(row.id), _instance_key(row.type))]
 
     def workloads(self) -> tuple[hardware.Workload, ...]:
         return self.file(hardware.WorkloadFile).workloads

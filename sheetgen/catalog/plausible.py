@@ -6,7 +6,6 @@ rows.
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
@@ -31,6 +30,8 @@ class Plausible:
     """
 
     def __init__(self, catalog: Catalog) -> None:
+        from statistics import median  # takes a while to load
+
         from sheetgen.catalog import guidance
 
         first = catalog if len(catalog.folders) == 1 else Catalog(base=catalog.folders[0].path)
@@ -49,7 +50,7 @@ class Plausible:
                 self._per_gpu[row.gpu][price.purchase].append((row.id, price.usd_per_hour / row.gpu_count))
                 if on_demand:
                     shares[price.purchase].append(price.usd_per_hour / on_demand.usd_per_hour)
-        self._share = {purchase: statistics.median(of_purchase) for purchase, of_purchase in shares.items()}
+        self._share = {purchase: median(of_purchase) for purchase, of_purchase in shares.items()}
 
     def taken(self, gpu: str, purchase: str, but: str = "") -> tuple[float, float] | None:
         """The lowest and highest USD per GPU hour of all providers, `but` for one row's price in that class; None for a

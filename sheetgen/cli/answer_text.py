@@ -41,32 +41,16 @@ if TYPE_CHECKING:
 MOST_LINES = 18  # of an answer without details
 # Lines that are shown as far as MOST_LINES hold them, the first of these first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
+_FIRST = (
+    *("has_anew", "has_kept", "has_reread", "has_as_sure", "has_survivor", "has_survivor_rent"),
+    *("has_target", "has_fewer", "has_measured", "has_step", "has_doubt", "has_near_tie", "has_run"),
+    *("has_ways_in_full", "has_best", "has_gains"),
+)
+_LAST = ("has_host_facts", "has_routing", "has_gap", "has_late", "has_full", "has_rent", "has_known", "has_no_host")
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
-    {"has_anew": True},
-    {"has_kept": True},
-    {"has_reread": True},
-    {"has_as_sure": True},
-    {"has_survivor": True},
-    {"has_survivor_rent": True},
-    {"has_target": True},
-    {"has_fewer": True},
-    {"has_measured": True},
-    {"has_step": True},
-    {"has_doubt": True},
-    {"has_near_tie": True},
-    {"has_run": True},
-    {"has_ways_in_full": True},
-    {"has_best": True},
-    {"has_gains": True},
+    *({name: True} for name in _FIRST),
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 3)),
-    {"has_host_facts": True},
-    {"has_routing": True},
-    {"has_gap": True},
-    {"has_late": True},
-    {"has_full": True},
-    {"has_rent": True},
-    {"has_known": True},
-    {"has_no_host": True},
+    *({name: True} for name in _LAST),
 )
 # Lines that change a purchase: that of --details gives way to them.
 BEFORE_MORE = {"has_survivor", "has_measured", "has_near_tie", "has_ways_in_full"}
@@ -122,8 +106,7 @@ def n_lines(texts: Iterable[str]) -> int:
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
-    """Sentences on how prompt and answer set the price: by the requests a second that the load means; for a rate also
-    on the allowance for chance."""
+    """The requests a second of a load at once; of a rate the number of requests that wait, and for how long."""
     if cell.chosen is None:
         return
     if not cell.is_rate:
@@ -147,7 +130,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _load(cell: CellRecord) -> Iterator[str]:
-    """The assumption behind the line about prompt and answer."""
+    """The assumption behind the lines of `_pace`."""
     if cell.is_rate:
         yield "how many wait: by exact Erlang-C"
     else:
@@ -380,9 +363,8 @@ def _owning(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _changes(cell: CellRecord) -> Iterator[str]:
-    """The three best levers of the load, what else looser targets of speed would save, the least of it first; then
-    another model with a leaner KV cache, and FP8 where it rents something else. All where they save something, or make
-    the load fit."""
+    """The three best levers of the load, then looser targets of speed, the smallest saving first; then another model
+    with a leaner KV cache, and FP8 where it rents something else. Only what saves money or makes the load fit."""
     useful = [lever for lever in cell.levers if lever.saved_usd is None or lever.saved_usd > 0]
     shown = [lever for _, lever in best({0: useful}, SHOWN_LEVERS)]
     if shown:

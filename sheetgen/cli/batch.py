@@ -16,7 +16,7 @@ from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import in_either_number
 from sheetgen.cli.output import note, print_json, say
-from sheetgen.errors import ELSEWHERE, ScenarioError, shown
+from sheetgen.errors import ELSEWHERE, ScenarioError, shown, unreadable
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.parse import Options
@@ -91,14 +91,12 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
     try:
         with source.open(encoding="utf-8-sig", newline="") as file:
             rows = list(filter(None, csv.reader(file)))
-    except OSError as error:
-        raise ScenarioError(f"{shown(source)}: cannot be read ({error.strerror or error}).") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
     except csv.Error as error:
         raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error
-    except ValueError as error:  # a name that no file can have
-        raise ScenarioError(f"{shown(source)}: cannot be read ({shown(error, 100)}).") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise ScenarioError(f"{shown(source)}: {unreadable(error)}.") from error
     if not rows:
         raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
     head, too_long = rows.pop(0), {}

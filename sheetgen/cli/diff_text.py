@@ -257,8 +257,8 @@ def plan_changes_since(file: str, as_of: str, bridge: PlanBridge, head: Head) ->
     def amount(usd: float) -> str:
         return str(amount_in(money_cell(usd), head.currency, head.fx_rate))
 
-    money = []
-    for name, steps in ((TO_APPROVE, bridge.asked), (OF_ALL_QUARTERS, bridge.p50)):
+    money, whole = [], bridge.in_whole(head.fx_rate)
+    for name, steps in ((TO_APPROVE, whole.asked), (OF_ALL_QUARTERS, whole.p50)):
         parts = ", ".join(f"{factor} {'+' * (part > 0)}{amount(part)}" for factor, part in steps.parts.items())
         if parts:
             money.append(Money(name, amount(steps.last_usd), amount(steps.usd), parts))

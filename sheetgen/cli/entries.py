@@ -12,11 +12,13 @@ import click
 
 from sheetgen.cli.options import command, common, in_either_number
 from sheetgen.cli.output import answer, columns, note, print_json, say, table
-from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown, unreadable
 from sheetgen.units import count, number_text
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
+
+    Listed = tuple[Json, list[str]]  # an entry, and its cells
     from sheetgen.catalog import Catalog
 
 # By kind, the columns of a table that would be wider than the terminal; and how their numbers and names are written.
@@ -60,7 +62,9 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
       sheetgen list hosts llama-3.1-70b
     """
     listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, catalog)]
-    matching = [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
+    matching = _with_words(listed, words)
+    if words and not matching:  # which may name an entry as answers and other tools do: verda/B200 SXM6 x2
+        matching = _with_words(listed, [_id_of(kind, word, catalog) for word in words])
     if as_json:
         print_json([row for row, _ in matching])
     elif not matching:
@@ -73,6 +77,19 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
             drawn, more = _narrow_table(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
         say(drawn, verbatim=wide)
         note(f"{len(matching)} {kind}{more}", quiet)
+
+
+def _with_words(listed: list[Listed], words: Iterable[str]) -> list[Listed]:
+    return [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
+
+
+def _id_of(kind: str, word: str, catalog: Catalog) -> str:
+    """The id of the entry of a kind that a word names; the word itself where it names none."""
+    entries = {"models": "model", "hosts": "model", "gpus": "gpu", "instances": "instance"}
+    try:
+        return str(_entry(entries[kind], word, catalog)[1]["id"])
+    except (CatalogError, KeyError):
+        return word
 
 
 def _numbers(rows: list[Json], names: Iterable[str]) -> list[int]:
@@ -331,8 +348,10 @@ def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[
     catalog.folders = [*catalog.folders]
     if path is not None:
         target = Path(path)
-        if not target.exists():
-            raise CatalogError(f"{shown(target)}: does not exist. Name a catalog folder or a file in one.")
+        try:
+            target.stat()
+        except OSError as error:
+            raise CatalogError(f"{shown(target)}: {unreadable(error)}.") from error
         folder = target if target.is_dir() else target.parent
         if folder.resolve().name in PARTS:
             folder = folder.resolve().parent if folder.is_absolute() else folder.parent

@@ -5,6 +5,7 @@ reads them and says what is wrong.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -87,10 +88,11 @@ SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's 
 MOST_IN_A_LIST = 20  # options of a help without headings
 
 
-def in_either_number(word: str, names: Iterable[str]) -> str | None:
-    """The one of some names that a word is, or is in the singular or the plural; None where it is none of them."""
-    allowed = {*names}
-    return next((name for name in (word, f"{word}s", word.removesuffix("s")) if name in allowed), None)
+def in_either_number(name: str, names: Iterable[str]) -> str | None:
+    """The one of some names that a name is, whatever its words' number: requests_per_users is requests_per_user; None
+    where it is none of them."""
+    in_singular = {re.sub(r"s(?=[-_]|$)", "", allowed): allowed for allowed in names}
+    return name if name in in_singular.values() else in_singular.get(re.sub(r"s(?=[-_]|$)", "", name))
 
 
 class Command(click.Command):
@@ -113,12 +115,13 @@ class Command(click.Command):
             problem = f"Option {name!r} requires an argument: {name} {lacking.make_metavar(ctx)}."
             raise click.BadOptionUsage(name, problem, ctx) from None
         except click.NoSuchOption as error:
-            wrong = error.option_name
+            wrong = _as_written(error.option_name, args)
             right = in_either_number(wrong.lower().replace("_", "-"), options)
             if right is None:
-                elsewhere = f"--{ELSEWHERE.get(wrong.lstrip('-'), '')}".replace("_", "-")
-                if elsewhere in options:
-                    problem = f"No such option {wrong!r}. Did you mean {elsewhere!r}?"
+                name = wrong.strip("-").replace("-", "_")
+                meant = in_either_number(f"--{ELSEWHERE.get(name, name)}".replace("_", "-"), options)
+                if meant is not None:
+                    problem = f"No such option {wrong!r}. Did you mean {meant!r}?"
                     raise click.NoSuchOption(wrong, problem, ctx=ctx) from None
                 raise
             parts = [argument.partition("=") for argument in args]
@@ -163,6 +166,13 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
 
+def _as_written(option: str, args: Sequence[str]) -> str:
+    """The option as it stands among the arguments: click names the first letter of `-tp` alone."""
+    is_short = not option.startswith("--")
+    words = [arg.partition("=")[0] for arg in args if is_short and arg.startswith(option)]
+    return words[0] if words else option
+
+
 command = functools.partial(click.command, cls=Command)
 
 
@@ -189,16 +199,17 @@ class Group(click.Group):
             formatter.write_dl(rows)
 
 
-# What options with these metavars name: a blank one would be this folder, or a file that nobody finds.
-PLACES = {"DIR": "folder"} | dict.fromkeys(
-    ("FILE", "FILE.yaml", "FILE.pdf", "IN.csv", "OUT.csv", "OLD", "LAST", "SHEET", "PLAN"), "file"
-)
+# What options and arguments with these metavars name: a blank one would be this folder, or a file that nobody finds.
+_FILES = ("FILE", "FILE.yaml", "FILE.pdf", "FILE.csv", "IN.csv", "OUT.csv", "OLD", "LAST", "SHEET", "PLAN", "A", "B")
+_ARGUMENTS = ("PLAN.yaml", "EDITED.xlsx", "LOG", "CONFIG", "FILE_OR_URL...", "[SHEET.xlsx|PLAN.yaml|PLAN.xlsx]")
+PLACES = {"DIR": "folder", "[PATH...]": "folder or a file"} | dict.fromkeys((*_FILES, *_ARGUMENTS), "file")
 
 
-def refuse_blank(name: str, value: object, metavar: str | None) -> None:
+def refuse_blank(name: str, value: object, metavar: str | None, is_required: bool = False) -> None:
     """Refuse a blank name of a file or a folder."""
-    if metavar in PLACES and isinstance(value, str) and not value.strip():
-        raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}, or leave it out.")
+    values = value if isinstance(value, tuple) else [value]
+    if metavar in PLACES and any(isinstance(part, str) and not part.strip() for part in values):
+        raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}{'' if is_required else ', or leave it out'}.")
 
 
 def _help_of(option: Option, in_size: bool, own: str = "") -> str:
@@ -291,7 +302,9 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
         from sheetgen.catalog import Catalog
 
         for parameter in click.get_current_context().command.params:
-            refuse_blank(parameter.opts[0].lstrip("-"), options.get(parameter.name or ""), parameter.metavar)
+            called = parameter.metavar if isinstance(parameter, click.Argument) else parameter.opts[0].lstrip("-")
+            value = options.get(parameter.name or "")
+            refuse_blank((called or "").strip("[.]"), value, parameter.metavar, parameter.required)
         catalog = Catalog(*catalogs)
         if catalogs:
             _say_overlays(catalog, quiet, checks)

@@ -222,7 +222,7 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
     if not targets:
         raise MissingLibraryError(*missing)
     for target in targets:
-        if spared is not None and target.resolve() == spared.resolve():
+        if spared is not None and os.path.realpath(target) == os.path.realpath(spared):
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
     write_files(targets)
     for line in missing:

@@ -6,6 +6,8 @@ out, and drawn. `pull` carries an edited workbook back.
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -309,8 +311,7 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
 def summary(record: Json) -> list[str]:
     """Money by quarter against the budget, and the next decisions, in the plan's currency."""
     from sheetgen.plan.plan_currency import currency_of
-    from sheetgen.plan.spending import budget_left_usd
-    from sheetgen.plan.whole_amounts import in_whole_at, quarters_in_whole
+    from sheetgen.plan.whole_amounts import quarters_in_whole
     from sheetgen.report.wording import prefix_of, sign_of
     from sheetgen.sizing.cost import in_currency
 
@@ -325,19 +326,15 @@ def summary(record: Json) -> list[str]:
         ("Quarter", "Budget", "contingency", "left", "contingency", "left", "holds"),
     ]
     money = record["money"]
-    in_whole = [
-        quarters_in_whole(currency.per_usd, *([quarter[name] for quarter in money] for name in names))
+    budgets = [math.nan if quarter["budget_usd"] is None else quarter["budget_usd"] for quarter in money]
+    middle, high = (
+        quarters_in_whole(currency.per_usd, budgets, *([quarter[name] for quarter in money] for name in names))
         for names in (("p50_usd", "contingency_p50_usd"), ("p90_usd", "contingency_p90_usd"))
-    ]
+    )
     for q, quarter in enumerate(money):
-        budget = None if quarter["budget_usd"] is None else in_whole_at(currency.per_usd, [quarter["budget_usd"]])[0]
-        amounts = [budget]
-        for spend, reserve in in_whole:
-            amounts += [
-                spend[q] + reserve[q],
-                None if budget is None else budget_left_usd(budget, spend[q], reserve[q]),
-            ]
-        texts = ("-" if usd is None else f"{in_its_currency(usd):,.0f}" for usd in amounts)
+        of_cases = ((whole.spend[q] + whole.reserve[q], whole.left[q]) for whole in (middle, high))
+        amounts = (middle.budget[q], *itertools.chain(*of_cases))
+        texts = ("-" if math.isnan(usd) else f"{in_its_currency(usd):,.0f}" for usd in amounts)
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:

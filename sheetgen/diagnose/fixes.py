@@ -37,7 +37,7 @@ _ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed", "p
 # Engines whose profile run precedes the pool and the graphs, which then hold no memory yet.
 _PROFILE_FIRST = ("vllm", "nim", "tgi")
 # Settings that an engine built ahead of time (TensorRT-LLM in Triton) lacks.
-_OF_NO_BUILT = ("cuda_graph_config",)
+_NOT_IN_BUILT = ("cuda_graph_config",)
 # vLLM V1 (EngineCore): the server's default step on cards with less memory than this.
 _STEP, _SMALL_CARD_STEP, _LARGE_CARD = "--max-num-batched-tokens", 2048, 70 * GIB
 OLLAMA = "ollama"  # based on llama.cpp, with settings of other names
@@ -48,12 +48,8 @@ _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")
 
 _OUTRIGHT = "kv_cache_memory_bytes"
 _OF_GRAPHS = (
-    "enforce_eager",
-    "disable_cuda_graph",
-    "cudagraph_capture_sizes",
-    "cuda_graph_sizes",
-    "cuda_graph_max_bs",
-    "cuda_graph_max_bs_decode",
+    *("enforce_eager", "disable_cuda_graph", "cudagraph_capture_sizes", "cuda_graph_sizes"),
+    *("cuda_graph_max_bs", "cuda_graph_max_bs_decode"),
 )
 _OFF_BY_DEFAULT = ("cpu_offload_gb", "kv_offloading_size")
 _NARROW = re.compile(
@@ -156,7 +152,7 @@ def fixes_for(
         flag = newest if fix.direction == "free" else in_version(newest, flags, version, arguments)
         if newest is None or flag is None or any(f.flag == flag for f in fixes):
             continue
-        if (flag in _OF_NO_BUILT and "built" in verdict.run.clues) or (flag in _SPREADS and has_core):
+        if (flag in _NOT_IN_BUILT and "built" in verdict.run.clues) or (flag in _SPREADS and has_core):
             continue
         default = next((f.default for f in flags if f.flag == flag), None)
         if not default and has_core and flag == _STEP and 0 < card_bytes < _LARGE_CARD:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from statistics import NormalDist
 
 import numpy
 
@@ -51,7 +50,8 @@ def choose(condition: Value, then: Value, otherwise: Value) -> Value:
 
 
 def _is_text(value: Value) -> bool:
-    return value.dtype.kind in "US" if is_array((value,)) else isinstance(value, str)
+    dtype = getattr(value, "dtype", None)
+    return isinstance(value, str) if dtype is None else dtype.kind in "US"
 
 
 def _none(holds: Value) -> bool:
@@ -195,6 +195,8 @@ def normal_share(z: Value) -> Value:
 def normal_quantile(share: Value) -> Value:
     """The number of standard deviations below which that share of a normal distribution lies; NaN unless 0 < share < 1.
     For numbers only, not for columns."""
+    from statistics import NormalDist  # which most commands do without
+
     return NormalDist().inv_cdf(share) if 0 < share < 1 else math.nan
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, read_bounded
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, as_stated, did_you_mean, shown, unreadable
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 30
@@ -27,7 +27,7 @@ def config_path(name: str | Path) -> Path:
     try:
         is_folder, is_there = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long for a file
-        raise CatalogError(f"{shown(name, 200)}: cannot be read ({error.strerror}).") from error
+        raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     if not is_folder:
         if is_there and path.suffix.lower() != ".json":
             raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
@@ -43,7 +43,7 @@ def read_config(name: str | Path) -> tuple[RawRecord, str]:
         path = config_path(name)
         raw = read_bounded(path, MAX_FILE_BYTES)
     except RuntimeError as error:  # ~ of an unknown user
-        raise CatalogError(f"{shown(name, 200)}: cannot be read ({shown(error)}).") from error
+        raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     except ValueError as error:
         raise CatalogError(f"{shown(name, 200)}: {error}.") from error
     where = shown(path, 200)
@@ -195,7 +195,7 @@ class Fields:
 
     def _within(self, key: str, value: RawValue, is_other: bool, kind: str, least: float, most: float) -> RawValue:
         if isinstance(value, bool) or is_other:
-            self.refuse(key, f"is {shown(value)!r}, but must be {kind}.")
+            self.refuse(key, f"is {as_stated(value)}, but must be {kind}.")
         if not least <= value <= most:
             self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
         return value
@@ -238,7 +238,7 @@ class Fields:
         items = self.items(key, length)
         for i, item in enumerate(items):
             if not isinstance(item, Mapping):
-                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be a mapping of fields.")
+                self.refuse(f"{key}[{i}]", f"is {as_stated(item)}, but must be a mapping of fields.")
         return [Fields(item, self.where, f"{self.inside}{key}[{i}].") for i, item in enumerate(items)]
 
     def items(self, key: str, length: int | None = None) -> list[RawValue]:
@@ -251,7 +251,7 @@ class Fields:
         items = self.items(key, length)
         for i, item in enumerate(items):
             if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item <= MAX_COUNT:
-                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be a whole number.")
+                self.refuse(f"{key}[{i}]", f"is {as_stated(item)}, but must be a whole number.")
         return items
 
     def words(self, key: str, allowed: Mapping[str, str], length: int | None = None) -> list[str]:
@@ -261,7 +261,7 @@ class Fields:
     def _of_kind(self, key: str, default: RawValue, kind: type | tuple[type, ...], called: str) -> RawValue:
         value = self._given(key, default)
         if not isinstance(value, kind):
-            self.refuse(key, f"is {shown(value)!r}, but must be {called}.")
+            self.refuse(key, f"is {as_stated(value)}, but must be {called}.")
         return value
 
     def _given(self, key: str, default: RawValue) -> RawValue:

@@ -16,7 +16,7 @@ from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
 from sheetgen.launch.manifests import Deployment, image_of, manifest
-from sheetgen.launch.size_command import size_command
+from sheetgen.launch.size_command import Replica, size_commands
 from sheetgen.launch.start_lines import PORT_FLAGS, ROOMY, Started, start_lines
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
@@ -28,6 +28,7 @@ from sheetgen.report.page import FingerprintRow, Page
 from sheetgen.report.replica_rows import (
     breaks_finding,
     drive_words,
+    is_measured_itself,
     memory_finding,
     memory_note,
     replica_row,
@@ -76,7 +77,7 @@ def launches(
     numbers = {name: column for name, column in sized.known.items() if getattr(column, "ndim", 0)}
     own = question.engine.engine
     every = tuple(dict.fromkeys((*engines, *((own,) if own in WRITERS else ()))))
-    return {
+    launched = {
         row: _launch(
             {engine: flags[engine] for engine in engines},
             advice,
@@ -84,12 +85,18 @@ def launches(
             pairs[place],
             answer.cells[row].answer.sure_at.requests,
             {name: column[place] for name, column in numbers.items()},
-            catalog,
         )
         for place, (row, (flags, advice)) in enumerate(
             zip(points, flags_for(every, pairs, catalog, is_advised), strict=True)
         )
     }
+    replicas = {
+        row: Replica(points[row], launch.own.checked.printed, launch.own.launcher)
+        for row, launch in launched.items()
+        if launch.serve and launch.own and launch.own.checked.printed
+    }
+    sizes = zip(replicas, size_commands([*replicas.values()], catalog), strict=True)
+    return launched | {row: launched[row]._replace(size=size) for row, size in sizes}
 
 
 def _launch(
@@ -99,9 +106,8 @@ def _launch(
     pair: tuple[RawMapping, RawMapping],
     n_measured: int,
     numbers: Mapping[str, float],
-    catalog: Catalog,
 ) -> Launch:
-    """The launch of an answer.
+    """The launch of an answer, without its `sheetgen size`.
 
     own: the flags of its own engine, with which it is measured. pair: the inputs of its replica, and their record.
     n_measured: the requests at once that a measurement sends to a replica.
@@ -112,8 +118,7 @@ def _launch(
         return Launch(flags, advice, {**numbers, **sized}, own=own)
     measured = {**point, "concurrent_requests": n_measured}
     serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, measured)
-    size = size_command(point, printed, own.launcher, catalog)
-    return Launch(flags, advice, {**printed.quantities, **printed.answer}, serve, bench, size, own)
+    return Launch(flags, advice, {**printed.quantities, **printed.answer}, serve, bench, own=own)
 
 
 def with_launch_rows(
@@ -151,14 +156,16 @@ def with_launch_rows(
             question.speed,
         )
     )
-    sized = launched if len(launched) <= ROOMY else (subject,)
+    bench = launched[subject].bench if is_measured_itself(cells[subject]) else None
+    sized = launched if len(launched) + bool(bench) <= ROOMY else (subject,)  # the other command takes their place
     return replace(
         page,
         replicas=rows,
         sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
         memory_note=memory_note(cells.values()),
-        drive=drive_words(question, cells[subject]),
+        drive=drive_words(question, cells[subject], bench),
+        bench=(bench,) if bench else (),
         findings=(memory_finding(rows), speed_finding(rows, cells[subject].is_rate), breaks_finding(rows)),
         beyond_measured=tuple(beyond),
         started_deaths=_failure_rows(answer, question, launched[subject]),

@@ -39,11 +39,14 @@ const refuse = (name, values, of = "") => {
   throw new QuestionError(say(name, values), of);
 };
 
+const MOST_PROBLEMS = 20; // of a question: an address may have thousands
+
 // What is wrong with a question, all of it said at once.
 class Problems {
   errors = [];
 
   attempt(act) {
+    if (this.errors.length >= MOST_PROBLEMS) return;
     try {
       act();
     } catch (error) {

@@ -3,7 +3,7 @@
 const lessOf = (usd) => (usd >= 1e6 ? `${FACTS.currency.prefix}${fixed((usd * FACTS.currency.rate) / 1e6, 2)}M` : dollars(usd));
 const machinesWords = (n) => `${count(n)} ${n === 1 ? "machine" : "machines"}`;
 const placeBeside = (record, rental) =>
-  rental.instance === record.chosen.instance ? `${count(rental.n_instances)} of the same` : placeWords(rental);
+  rental.instance === record.chosen.instance ? `${count(rental.n_instances)} of these` : placeWords(rental);
 function placeWords(rental) {
   const place = say("rented", { rent: rentWords(rental), provider: providerOf(rental.instance) });
   return rental.measured === false ? say("request_unmeasured", { place }) : place;
@@ -49,7 +49,7 @@ function optionOf(record, name, rental, { isShort, alone = "", isTested = false 
       sure: sureWords(rental.chance),
       is_short: Number(isShort),
       is_tested: Number(isTested),
-      is_brief: Number(name !== SIZED && isShort === isShortOf(record)),
+      is_brief: Number(isShort === isShortOf(record)),
     }),
   );
   const rent = name === SIZED ? placeWords(rental) : placeBeside(record, rental);
@@ -99,7 +99,7 @@ function* optionsOf(record, margin, isSure, measure) {
   const isSame = run.instance === record.chosen.instance,
     rent = isSame ? "" : placeWords(run),
     machines = isSame ? machinesWords(run.n_instances) : "";
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure, machines), say("measure_worth", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)) })] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, facts: [testWords(record, measure, machines), say("measure_stakes", { ...worth, more: "", is_dearer: Number(Boolean(worth.more)), is_alone: 1 })] };
 }
 
 function worthValues(record, { decider, failed_costs_usd: more }) {
@@ -110,6 +110,7 @@ function worthValues(record, { decider, failed_costs_usd: more }) {
     more: more ? lessOf(moreThan(marginOf(record).margin.monthly_usd, usd)) : "",
     level: more === null ? sureWords(FACTS.levels.sure) : "",
     is_dearer: 0,
+    is_alone: 0,
   };
 }
 
@@ -134,7 +135,6 @@ function testWords(record, measure, machines = "") {
     first_target,
     pace_target,
     machines,
-    is_brief: 0,
     is_short: Number((tried ?? record).limit === "memory"),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: measure.decider && even ? sureWords(even.chance) : "",
@@ -181,7 +181,7 @@ function* servedOf(record) {
   };
   const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), first_target: "", pace_target: "", ...ends, ...slowValues(record), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), first_target: "", pace_target: "", ...ends, ...slowValues(record), ...(question.users ? { limit: "" } : {}), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
@@ -239,6 +239,7 @@ function failsWords(record) {
     ...survivorValues(record, survivor),
     is_margin: Number(isMargin(record, survivor)),
     is_told: Number(survivesToo(record, survivor)),
+    is_apart: 0,
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
@@ -278,7 +279,7 @@ function* reserveWords({ n_instances }) {
   if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
 }
 
-// What could go wrong, each with what it costs.
+// Risks, each with what it costs.
 function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   const { margin, isSure } = marginOf(record);
@@ -331,7 +332,11 @@ function comparedWords({ record, model, weights, message }, own) {
 }
 
 // Text on one line of Markdown that shows just that; an address as the link that it is.
-const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
+const plainMarkdown = (text) =>
+  text
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/([\\`*[\]|~_]|&(?=#?[A-Za-z0-9]+;)|<(?=[A-Za-z/!?]))/g, "\\$1")
+    .replace(/^>/, "\\>");
 const ADDRESS = /^https?:\/\/[^\s<>|\\`]+$/;
 const linkedMarkdown = (text) => (ADDRESS.test(text) ? `<${text}>` : plainMarkdown(text));
 const markdownTable = (heads, rows, asText = plainMarkdown) =>

@@ -199,7 +199,7 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     then = str(asked.failure or "").partition(": ")[2]
 
     def replies(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
-        certain = asked.certain if _SURE in kept else NONE
+        certain = asked.certain if _SURE in kept else asked.sure
         return tuple((option.reply, _reply(option, figure, per, certain)) for option in asked.options if option.reply)
 
     def points(kept: Sequence[str]) -> tuple[tuple[str, Text], ...]:
@@ -281,7 +281,7 @@ def _ways(ways: Sequence[WayRow], is_full: bool, has_hours: bool) -> Iterator[Te
             paid = way.pays_off if is_worded else way.pays_off.removeprefix("pays off in ")
             there = way.loses.removeprefix("cancelling, ") if way.place else ""  # what else a term gives up
             if way.kind == "own":
-                there = way.loses.removeprefix("cash, ").partition("; US ")[0]  # the amount is cash
+                there = way.loses.removeprefix("cash, ")  # the amount is cash
             lost = joined("; ", [*filter(None, (there, commits, way.year if is_full else "", paid))])
         yield words("{} {} ({})", way.change, way.monthly, lost) if lost else words("{} {}", way.change, way.monthly)
 

@@ -23,13 +23,12 @@ from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
 from sheetgen.plan.schema import COMMITTED, DOLLARS, OWNED, InQuarter, Line, one_line
-from sheetgen.plan.spending import in_dollars
+from sheetgen.plan.spending import A_CENT, in_dollars
 from sheetgen.plan.stated_plan import machine_in
 from sheetgen.question.parse import number
 from sheetgen.units import PURCHASES
 
 MOST_BYTES = 200_000_000
-A_CENT = 0.01
 MOST_PROBLEMS = 20  # that are named one by one
 MOST_COLUMNS = 500  # an export of costs has a hundred
 MOST = 1e12  # of a number, as in plan.yaml
@@ -145,16 +144,13 @@ class Actuals:
         """The days of a quarter of which the lines speak, from the first to the last of all of them; and all its
         days."""
         first, last = quarter.first_day(self.fiscal_year_starts), quarter.last_day(self.fiscal_year_starts)
+        is_dated = all(line.first and line.last for line in self.of(quarter))
         starts, ends = (
-            [day for line in self.lines if (day := getattr(line, end)) is not None] if self._is_dated(quarter) else []
+            [day for line in self.lines if is_dated and (day := getattr(line, end)) is not None]
             for end in ("first", "last")
         )
         begins, finishes = max(first, min(starts, default=first)), min(last, max(ends, default=last))
         return (finishes - begins).days + 1, (last - first).days + 1
-
-    def _is_dated(self, quarter: Quarter) -> bool:
-        """True where all lines of a quarter have days."""
-        return all(line.first and line.last for line in self.of(quarter))
 
 
 def read_actuals(path: Path, fiscal_year_starts: int = 1, currency: Currency = IN_DOLLARS) -> Actuals:
@@ -283,11 +279,9 @@ def by_quarter(actuals: Actuals) -> Iterator[dict[str, Any]]:
 def measured(actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By service and quarter the highest load that was measured, and the replicas that served it."""
     peaks: dict[tuple[str, Quarter], Actual] = {}
-    for line in actuals.lines:
+    for line in sorted(actuals.lines, key=lambda line: -(line.in_flight_peak or 0)):
         if line.service and line.in_flight_peak is not None and line.replicas is not None:
-            before = peaks.get((line.service, line.quarter))
-            if before is None or (before.in_flight_peak or 0) < line.in_flight_peak:
-                peaks[line.service, line.quarter] = line
+            peaks.setdefault((line.service, line.quarter), line)
     for (service, quarter), line in sorted(peaks.items()):
         yield {"id": service, "quarter": str(quarter), "in_flight_peak": line.in_flight_peak, "replicas": line.replicas}
 

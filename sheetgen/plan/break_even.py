@@ -10,8 +10,8 @@ import numpy
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.decisions import BreakEven, Decision
 from sheetgen.plan.solve_plan import bases
-from sheetgen.plan.tables import Z
-from sheetgen.plan.worked_plan import OF_TYPE, Answer
+from sheetgen.plan.tables import OF_TYPE, Z
+from sheetgen.plan.worked_plan import Answer
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
 KEEP = "keep"  # what earlier plans ordered

@@ -34,6 +34,7 @@ from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import grown_in, share_live, stated_for
+from sheetgen.plan.whole_amounts import in_whole_at
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
@@ -117,6 +118,12 @@ class Steps:
             cents[factor] += round(usd * CENTS)
         return {factor: n_cents / CENTS for factor, n_cents in cents.items()}
 
+    def in_whole(self, rate: float) -> Steps:
+        """The same in whole amounts of a currency of which so many are a US dollar; see `in_whole_at`."""
+        last, now = (in_whole_at(rate, (end,))[0] for end in (self.last_usd, self.usd))
+        amounts = in_whole_at(rate, [*self.of_services.values()], now - last)
+        return Steps(last, now, dict(zip(self.of_services, amounts, strict=True)))
+
 
 @dataclass(frozen=True)
 class Bridge:
@@ -125,6 +132,10 @@ class Bridge:
     p50: Steps
     asked: Steps
     calendar: Calendar
+
+    def in_whole(self, rate: float) -> Bridge:
+        """The same in whole amounts, as every document has them."""
+        return replace(self, p50=self.p50.in_whole(rate), asked=self.asked.in_whole(rate))
 
     @property
     def rows(self) -> list[tuple[tuple[str, str | None], float, float]]:

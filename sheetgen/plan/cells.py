@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-from sheetgen.report.page import NONE, Cell, Column, Text
+from sheetgen.report.page import NONE, Cell, Column, Text, joined
 from sheetgen.units import USD, Display
 
 Heads = tuple[str | Column, ...]
@@ -21,3 +22,8 @@ def cell(value: float | None, display: Display) -> Cell:
 
 def usd(value: float | None) -> Cell:
     return cell(value, USD)
+
+
+def phrase(between: str, parts: Iterable[Text]) -> Text:
+    """The parts that say something, one after another; "" where none does."""
+    return joined(between, [part for part in parts if part]) or ""

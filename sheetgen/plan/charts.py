@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy
 
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.whole_amounts import in_whole
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.units import USD
 
@@ -71,7 +70,5 @@ def waterfall(findings: Findings) -> Waterfall | None:
     nothing changed."""
     if findings.bridge is None or not findings.bridge.asked.parts:
         return None
-    steps = findings.bridge.asked
-    plan, parts = findings.answer.plan, steps.parts
-    last, now = (in_whole(plan, (whole,))[0] for whole in (steps.last_usd, steps.usd))
-    return Waterfall(last, tuple(zip(parts, in_whole(plan, [*parts.values()], now - last), strict=True)), now)
+    steps = findings.bridge.asked.in_whole(findings.answer.plan.head.fx_rate)
+    return Waterfall(steps.last_usd, tuple(steps.parts.items()), steps.usd)

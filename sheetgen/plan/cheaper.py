@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.decisions import Decision, Unserved, decisions, unserved
+from sheetgen.plan.decisions import Decision, decisions, unserved
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
@@ -20,7 +21,8 @@ from sheetgen.plan.solve_plan import moves_usd, solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.inputs import BY_NAME
-from sheetgen.units import ON_DEMAND
+from sheetgen.report import sentences
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND
 
 POLICY, CLASS, PRECISION, PLACES = KINDS = ("policy", "class", "precision", "machines")
 MOST = 4  # services that are tried in FP8 by themselves: those that cost most
@@ -169,7 +171,11 @@ def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
     waits = _waits_more(other.plan, trials.lost, unserved(other))
     if waits and all(change.kind != POLICY for change in changes):
         return None
-    gives_up = "; ".join(filter(None, (changes[0].gives_up, _of_term(other.plan), waits)))
+    base = _of_term(other.plan)
+    then, now = ({part.purchase for part in plan.base} for plan in (other.plan, answer.plan))
+    ends = sentences.BLOCK_ENDS if CAPACITY_BLOCK in then - now else ""
+    given = changes[0].gives_up, f"the base is then {base}" if base else "", ends, waits
+    gives_up = "; ".join(filter(None, given))
     bound = sum(other.bound_usd), other.bound_after_usd
     return Lever(replace(changes[0], gives_up=gives_up), asked, saves, at_p50, moves, *bound, tuple(other.over))
 
@@ -232,6 +238,7 @@ def _classes(answer: Answer) -> Iterator[Change]:
         else "whole quarters are paid, used or not"
         for purchase, quarters in QUARTERS_OF_TERM.items()
     }
+    ways[CAPACITY_BLOCK] += f"; {sentences.BLOCK_ENDS}"
     ways[MIX] = "its base is paid for its terms, used or not"
     for buy, gives_up in ways.items():
         may = buy == MIX or (buy not in allowed.exclude and buy in (allowed.purchase or ways))

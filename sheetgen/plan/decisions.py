@@ -14,14 +14,14 @@ from typing import Any
 import numpy
 
 from sheetgen.plan.needs import machines
-from sheetgen.plan.orders import Cover, class_months, quota_of, shed
+from sheetgen.plan.orders import Cover, InTime, OnOthers, Unserved, class_months, quota_of, shed
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
-from sheetgen.plan.tables import Type, Z, commitment_month_usd
-from sheetgen.plan.worked_plan import CASE, OF_MONEY, Answer
+from sheetgen.plan.tables import OF_MONEY, Type, Z, commitment_month_usd
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
 
@@ -38,44 +38,6 @@ class BreakEven:
 
     fewer_below: float | None
     more_above: float | None
-
-
-@dataclass(frozen=True)
-class InTime:
-    """Machines of another type that are there in time for all that is not served. usd: the cost of those days, at
-    today's price, beside what is planned."""
-
-    instance: str
-    purchase: str
-    n_instances: int
-    there_on: datetime.date
-    usd: float
-
-
-@dataclass(frozen=True)
-class OnOthers:
-    """A share of a service that machines of another type serve: those that are idle or spare, or of an earlier order
-    that is kept for it."""
-
-    instance: str
-    share: float
-    was_ordered: bool
-
-
-@dataclass(frozen=True)
-class Unserved:
-    """A share of a service that has no machine on some days of a quarter, as no order can be there (limit: MACHINES),
-    or as no more may be rented until a quota is raised (QUOTA)."""
-
-    service: int
-    quarter: int
-    instance: str
-    first: datetime.date
-    last: datetime.date
-    share: float
-    limit: str
-    other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
-    on_others: tuple[OnOthers, ...] = ()  # beside it
 
 
 @dataclass(frozen=True)
@@ -215,7 +177,7 @@ def _left(answer: Answer, q: int, instance: str) -> dict[int, float]:
 def _moves_usd(answer: Answer, releases: Iterable[Decision]) -> dict[tuple[int, int], float]:
     """By service and quarter the cost of the machines that it leaves in the days in which they run on: of those that
     are released then. Those that are paid anyway, or that others need, cost nothing more."""
-    factors = answer.grid.spread("price_factor", ("quarter", "case"))[:, answer.case]
+    factors = answer.grid.spread("price_factor", OF_MONEY)[:, answer.case]
     usd = defaultdict[tuple[int, int], float](float)
     plan = answer.plan
     for decision in releases:
@@ -353,7 +315,7 @@ def _on_others(answer: Answer, lack: Unserved, free: Any, ordered: Any) -> Unser
 
 def unserved(answer: Answer) -> list[Unserved]:
     """Those of them that are not wholly served on other machines."""
-    return [gap for gap in late(answer)[0] if gap.share]
+    return [gap for gap in answer.waiting if gap.share]
 
 
 def _without_cuts(every: Iterable[Unserved]) -> list[Unserved]:
@@ -499,7 +461,7 @@ def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
                     about = order.about or (f"as the term of {listed(again)} ends" if again else "")
                     order = replace(order, binds_usd=binds, about=about)
                     order = replace(order, other=_by_hour(answer, t, s, order))
-                by_hour = "by the hour" if plan.rents_by_hour else ""
+                by_hour = "by the hour" if plan.rents_by_hour and not way.term else ""
                 few = f"no more than {way.quota:g} before the quota is raised" if s in short_of_quota else ""
                 about = ", ".join(filter(None, (order.about, by_hour, few, _without_spare(answer, t, q))))
                 yield replace(order, about=about, machine_months=tuple(paid))
@@ -585,7 +547,7 @@ def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
     plan = answer.plan
     others = tuple(other for other in plan.base if other is not base)
     quantiles = {"p50": CASE["p50"], plan.policy.plan_at: answer.case}
-    grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=replace(plan, base=others))
+    grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=plan.ordering(others, plan.held))
     paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * len(base.runs(len(plan.quarters)))
     with_base = answer.money["spend_usd"][:, [*quantiles.values()]]
     spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - with_base.sum(axis=0)
@@ -699,11 +661,24 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         if start < first <= end:
             types = [t for t, machine in enumerate(answer.types) if machine.gpu == gpu]
             q = plan.quarter_of(first)
+            assert q is not None
             count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
+            if not _is_missed(answer, types, q):
+                about = f"pool {pool.id}, {pool.count} x {gpu}, which nothing needs then"
+                yield Decision("let end", answer.types[types[0]].instance, count, None, first, first, about=about)
+                continue
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             replaced = "replace owned", answer.types[types[0]].instance, count, None
             about, waits = f"pool {pool.id}, {pool.count} x {gpu}", waiting if waiting > 0 else None
             yield dated(plan, *replaced, first, plan.lead_days("owned"), None, cost_of_waiting_usd=waits, about=about)
+
+
+def _is_missed(answer: Answer, types: Sequence[int], q: int) -> bool:
+    """True where machines of these types are bought in a quarter, or a service is on another type as it begins."""
+    placed, names = answer.hardware.placed, {answer.types[t].instance for t in types}
+    left = (s for t in types for s in (answer.on(answer.types[t].instance, q - 1) if q else ()))
+    moved = any((s, q) in placed and placed[s, q].instance not in names for s in left)
+    return moved or bool(answer.supply["gap"][[*types], q, answer.case].any())
 
 
 def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iterator[Decision]:

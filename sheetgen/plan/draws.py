@@ -15,8 +15,8 @@ import numpy
 from sheetgen.formula import exponential
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import Z_OF_P90
-from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
+from sheetgen.plan.tables import OF_MONEY, OF_TYPE, Z_OF_P90
+from sheetgen.plan.worked_plan import Answer
 
 SEED, DRAWS = 2027, 10_000
 LEAST = 1_000  # where services have hours of their own: each draw is worked out for each kind of them

@@ -20,11 +20,9 @@ from sheetgen.plan.decisions import (
     NOW,
     RAISE_QUOTA,
     Decision,
-    Unserved,
     decisions,
     in_order,
     kind,
-    late,
     ordered_before_usd,
     two_ways,
     unserved,
@@ -34,7 +32,7 @@ from sheetgen.plan.decisions import (
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.hosted_prices import Hosted, hosted, million_tokens
 from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measure
-from sheetgen.plan.orders import class_months
+from sheetgen.plan.orders import Unserved, class_months
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
@@ -47,7 +45,7 @@ from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
 from sheetgen.report.wording import money, share, sure
-from sheetgen.units import ON_DEMAND, SPOT, USD, count
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT, USD, count, listed
 
 HOLDS, FAILS = "yes", "no"
 IS_SERVED = "every service is served"
@@ -152,8 +150,7 @@ class Findings:
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
-    draws, (waiting, _) = drawn(answer), late(answer)
-    lost = with_others(answer, [gap for gap in waiting if gap.share])
+    draws, lost = drawn(answer), with_others(answer, unserved(answer))
     every = with_commitments(answer, draws, with_break_even(answer, decisions(answer, lost)))
     decided = in_order(two_ways(answer.plan, [*every]))
     trials, measured = Trials(answer, lost), measurements(answer)
@@ -164,7 +161,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(with_break_even(answer, kept(answer))) if answer.plan.supply.ordered else (),
         tuple(lost),
-        tuple(gap for gap in waiting if gap.on_others),
+        tuple(gap for gap in answer.waiting if gap.on_others),
         last,
         None if last is None else bridge(last, answer),
         tuple(checks(answer, decided, lost)),
@@ -238,7 +235,6 @@ class Spent:
     budget_usd: float | None
     usd: Mapping[str, float]
     reserve_usd: Mapping[str, float]  # the contingency
-    left_usd: Mapping[str, float]  # of the budget after both, NaN without one
     together_p90_usd: float  # over joint draws
     verdict: str
 
@@ -255,7 +251,6 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
         None if None in budgets else math.fsum(filter(None, budgets)),
         usd,
         reserve,
-        left,
         quantiles(draws.spend_usd[:, [*many]].sum(axis=1))["p90"],
         budget_verdict(left["p50"], left["p90"]),
     )
@@ -289,17 +284,21 @@ def answered_at_once(findings: Findings) -> Iterator[str]:
         then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
     if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
         then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
-    yield f"Days of late decisions count on an answer on {answered}; {', '.join(then)}."
+    yield f"The days of late decisions assume an answer on {answered}; {listed(then)}."
 
 
 def cautions(plan: Plan, decision: Decision) -> list[str]:
-    """The words of `recommend` on the machines of an order: that they may be taken away, or may not be free."""
+    """That the machines of a decision may be taken away or end on their day, and those of an order may not be free."""
+    told = [_OF_CLASS[decision.purchase]] if decision.purchase in _OF_CLASS and decision.what in _SIGNED else []
     if decision.what != "order":
-        return []
-    told = [sentences.SPOT_TAKEN] if decision.purchase == SPOT else []
+        return told
     if decision.n_instances > number(assumptions(plan.catalog), "reservation_above_instances"):
         told.append(sentences.ASK_CAPACITY.format(machines=f"{decision.n_instances:,.0f} machines"))
     return told
+
+
+_OF_CLASS = {SPOT: sentences.SPOT_TAKEN, CAPACITY_BLOCK: sentences.BLOCK_ENDS}
+_SIGNED = ("order", "commit", "renew")
 
 
 def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
@@ -372,7 +371,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
         f"{plan.services[s].id} in {plan.quarters[q]}: {why}" for (s, q), why in sorted(answer.hardware.nothing.items())
     ]
     nothing += [
-        f"{plan.services[gap.service].id} from {gap.first} to {gap.last}: {gap.share:.0%} of its demand at "
+        f"{plan.services[gap.service].id} {days_text(gap.first, gap.last)}: {gap.share:.0%} of its demand at "
         f"{plan.worst_case} has no machine yet"
         for gap in sorted(lost, key=lambda gap: (plan.priorities[gap.service], -gap.share))
     ]
@@ -381,7 +380,7 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     }
     failing = f"{_are(len(waiting), 'service')} not fully served"
     if lost and not answer.hardware.nothing:
-        failing += f" from {min(gap.first for gap in lost)} to {max(gap.last for gap in lost)}"
+        failing += f" {days_text(min(gap.first for gap in lost), max(gap.last for gap in lost))}"
     yield Check(IS_SERVED, nothing, failing)
     unsure = [*_less_sure(answer)]
     yield Check(
@@ -406,6 +405,11 @@ def checks(answer: Answer, decided: Sequence[Decision], lost: Sequence[Unserved]
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6
     differs = ["the shares of services and the spare machines are not the machines needed"] if is_off else []
     yield Check("services' machines and the spare ones add up", differs, "the machines do not add up")
+
+
+def days_text(first: datetime.date, last: datetime.date) -> str:
+    """A day, or the first and the last of several."""
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _are(n: int, noun: str) -> str:

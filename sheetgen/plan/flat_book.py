@@ -8,8 +8,9 @@ was worked out of money by other means once anything is. `sheetgen pull` carries
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -34,7 +35,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, ratio, where
-from sheetgen.plan import needs
+from sheetgen.plan import needs, spending
 from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
@@ -43,19 +44,7 @@ from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
-from sheetgen.plan.spending import (
-    NO_BUDGET,
-    OVER,
-    OVER_AT_P90,
-    budget_left_usd,
-    budget_verdict,
-    committed_quarter_usd,
-    cover_usd,
-    in_dollars,
-    price_factor,
-    quarter_instance_month_usd,
-    reserve_usd,
-)
+from sheetgen.plan.spending import NO_BUDGET, OVER, OVER_AT_P90
 from sheetgen.plan.stated_plan import Base, in_class
 from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import CONSTANTS, loan_shares
@@ -104,9 +93,9 @@ Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
     "Needed": needs.needed_instances, "Spare": needs.spare_instances,
     "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
-    "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
-    "Machines, p10": needs.own_instances, "Cover of late orders, p10": cover_usd,
-    "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
+    "Prices over today's": spending.price_factor, "$ a month of one": spending.quarter_instance_month_usd,
+    "Machines, p10": needs.own_instances, "Cover of late orders, p10": spending.cover_usd,
+    "Budget left at p90": spending.budget_left_usd, "Budget holds": spending.budget_verdict,
 }  # fmt: skip
 
 
@@ -319,7 +308,7 @@ class _Sheets:
     def _line(self, sheet: Sheet, row: int, line: Yellow) -> Ref:
         """A row of yellow cells, what they were built with, and whether they still hold it; gives that cell."""
         sheet.text(row, LABEL, line.label, "label")
-        sheet.text(row, UNIT, line.unit, "unit")
+        sheet.text(row, UNIT, line.unit, "remark")
         sheet.text(row, NOTE, line.note, "remark_wrapped")
         check = Validation.of(line.kind, line.label, line.note)
         if line.kind.words:
@@ -383,7 +372,7 @@ class _Sheets:
             )
             env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
             place = self.top_of_parts + 2 + q, 1
-            self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
+            self.factors.append(sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column"))
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
@@ -398,7 +387,10 @@ class _Sheets:
             today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
                 sheet.compute(
-                    here, 3 + q, quarter_instance_month_usd, {"instance_month_usd": today, "price_factor": factor}
+                    here,
+                    3 + q,
+                    spending.quarter_instance_month_usd,
+                    {"instance_month_usd": today, "price_factor": factor},
                 )
                 for q, factor in enumerate(self.factors)
             ]
@@ -432,13 +424,13 @@ class _Sheets:
             month = sheet.link(row, 2, self.cells[f"{stem}cost"], USD, lock="column")
         else:
             env: dict[str, Source] = {"amount": self.cells[f"{stem}cost"], "fx_rate": inputs["fx_rate"]}
-            month = sheet.compute(row, 2, in_dollars, env, lock="column")
+            month = sheet.compute(row, 2, spending.in_dollars, env, lock="column")
         refs = []
         for q, share in enumerate(paid_shares(plan, part).tolist()):
             days = sheet.put(row, (sheet.n_printed or 0) + 1 + q, Cell(share, "off_page", FACTOR), lock="none")
             env = {**inputs, "count": count, "committed_month_usd": month, "paid_share": days}
             if is_committed:
-                refs.append(sheet.compute(row, 3 + q, committed_quarter_usd, env))
+                refs.append(sheet.compute(row, 3 + q, spending.committed_quarter_usd, env))
             else:
                 refs.append(self._live(sheet, row, 3 + q, derived(lambda usd, share: usd * share, month, days)))
         self.paid.append((part, refs))
@@ -487,9 +479,10 @@ class _Sheets:
                 bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
-                amounts = [derived(_budget_usd, stated, *rate)]
+                amounts = [derived(spending.in_dollars if rate else _number, stated, *rate)]
                 amounts += [
-                    derived(_spend_usd, usd, cover, committed, owned) for usd, cover in zip(bought, late, strict=True)
+                    _or_pull(_spend_usd, usd, cover, committed, owned, n=2)
+                    for usd, cover in zip(bought, late, strict=True)
                 ]
             else:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
@@ -497,13 +490,13 @@ class _Sheets:
             self.already = already  # of all quarters, at last
             row = [self._live(sheet, here, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserves = [derived(_contingency, usd, *already, share) for usd in row[2:4]]
+                reserves = [_or_pull(spending.reserve_usd, usd, *already, share) for usd in row[2:4]]
             else:
                 reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
             row += [self._live(sheet, here, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
-            verdict = derived(_verdict, row[0], *row[2:6])
+            verdict = _or_pull(_verdict, *row[2:6], row[0], n=2)
             row.append(self._live(sheet, here, 8, verdict, TEXT, role))
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
@@ -559,7 +552,8 @@ class _Sheets:
         self.bought_keys, self.bought = Range(tuple(keys)), [Range(tuple(refs)) for refs in bought]
         table_of_gpus = self.page.book["gpus"]
         self.gpus_top = row + 2
-        self._table(sheet, row + 2, table_of_gpus)
+        row = self._table(sheet, row + 2, table_of_gpus)
+        self._tables(sheet, row, "regions", of_money=False)
         self.gpus = table_of_gpus
         return sheet
 
@@ -575,9 +569,9 @@ class _Sheets:
 
         def cost_usd(bought: Any, share: Any, *paid: Any) -> Any:
             n = len(paid) - len(pools)
-            return where(is_number(bought), sum(paid[:n], bought) + share * sum(paid[n:], 0 * share), PULL)
+            return sum(paid[:n], bought) + share * sum(paid[n:], 0 * share)
 
-        cost = derived(cost_usd, bought, part, *(ref for _, ref in there))
+        cost = _or_pull(cost_usd, bought, part, *(ref for _, ref in there))
         return sheet.link(row, column, cost, USD, "off_page", lock="column")
 
     def _with_loans(self, sheet: Sheet, row: int, instance: str, q: int) -> list[Ref]:
@@ -586,12 +580,12 @@ class _Sheets:
         t, names = answer.place[instance], [machine.instance for machine in answer.types]
         behind = 2 * (sheet.n_printed or 0) + (2 + len(self.months) * len(self.quarters)) * len(QUANTILES)
         whole = list[Ref]()
-        for z, cost in enumerate(costs):
+        for z, own_usd in enumerate(costs):
             shares = {key: float(share[q, z]) for key, share in loan_shares(answer.rented).items() if share[q, z]}
             parts = {t: 1 - sum(share for (lender, _), share in shares.items() if lender == t)}
             parts |= {lender: share for (lender, borrower), share in shares.items() if borrower == t}
             if parts == {t: 1.0}:
-                whole.append(cost)
+                whole.append(own_usd)
                 continue
             cells = [
                 sheet.put(row, behind + 1 + i, Cell(share, "off_page", FACTOR))
@@ -700,7 +694,7 @@ class _Sheets:
                 there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
                 share = float(self.answer.services["own_instances"][s, q, z]) / there if there else 0.0
                 part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
-                self._live(sheet, row, 16 + z, derived(_times, part, cost_usd))
+                self._live(sheet, row, 16 + z, _or_pull(lambda usd, share: share * usd, cost_usd, part))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
@@ -720,14 +714,14 @@ class _Sheets:
         row = HEAD_ROWS
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
-        asked = derived(_asked_usd, planned, *self.already, share)
+        asked = _or_pull(lambda usd, *paid: usd + spending.reserve_usd(usd, *paid), planned, *self.already, share)
         for column, label, name, answer in (
             (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
             (2, "at p50, the middle case", "p50", columns[2][-1]),
             (4, "where all demand is high (p90)", "p90", columns[3][-1]),
             (6, "below it in nine of ten cases", "", columns[6][-1]),
         ):
-            sheet.text(row + 1, column, label, "unit")
+            sheet.text(row + 1, column, label, "remark")
             ref = sheet.link(row + 2, column, answer, USD, "answer_money")
             if name:
                 self.wiring.names[f"rec_{name}_usd"] = ref
@@ -872,8 +866,13 @@ def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
 # What cells hold: numbers, or the word that says to run pull
 
 
-def _times(share: Any, usd: Any) -> Any:
-    return where(is_number(usd), share * usd, PULL)
+def _or_pull(formula: Callable[..., Any], *read: Source, n: int = 1) -> Lookup:
+    """The result of a formula; the word where one of the first so many cells that it reads has it."""
+
+    def result(*parts: Any) -> Any:
+        return where(functools.reduce(both, map(is_number, parts[:n])), formula(*parts), PULL)
+
+    return derived(result, *read)
 
 
 def _shared_usd(*sources: Any) -> Any:
@@ -888,26 +887,17 @@ def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) ->
     return price * hours
 
 
-def _budget_usd(amount: Any, *rate: Any) -> Any:
-    return in_dollars(amount, *rate) if rate else number_where(is_number(amount), amount)
+def _number(amount: Any) -> Any:
+    return number_where(is_number(amount), amount)
 
 
-def _spend_usd(bought: Any, late: Any, committed: Any, owned: Any) -> Any:
-    return where(both(is_number(bought), is_number(late)), bought + late + committed + owned, PULL)
+def _spend_usd(bought: Any, late: Any, *paid: Any) -> Any:
+    return spending.spend_usd(bought, *paid, late)
 
 
-def _asked_usd(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    return where(is_number(usd), usd + reserve_usd(usd, committed, owned, share), PULL)
-
-
-def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
-    return where(is_number(usd), reserve_usd(usd, committed, owned, share), PULL)
-
-
-def _verdict(budget_usd: Any, p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any) -> Any:
+def _verdict(p50_usd: Any, p90_usd: Any, reserve_p50_usd: Any, reserve_p90_usd: Any, budget_usd: Any) -> Any:
     cases = (p50_usd, reserve_p50_usd), (p90_usd, reserve_p90_usd)
-    left = (number_where(is_number(budget_usd), budget_usd - usd - reserve) for usd, reserve in cases)
-    return where(both(is_number(p50_usd), is_number(p90_usd)), budget_verdict(*left), PULL)
+    return spending.budget_verdict(*(spending.budget_left_usd(budget_usd, *case) for case in cases))
 
 
 def _rises(low_usd: Any, middle_usd: Any, high_usd: Any) -> Any:

@@ -14,20 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sheetgen.catalog.base import first_fault, read_bounded
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.plan import schema
 from sheetgen.plan.quarters import quarter_of
-from sheetgen.plan.schema import (
-    MAX_LINE,
-    OF_DAY,
-    OF_ENGINE,
-    AboveZero,
-    Amount,
-    Day,
-    Line,
-    Positive,
-    Share,
-    ShareAbove0,
-    Whole,
-)
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import USD
 
@@ -54,16 +42,16 @@ class _Part(BaseModel):
 
 
 class _Money(_Part):
-    contingency_fraction: Share
+    contingency_fraction: schema.Share
 
 
 class _Workload(_Part):
-    id: Line
-    context_tokens: AboveZero
-    input_tokens: AboveZero
-    output_tokens: AboveZero
-    tpot_target_ms: Positive | None
-    ttft_target_ms: Positive | None
+    id: schema.Line
+    context_tokens: schema.AboveZero
+    input_tokens: schema.AboveZero
+    output_tokens: schema.AboveZero
+    tpot_target_ms: schema.Positive | None
+    ttft_target_ms: schema.Positive | None
 
 
 class _Inputs(_Part):
@@ -72,48 +60,48 @@ class _Inputs(_Part):
     approver: str | None = None
     headline: Annotated[str, Field(pattern="^[^:]+:(rate|[0-9]{1,9})$")]
     workloads: list[_Workload]
-    users: AboveZero | None
-    peak_hour_share: ShareAbove0
-    burst_factor: Positive
+    users: schema.AboveZero | None
+    peak_hour_share: schema.ShareAbove0
+    burst_factor: schema.Positive
     survive: Annotated[int, Field(ge=0, lt=len(BY_NAME["survive"].words))]
-    zones: AboveZero
-    providers: list[Line]
-    vendors: list[Line]
-    gpus: list[Line]
-    instances: list[Line]
-    region: Line | None
-    extra_headroom_fraction: Share
-    near_tie_fraction: Share
+    zones: schema.AboveZero
+    providers: list[schema.Line]
+    vendors: list[schema.Line]
+    gpus: list[schema.Line]
+    instances: list[schema.Line]
+    region: schema.Line | None
+    extra_headroom_fraction: schema.Share
+    near_tie_fraction: schema.Share
     purchase: PurchaseId
-    discount_fraction: Share
-    hours_per_month: Positive
+    discount_fraction: schema.Share
+    hours_per_month: schema.Positive
     money: _Money
-    prefix_cache_hit_fraction: Share
-    max_wait_fraction: Share
-    confidence: ShareAbove0
-    engine: Line
-    engine_version: Line | None
-    gpu_memory_utilization: ShareAbove0
-    block_size: AboveZero
-    speed_factor: Positive
-    ttft_factor: Positive
+    prefix_cache_hit_fraction: schema.Share
+    max_wait_fraction: schema.Share
+    confidence: schema.ShareAbove0
+    engine: schema.Line
+    engine_version: schema.Line | None
+    gpu_memory_utilization: schema.ShareAbove0
+    block_size: schema.AboveZero
+    speed_factor: schema.Positive
+    ttft_factor: schema.Positive
 
 
 class _Cell(_Part):
-    model: Line
-    workload: Line
-    tier: AboveZero | None  # none where it is the rate
-    requests_per_second: Amount | None
-    concurrent_requests: Amount | None
-    weight_dtype: Line
-    kv_cache_dtype: Line
-    instance: Line | None
-    n_instances: Whole | None
-    monthly_usd: Amount | None
+    model: schema.Line
+    workload: schema.Line
+    tier: schema.AboveZero | None  # none where it is the rate
+    requests_per_second: schema.Amount | None
+    concurrent_requests: schema.Amount | None
+    weight_dtype: schema.Line
+    kv_cache_dtype: schema.Line
+    instance: schema.Line | None
+    n_instances: schema.Whole | None
+    monthly_usd: schema.Amount | None
 
 
 class _Sheet(_Part):
-    as_of: Day
+    as_of: schema.Day
     inputs: _Inputs
     cells: list[_Cell]
 
@@ -137,10 +125,18 @@ def plan_of_sheet(sheet: Mapping[str, Any], name: str) -> tuple[str, dict[str, A
     """The first lines of a plan.yaml for a sheet's record, and its content. name: of the sheet."""
     inputs, as_of = sheet["inputs"], datetime.date.fromisoformat(sheet["as_of"])
     start = quarter_of(as_of, 1).after(1)
-    title = (inputs["title"] or "Serving capacity plan")[:MAX_LINE]
+    title = (inputs["title"] or "Serving capacity plan")[: schema.MAX_LINE]
     head = {"name": title, "start": str(start), "quarters": QUARTERS, "as_of": as_of}
-    people = {key: inputs[key][:MAX_LINE] for key in ("owner", "approver") if inputs.get(key)}
-    sections = {"plan": head | people, "policy": _policy(inputs), "supply": _supply(inputs), "prices": _prices(inputs)}
+    people = {key: inputs[key][: schema.MAX_LINE] for key in ("owner", "approver") if inputs.get(key)}
+    lost = {"survive": BY_NAME["survive"].words[inputs["survive"]], "zones": inputs["zones"]}
+    limits = {name: inputs[name] for name in PLACES if inputs[name]}
+    contingency = inputs["money"]["contingency_fraction"]
+    sections = {
+        "plan": head | people,
+        "policy": _changed(inputs, POLICY) | ({"redundancy": lost} if inputs["survive"] else {}),
+        "supply": {"allowed": limits} if limits else {},
+        "prices": _changed(inputs, PRICES) | ({"contingency_fraction": contingency} if contingency else {}),
+    }
     cells = _cells(sheet)
     lines = [f"# The plan of {name}: each of its models at the load of its headline, held in every quarter."]
     lines += [
@@ -157,22 +153,6 @@ def _changed(inputs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
     return {key: inputs[name] for key, name in names.items() if inputs[name] not in (BY_NAME[name].default, None)}
 
 
-def _policy(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    survive = inputs["survive"]
-    lost = {"survive": BY_NAME["survive"].words[survive], "zones": inputs["zones"]}
-    return _changed(inputs, POLICY) | ({"redundancy": lost} if survive else {})
-
-
-def _supply(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    limits = {name: inputs[name] for name in PLACES if inputs[name]}
-    return {"allowed": limits} if limits else {}
-
-
-def _prices(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    contingency = inputs["money"]["contingency_fraction"]
-    return _changed(inputs, PRICES) | ({"contingency_fraction": contingency} if contingency else {})
-
-
 def _cells(sheet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The cell of the headline of each model."""
     workload, _, tier = sheet["inputs"]["headline"].partition(":")
@@ -187,7 +167,7 @@ def _demand(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any
     """The load as the sheet states it: people, a rate, or requests at once."""
     rate, people = cell["requests_per_second"] if cell["tier"] is None else None, inputs["users"]
     if rate and people:
-        of_day = {key: inputs[key] for key in OF_DAY}
+        of_day = {key: inputs[key] for key in schema.OF_DAY}
         a_day = rate * SECONDS_IN_AN_HOUR / math.prod((people, *of_day.values()))
         return {"users": {"people": people, "requests_per_user_per_day": round(a_day, DIGITS), **of_day}}
     return {"requests": {"peak_per_second": rate}} if rate else {"at_once": cell["concurrent_requests"]}
@@ -204,7 +184,7 @@ def _service(cell: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, An
     targets = {name: workload[f"{name.removesuffix('_ms')}_target_ms"] or "off" for name in ("tpot_ms", "ttft_ms")}
     if "at_once" not in demand:
         targets["max_wait_probability"] = inputs["max_wait_fraction"]
-    of_engine = {name: inputs[name] for name in OF_ENGINE if inputs[name] != BY_NAME[name].default}
+    of_engine = {name: inputs[name] for name in schema.OF_ENGINE if inputs[name] != BY_NAME[name].default}
     return {
         "id": f"{cell['model'].replace('_', '-')}-{cell['workload']}",
         "demand": demand,

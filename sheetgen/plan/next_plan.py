@@ -26,8 +26,11 @@ def next_plan(last: Mapping[str, Any], file: str, today: datetime.date) -> Data:
     start = max(before.after(1), quarter_of(today, year))
     head |= {"start": str(start), "as_of": today.isoformat(), "since": file}
     data["budget"] = {quarter: usd for quarter, usd in (data.get("budget") or {}).items() if str(quarter) >= str(start)}
-    retired = [service for service in data["services"] if _is_over(service, start)]
-    data["services"] = [_moved(service, before, start) for service in data["services"] if service not in retired]
+    data["services"] = [
+        _moved(service, before, start)
+        for service in data["services"]
+        if "retire" not in service or Quarter.parse(service["retire"]) > start
+    ]
     buy = (data.get("policy") or {}).get("buy", ON_DEMAND)
     supply = data.get("supply") or {}
     data["supply"] = supply | _signed(supply, _to_sign(last), last["as_of"], ON_DEMAND if buy == MIX else buy)
@@ -55,10 +58,6 @@ def _on(part: Data, last: Mapping[str, Any], start: Quarter, ids: set[str]) -> l
 def _to_sign(last: Mapping[str, Any]) -> list[Data]:
     """The decisions that the last plan had to sign."""
     return [decision for decision in last.get("decisions", ()) if decision["kind"] == NOW]
-
-
-def _is_over(service: Mapping[str, Any], start: Quarter) -> bool:
-    return "retire" in service and Quarter.parse(service["retire"]) <= start
 
 
 def _moved(service: Data, before: Quarter, start: Quarter) -> Data:

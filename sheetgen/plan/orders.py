@@ -38,70 +38,108 @@ class Cover:
 
 
 @dataclass(frozen=True)
+class InTime:
+    """Machines of another type that are there in time for all that is not served. usd: the cost of those days, at
+    today's price, beside what is planned."""
+
+    instance: str
+    purchase: str
+    n_instances: int
+    there_on: datetime.date
+    usd: float
+
+
+@dataclass(frozen=True)
+class OnOthers:
+    """A share of a service that machines of another type serve: those that are idle or spare, or of an earlier order
+    that is kept for it."""
+
+    instance: str
+    share: float
+    was_ordered: bool
+
+
+@dataclass(frozen=True)
+class Unserved:
+    """A share of a service that has no machine on some days of a quarter, as no order can be there (limit: MACHINES),
+    or as no more may be rented until a quota is raised (QUOTA)."""
+
+    service: int
+    quarter: int
+    instance: str
+    first: datetime.date
+    last: datetime.date
+    share: float
+    limit: str
+    other: InTime | None = None  # the cheapest; none where nothing that is allowed is there in time
+    on_others: tuple[OnOthers, ...] = ()  # beside it
+
+
+@dataclass(frozen=True)
 class Buying:
-    """How machines of a type are bought. missing: by span 1 where it is over before what is ordered today is there;
-    covers: by span, where that and the cover is there; ordered: how the first so many are bought that were ordered
-    before; beyond: how those are bought that a quota does not allow yet."""
+    """The way in which machines of a type are bought. covers: by span the class that serves until the order arrives,
+    None where nothing does. before: the way in which the first `n_ordered` machines were bought, which an earlier plan
+    ordered. beyond: the way for machines that the quota does not allow yet."""
 
     purchase: str
     spans: Spans
-    there_on: datetime.date  # what is ordered today
+    there_on: datetime.date  # of an order that is placed today
     today: Fraction
-    there: Fraction  # the place of that day
+    there: Fraction  # that day on the axis of quarters
     covers: tuple[Cover | None, ...]
     n_ordered: float = 0
-    before: Buying | None = None  # those
-    quota: float = math.inf  # of today, committed machines too
+    before: Buying | None = None
+    quota: float = math.inf  # of today; committed machines count in it
     beyond: Buying | None = None
 
     @property
     def term(self) -> int | None:
-        """In quarters."""
+        """The quarters of the class's term; None without one."""
         return QUARTERS_OF_TERM.get(self.purchase)
 
     @cached_property
     def missing(self) -> Array:
-        """By span 1 where it goes by before what is ordered today is there."""
+        """By span: 1 where it ends before an order of today arrives, else 0."""
         return self.spans.missing(self.today, self.there)
 
     @cached_property
     def unserved(self) -> Array:
-        """By span 1 where neither an order nor its cover is there."""
+        """By span: 1 where neither the order nor its cover serves, else 0."""
         return self.missing * [cover is None for cover in self.covers]
 
     @cached_property
     def ends(self) -> list[Fraction]:
-        """Of a term, by the span of an order where it ends."""
+        """The end of the term by the span in which the order is placed."""
         assert self.term is not None
         return [end_of_term(start, self.term, self.today, self.there) for start in self.spans.starts]
 
     @cached_property
     def running(self) -> Array:
-        """Of a term, by the span of an order and every span: 1 where its machines are there, or were to be."""
+        """By the span of an order and by span: 1 where the order's term runs, even if its machines are late."""
         starts, first = self.spans.starts, enumerate(self.ends)
         return numpy.array([[float(s >= p and start < end) for s, start in enumerate(starts)] for p, end in first])
 
     def allowed(self, committed: Array | float) -> Array:
-        """By span the machines that the quota of today allows to be rented beside those that are committed; those that
-        were ordered before are within it."""
+        """By span the machines that may be rented within today's quota, beside the committed ones; those ordered by an
+        earlier plan always may."""
         return numpy.asarray(numpy.maximum(self.n_ordered, self.quota - committed))
 
     def most(self, committed: Array | float) -> Array:
-        """By quarter the machines that may be there from its first day on beside those that are committed."""
+        """By quarter the most machines that can be there on its first day, beside the committed ones."""
         late = 0 if self.beyond is None else self.beyond.missing
         most = numpy.where(late, self.allowed(committed), math.inf) + numpy.zeros(len(self.spans))
         return most[self.spans.firsts]
 
     def split(self, counts: Array, committed: Array) -> list[tuple[Buying, Array]]:
-        """Machines by span, the first side, as they are bought: those that were ordered before, those within the quota,
-        and those beyond it. committed: by span."""
+        """The counts of machines, by span on their first axis, by way of buying: those an earlier plan ordered, those
+        within the quota, and those beyond it."""
         within = numpy.minimum(counts, self.allowed(committed).reshape(-1, *[1] * (counts.ndim - 1)))
         ordered = numpy.minimum(counts, self.n_ordered)
         ways = [(self.before, ordered), (self, within - ordered), (self.beyond, counts - within)]
         return [(way, n) for way, n in ways if way is not None]
 
     def parts(self, counts: Array, committed: Array) -> Iterator[tuple[Buying, Array]]:
-        """The same by span, case and hour: in every hour those are used first that are there, then those that are
+        """The same by span, case and hour: each hour first uses the machines that have arrived, then those that are
         covered."""
         parts = self.split(counts.max(axis=-1), committed)
         for i, (way, n) in enumerate(parts):
@@ -110,20 +148,20 @@ class Buying:
             yield way, numpy.clip(counts - ahead[..., None], 0, n[..., None])
 
     def is_ahead(self, other: Buying, is_first: bool) -> Array:
-        """By span where machines that are bought so are used before those of another way. is_first: of equal ones."""
+        """By span: true where these machines are used before those of another way. is_first: the rule for a tie."""
         mine, theirs = self.missing + self.unserved, other.missing + other.unserved
         return numpy.asarray(mine <= theirs if is_first else mine < theirs)
 
     def wanted(self, short: Array) -> Array:
-        """By span, the first side, how many machines orders are for: those that are short; before anything can be there
-        no more than are short still when it is."""
+        """By span, on the first axis, the machines to order: the shortage; in a span that ends before an order can
+        arrive no more than are still short when it does."""
         wanted = numpy.array(short)
         for s in reversed(numpy.flatnonzero(self.missing[:-1])):
             wanted[s] = numpy.minimum(wanted[s], wanted[s + 1])
         return wanted
 
     def ordered(self, wanted: Array) -> Array:
-        """Of a term, by span and case the machines that are ordered: those that are wanted beyond what runs."""
+        """By span and case the machines ordered with a term: the wanted ones less those whose term still runs."""
         orders = numpy.zeros(wanted.shape)
         for s in range(len(orders)):
             orders[s] = ordered_instances(wanted[s], self._runs(orders, s))
@@ -135,8 +173,8 @@ class Buying:
         return numpy.asarray(numpy.tensordot(runs.T, self.ordered(self.wanted(short)), axes=(1, 0)))
 
     def ordered_beyond(self, wanted: Array, committed: Array) -> tuple[Array, Array]:
-        """The same of orders within the quota, and of those beyond it: of what is ordered before it is raised so many
-        as are more than it allows, and what follows these when their term ends."""
+        """The same, split into orders within the quota and beyond it. Beyond it are the machines above the quota that
+        are ordered before it is raised, and the orders that renew these when their term ends."""
         assert self.beyond is not None
         within, beyond = numpy.zeros(wanted.shape), numpy.zeros(wanted.shape)
         for s in range(len(wanted)):
@@ -148,7 +186,7 @@ class Buying:
         return within, beyond
 
     def _runs(self, ordered: Array, s: int) -> Array:
-        """The machines that were ordered before a span, and run in it."""
+        """The machines of earlier spans' orders whose term runs in a span."""
         return numpy.asarray(numpy.tensordot(self.running[:s, s], ordered[:s], axes=(0, 0)))
 
     def _ended(self, ordered: Array, s: int) -> Array:
@@ -156,46 +194,38 @@ class Buying:
         return numpy.asarray(ordered[:s][[end == self.spans.starts[s] for end in self.ends[:s]]].sum(axis=0))
 
     def paid_quarters(self, short: Array) -> Array:
-        """Of a term, by the span at whose price, the first side, the quarters of machines that are paid for what is
-        short."""
+        """The machine-quarters that a shortage makes one pay for with a term, by the span whose price is paid, on the
+        first axis."""
         flat = short.reshape(len(short), -1)
         months = self.machine_months(flat, self.ordered(self.wanted(flat)))
         return numpy.asarray(months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER)
 
     def cover_usd(self, late: Array, price_factor: Array) -> Array:
-        """The cost of what covers machines that are late, by span and case."""
+        """The cost of covering late machines, by span and case."""
         month_usd = numpy.array([cover.month_usd if cover else 0.0 for cover in self.covers])[:, None]
         share = (self.missing * self.spans.shares)[:, None]
         return numpy.asarray(cover_usd(late, month_usd, price_factor, share, MONTHS_IN_A_QUARTER))
 
     def machine_months(self, gap: Array, ordered: Array) -> Array:
-        """By the span at whose price they are paid, by span and case: months of machines that are there, of a term to
-        its end. Without one a span has its own price."""
+        """Machine-months by the span whose price is paid, by span and case: with a term from arrival to its end,
+        without one at each span's own price."""
         there = MONTHS_IN_A_QUARTER * (1 - self.missing) * self.spans.shares
         if self.term is not None:
             return numpy.asarray((self.running * there)[..., None] * ordered[:, None])
         return numpy.asarray(numpy.eye(len(gap))[..., None] * (there[:, None] * gap)[:, None])
 
 
-def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
-    """By purchase class what an hour of an instance costs as listed, of the classes that may be used."""
-    prices = dict[str, float]()
-    for purchase in PURCHASES:
+def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
+    """The discounted month of one instance by purchase class that may be used; empty without an instance."""
+    months = dict[str, float]()
+    if candidate is None:
+        return months
+    for purchase, way in PURCHASES.items():
         price, may = candidate.class_price(purchase), plan.supply.allowed.may_buy(purchase)
         if price is not None and (may or purchase == plan.class_of(candidate.instance)):
-            prices[purchase] = price.usd_per_hour
-    return prices
-
-
-def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount; nothing of one that serves nothing."""
-    months = {}
-    for purchase, listed in allowed_prices(plan, candidate).items() if candidate else ():
-        hours = cost.paid_hours_per_month(
-            plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
-        )
-        usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
-        months[purchase] = float(cost.instance_month_usd(usd, hours))
+            hours = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(way.committed))
+            usd = cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction)
+            months[purchase] = float(cost.instance_month_usd(usd, hours))
     return months
 
 
@@ -212,7 +242,8 @@ def buying(
     quota: Quota | None = None,
     ordered: tuple[int, datetime.date] | None = None,
 ) -> Buying:
-    """How machines of a type are bought in a class: those that were ordered before, within a quota and beyond it."""
+    """The way in which machines of a type are bought in a class, with those ordered by an earlier plan and those that
+    wait for a larger quota."""
     whole = _buying(plan, candidate, purchase, plan.as_of)
     if ordered is not None:
         n_ordered, day = ordered
@@ -223,14 +254,14 @@ def buying(
 
 
 def _from_day(plan: Plan, purchase: str, day: datetime.date) -> Buying:
-    """Machines that are there from a day on, without a cover."""
+    """The way in which machines are bought that arrive on a day, with nothing that serves until then."""
     return Buying(purchase, plan.spans, day, plan.today_at, plan.position(day), (None,) * len(plan.spans))
 
 
 def _buying(plan: Plan, candidate: Candidate | None, purchase: str, earliest: datetime.date) -> Buying:
-    """How machines are bought in a class that are there on a day at the earliest: an order that cannot be there in time
-    is covered by the class that leaves the least of the quarter unserved, of several the cheapest, where one without a
-    term, or of a quarter at most, is there sooner.
+    """The way in which machines of a class are bought that arrive on a day at the earliest. A class without a term, or
+    with one of a quarter at most, covers a late order where its machines arrive sooner: the one that leaves the least
+    of the quarter unserved, the cheapest of equals.
     """
     way = _from_day(plan, purchase, max(earliest, plan.there_on(purchase)))
     if not way.missing.any():
@@ -251,27 +282,27 @@ def _buying(plan: Plan, candidate: Candidate | None, purchase: str, earliest: da
 
 @dataclass(frozen=True)
 class Bought:
-    """Purchases of a type in one way: machines that are ordered, there (or to be there), paid by month at the price of
-    each span's orders, short until an order is there; by span and case, each the most of any hour."""
+    """Purchases of a type in one way, by span and case; counts are the most of any hour. gap: machines that serve, or
+    would if they were not late."""
 
     way: Buying
     ordered: Array
     gap: Array
-    machine_months: Array  # spans at whose price, spans, cases
-    late: Array  # short of where it is missing
+    machine_months: Array  # by the span whose price is paid, span and case
+    late: Array  # machines whose order has not arrived
     cover_usd: Array
 
 
 def wanted(way: Buying, short: Array, committed: Array) -> Array:
-    """By span, case and hour the machines that orders are for, within a quota and beyond it."""
+    """By span, case and hour the machines to order, within a quota and beyond it."""
     return numpy.asarray(sum(part.wanted(counts) for part, counts in way.split(short, committed)))
 
 
 def bought(
     way: Buying, short: Array, kept_gap: Array, committed: Array, price_factor: Array, weights: Array
 ) -> list[Bought]:
-    """Purchases of a type in its parts. short, and what is bought without a term: by span, case and hour, whose weights
-    are given. committed: by span."""
+    """The purchases of a type by way of buying. short, kept_gap: machines by span, case and hour, the latter of a class
+    without a term. weights: of the hours. committed: machines by span."""
     parts, gaps = [*way.parts(short, committed)], [gap for _, gap in way.parts(kept_gap, committed)]
     orders: Sequence[Array] = [numpy.zeros(price_factor.shape)] * len(parts)
     if way.term is not None:

@@ -14,10 +14,10 @@ import numpy
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.actuals import UNTAGGED
 from sheetgen.plan.bridge import Bridge, Calendar
-from sheetgen.plan.cells import Heads, Rows, cell, number, usd
+from sheetgen.plan.cells import Heads, Rows, cell, number, phrase, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, PLACES, SURVIVE, Closing, Lever, best_of_kinds
-from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, Unserved, kind, served
+from sheetgen.plan.decisions import BUDGET, MACHINES, NOW, QUOTA, RAISE_QUOTA, Decision, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import (
     FAILS,
@@ -27,25 +27,28 @@ from sheetgen.plan.findings import (
     answered_at_once,
     cautions,
     changed_now,
+    days_text,
     spans,
     spent,
     warnings,
 )
 from sheetgen.plan.measuring import ToMeasure
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
-from sheetgen.plan.spending import NO_BUDGET
-from sheetgen.plan.stated_plan import Plan, term
+from sheetgen.plan.spending import A_CENT, NO_BUDGET
+from sheetgen.plan.stated_plan import Plan, machine_in, term
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
+from sheetgen.report import sentences
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import sources_of
-from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
+from sheetgen.report.page import NONE, Cell, Source, Table, Text, capital, joined, table, words
 from sheetgen.report.wording import short_money, sure
 from sheetgen.units import CAPACITY_BLOCK, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 from sheetgen.version import VERSION
@@ -57,7 +60,6 @@ LINE, LINE_OF_TILE, LINE_OF_LEVER = 110, 44, 36  # characters of a whole line, a
 MOST_REMARKS = 150  # characters, where the first page has no lines for all of them
 CHARACTERS = {1: 16, 2: 14, -1: 50}  # of a line of a decision: of its columns with the most words
 MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
-A_CENT = 0.01
 NINE_OF_TEN, WHOLE_PERCENT = 0.9, 100
 MOST_CUT = 3  # limits of which it is said who waits
 MOST_MACHINES = 8  # types on the second page
@@ -225,8 +227,12 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
     facts += _offered(findings)
     if bound := sum(answer.bound_usd):
-        after = usd(answer.bound_after_usd)
-        facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
+        after = (
+            words(", {} of it after the plan's end", usd(answer.bound_after_usd))
+            if answer.bound_after_usd > A_CENT
+            else ""
+        )
+        facts.append(words("all orders bind {}, used or not{}", usd(bound), after))
     others = {
         "owned or committed already": answer.already_usd,
         "for what earlier plans ordered": findings.ordered_before_usd,
@@ -352,7 +358,7 @@ def _with_levers(closing: Closing, changed: Sequence[Changed]) -> Text:
     if more:
         further = f" and {len(more) - NAMED} more" if more[NAMED:] else ""
         parts.append(words(f"{'and ' if kept else ''}{{}}{further}", joined(", ", more[:NAMED])))
-    others = f"; {count(len(kept) - 1, 'other decision')} too" if kept[1:] else ""
+    others = f"; {count(len(kept) - 1, 'other decision')} changed too" if kept[1:] else ""
     return words("{} {}{}.", first, joined(", ", parts), others)
 
 
@@ -384,7 +390,8 @@ def _day_of(answer: Answer, measured: ToMeasure) -> Text:
         )
     passed, failed = measured.passed_saves_usd, measured.failed_costs_usd
     stakes: list[Text] = [words("saves {} a month if it meets its targets", usd(passed))] if round(passed) else []
-    stakes += [words("{} a month more if not", usd(failed))] if failed is not None and round(failed) else []
+    fails = "if not" if stakes else "if it misses its targets"
+    stakes += [words(f"{{}} a month more {fails}", usd(failed))] if failed is not None and round(failed) else []
     stakes += ["if not, nothing is 90% sure"] if failed is None else []
     day = words(f"{measured.n_instances} x {name} for a day, {{}}", price if measured.usd else "nothing more")
     return words("{} ({})", day, joined(", ", stakes) or "certainty, not money")
@@ -420,12 +427,12 @@ _DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the
 def _decision_row(answer: Answer, decision: Decision, remarks: list[Text]) -> tuple[Text, ...]:
     return (
         decision.order_by.isoformat(),
-        _decided(decision),
+        _placed(answer, decision),
         _for_whom(answer, decision),
         decision.needed_from.isoformat(),
         usd(decision.in_plan_usd),
         usd(decision.binds_usd or None),
-        joined("; ", remarks) or "",
+        phrase("; ", remarks),
     )
 
 
@@ -433,30 +440,38 @@ def _all_remarks(answer: Answer, decision: Decision) -> list[Text]:
     """The remarks on a decision, the cost of its delay, the other ways to the same machines, and who waits."""
     waiting = decision.cost_of_waiting_usd
     delay = words("a quarter's delay costs {} more, for what covers it", usd(waiting)) if (waiting or 0) > 0 else ""
-    remarks = [*_remarks(answer, decision), delay, *_other_ways(decision), *_shed(answer, decision)]
+    remarks = [*_remarks(answer, decision), delay, *_other_ways(answer, decision), *_shed(answer, decision)]
     return [remark for remark in remarks if remark]
 
 
-def _other_ways(decision: Decision) -> list[Text]:
-    """The other ways to the same machines, each with its day and its worth."""
-    return [words(f"or by {way.order_by} {{}}", _in_place(way)) for way in decision.ways[1:]]
+def _other_ways(answer: Answer, decision: Decision) -> list[Text]:
+    """The other ways to the same machines, each with its day and its worth, and its region where that is another."""
+    ways, here = list[Text](), answer.region_of(decision.instance, decision.purchase)
+    for way in decision.ways[1:]:  # a pool that is replaced has neither worth nor cost
+        cost: Text = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
+        if way.what == "order" and way.binds_usd:
+            cost = words("{} in the plan, binds {}", usd(way.usd), usd(way.binds_usd))
+        there = answer.region_of(way.instance, way.purchase)
+        decided = _decided(way, there if there != here else "")
+        is_order = way.what == "order" and way.p50_usd is None
+        worth = phrase(": ", (decided, cost if is_order else _worth(way) or cost))
+        told = cautions(answer.plan, way) if way.is_offered else []
+        ways.append(words(f"or by {way.order_by} {{}}", phrase("; ", (worth, *told))))
+    return ways
 
 
-def _in_place(way: Decision) -> Text:
-    """Another way with its worth, or with its cost where it binds nothing; a pool that is replaced has neither."""
-    cost: Text = "" if way.usd is None else words("binds nothing, {}", usd(way.usd))
-    if way.what == "order" and way.binds_usd:
-        cost = words("{} in the plan, binds {}", usd(way.usd), usd(way.binds_usd))
-    worth = cost if way.what == "order" and way.p50_usd is None else _worth(way) or cost
-    return joined(": ", [part for part in (_decided(way), worth) if part]) or ""
+def _placed(answer: Answer, decision: Decision) -> Text:
+    """A decision in short with the region of its machines."""
+    return _decided(decision, answer.region_of(decision.instance, decision.purchase))
 
 
-def _decided(decision: Decision) -> Text:
+def _decided(decision: Decision, region: str = "") -> Text:
     """The decision in short: order 16 x NC40ads H100 v5, on-demand."""
     to = " to" if decision.what == RAISE_QUOTA else ""
-    machine, purchase = short_name(decision.instance), decision.purchase
-    if purchase and not machine.endswith(f"({purchase})"):
-        machine = f"{machine}, {purchase}"
+    instance, purchase = decision.instance, decision.purchase or ""
+    if decision.what == "replace owned":
+        instance = instance.removeprefix("owned ")
+    machine = ", ".join(filter(None, (short_name(machine_in(instance) if purchase else instance), purchase, region)))
     return words(f"{decision.what}{to} {{}} x {{}}", cell(decision.n_instances, WHOLE), machine)
 
 
@@ -472,13 +487,12 @@ def _for_whom(answer: Answer, decision: Decision) -> str:
 def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     """How late it is, why it is due, and its worth."""
     there = f": there on {decision.there_on}" if decision.there_on else ""
-    late = f"late by {(answer.plan.as_of - decision.order_by).days} days{there}" if decision.late else ""
+    late = f"late by {count((answer.plan.as_of - decision.order_by).days, 'day')}{there}" if decision.late else ""
     cover = decision.cover
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
-    covered = f"until then {cover.purchase}{until}" if cover else ""
+    covered = f"{cover.purchase} until then{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    remarks = [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
-    return [remark for remark in remarks if remark]
+    return [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
 
 
 def _cancelled(plan: Plan, decision: Decision) -> str:
@@ -493,25 +507,26 @@ def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
     """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
     names = "" if is_other or decision.moves is not None else _for_whom(answer, decision)
     remarks = *_remarks(answer, decision), *_shed(answer, decision)
-    parts = (decision.purchase, _binds(decision), *remarks, f"for {names}" if names else "")
-    return joined("; ", [*filter(None, parts)]) or ""
+    region = answer.region_of(decision.instance, decision.purchase)
+    return phrase("; ", (decision.purchase or "", region, _binds(decision), *remarks, f"for {names}" if names else ""))
 
 
 def _worth(decision: Decision) -> Text:
-    """The amount that a decision binds, and what it is expected to save."""
-    return joined(", ", [part for part in (_binds(decision), _expected(decision)) if part]) or ""
+    """The amount that a decision binds to the end of its term, and what it is expected to save."""
+    return phrase(", ", (_binds(decision), _expected(decision)))
 
 
 def _binds(decision: Decision) -> Text:
-    """The amount that a decision binds to the end of its term."""
     return words("binds {}", usd(decision.binds_usd)) if decision.binds_usd else ""
 
 
 def _expected(decision: Decision) -> Text:
     """The amount that a decision is expected to save, or costs where demand is less."""
     if decision.p50_usd is not None:
-        at_p50 = usd(decision.p50_usd)
-        return words("binds nothing, {}, and {} where demand is at p50", usd(decision.usd), at_p50)
+        at_p50: Text = words("{} where demand is at p50", usd(decision.p50_usd))
+        if round(decision.p50_usd) == round(decision.usd or 0.0):
+            at_p50 = "as much where demand is at p50"
+        return words("binds nothing, {}, and {}", usd(decision.usd), at_p50)
     if decision.saves_usd is None:
         return ""
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
@@ -524,8 +539,12 @@ def _expected(decision: Decision) -> Text:
 
 
 def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
-    """The services that have no machine until the order or its cover is there, each with what is there in time."""
-    for (first, last), gaps in groupby(sorted(decision.shed[:NAMED], key=_days), _days):
+    """The services that have no machine until the order or its cover is there, with what is there in time: those of
+    which that is the same together."""
+    alike = dict[Unserved, list[str]]()
+    for gap in sorted(decision.shed, key=_days):
+        alike.setdefault(replace(gap, service=0, instance=""), []).append(answer.plan.services[gap.service].id)
+    for (first, last), gaps in groupby([*alike][:NAMED], _days):
         waiting = []
         for gap in gaps:
             way: Text = "nothing else that it allows is there in time"
@@ -535,11 +554,10 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
                 way = words(f"or {machines}: {{}} more", usd(gap.other.usd))
             if gap.on_others:
                 way = words(f"{_on_others(gap)}; {{}}", way)
-            waiting.append(
-                words(f"{{}} of {answer.plan.services[gap.service].id} ({{}})", cell(gap.share, PERCENT), way)
-            )
-        yield words(f"not served from {first} to {last}, at {answer.plan.worst_case}: {{}}", joined(", ", waiting))
-    if more := len(decision.shed[NAMED:]):
+            waiting.append(words(f"{{}} of {first_named(alike[gap])} ({{}})", cell(gap.share, PERCENT), way))
+        when = f"{days_text(first, last)}, at {answer.plan.worst_case}"
+        yield words(f"not served {when}: {{}}", joined(", ", waiting))
+    if more := sum(map(len, [*alike.values()][NAMED:])):
         yield f"and {more} more"
     if sum(gap.other is not None for gap in decision.shed) > 1:
         yield "what is offered until then adds up"
@@ -559,9 +577,8 @@ def _on_others(gap: Unserved) -> str:
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
-    columns: list[Sequence[float]] = [_budgets_in_whole(plan)]
-    for z in ("p50", "p90"):
-        columns += [*by_quarter_in_whole(answer, CASE[z]), _left_in_whole(answer, z)]
+    middle, high = (by_quarter_in_whole(answer, CASE[z]) for z in ("p50", "p90"))
+    columns = [*middle, *high[1:]]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
@@ -584,17 +601,6 @@ def _more_than_p90(findings: Findings) -> Iterator[Text]:
         yield words("Nine of ten cases take more than p90 with its contingency: up to {}.", joined(", ", more))
 
 
-def _budgets_in_whole(plan: Plan) -> list[float]:
-    """By quarter the budget, NaN without one."""
-    return [in_whole(plan, [plan.budget[q]])[0] if q in plan.budget else math.nan for q in plan.quarters]
-
-
-def _left_in_whole(answer: Answer, z: str) -> list[float]:
-    """By quarter what is left of it."""
-    parts = by_quarter_in_whole(answer, CASE[z])
-    return [budget - sum(used) for budget, *used in zip(_budgets_in_whole(answer.plan), *parts, strict=True)]
-
-
 def _budget_title(answer: Answer) -> str:
     n_stated = sum(verdict != NO_BUDGET for verdict in answer.verdicts)
     if not n_stated:
@@ -612,7 +618,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = dict(zip(map(str, answer.plan.quarters), _left_in_whole(answer, "p90"), strict=True))
+    left = dict(zip(map(str, answer.plan.quarters), by_quarter_in_whole(answer, CASE["p90"]).left, strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
@@ -636,7 +642,7 @@ def _at_hosts(findings: Findings) -> Iterator[Text]:
     less = [entry for entry in findings.hosted if entry.usd < MOST_AT_HOSTS * own[entry.service]]
     if less:
         most = max(less, key=lambda entry: own[entry.service] - entry.usd)
-        others = f"; of {count(len(less) - 1, 'other service')} under half too" if less[1:] else ""
+        others = f"; under half for {count(len(less) - 1, 'other service')} too" if less[1:] else ""
         name = answer.plan.services[most.service].id
         host = f"a host of its model ({first_named(most.hosts)}), to which its data goes"
         pattern = f"At {host}, {name} costs {{}} at p50, its machines {{}}{others}."
@@ -650,7 +656,7 @@ _LEVER_HEADS: Heads = (
     number("To approve"),
     number("Saves"),
     number("At p50"),
-    "Over then",
+    "Still over",
 )
 
 
@@ -659,7 +665,7 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
         return (name, "none saves", "", NONE, NONE, NONE, "")
     gives_up: Text = lever.change.gives_up
     if lever.moves_usd:
-        gives_up = words(f"{gives_up}; saves less by its moves, {{}}", usd(lever.moves_usd))
+        gives_up = words(f"{gives_up}; its moves, {{}}, are taken off", usd(lever.moves_usd))
     if binds := _lever_binds(lever):
         gives_up = words("{}; it {}", gives_up, binds)
     if _is_dearer(lever):
@@ -669,11 +675,6 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
     (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
     money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
-
-
-def _saving(lever: Lever) -> Text:
-    saved = _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)
-    return words("{} ({}) saves {}", lever.change.kind, lever.change.name, saved)
 
 
 def _is_dearer(lever: Lever) -> bool:
@@ -730,7 +731,8 @@ def _waiting(findings: Findings) -> Iterator[Section]:
 
     def limit(row: Served) -> tuple[int, str, str]:
         machines = short_name(row.instance or "")
-        named = {BUDGET: "budget", MACHINES: f"{machines} there until {row.until}", QUOTA: f"quota of {machines}"}
+        there = f"what is there of {machines} until {row.until}"
+        named = {BUDGET: "the budget", MACHINES: there, QUOTA: f"the quota of {machines}"}
         return [*named].index(row.limit), str(plan.quarters[row.quarter]), named[row.limit]
 
     def cut_usd(row: Served) -> float:
@@ -752,7 +754,7 @@ def _waiting(findings: Findings) -> Iterator[Section]:
             parts.append(f"nothing of {first_named(out)}")
         quarters = _quarters_in_short(plan, [rows[0].quarter for rows in alike])
         usd_cut = math.fsum(cut_usd(row) for rows in alike for row in rows)
-        served_then = words("{}, {}: serves {}.", quarters, subject, joined(", ", parts))
+        served_then = words(f"In {quarters} {subject} serves {{}}.", joined(", ", parts))
         lines.append((usd_cut, alike[0][0].quarter, served_then))
     elsewhere = [*_elsewhere(findings)]
     if lines or elsewhere:
@@ -794,7 +796,7 @@ def _elsewhere(findings: Findings) -> Iterator[Text]:
     for (first, last), gaps in groupby(sorted(findings.on_others, key=_days), _days):
         parts = [f"{services[gap.service].id} ({_on_others(gap)})" for gap in gaps if not gap.share]
         if parts:
-            yield f"From {first} to {last} machines of other types help: {', '.join(parts)}."
+            yield f"Machines of other types help {days_text(first, last)}: {', '.join(parts)}."
 
 
 def _keeping(findings: Findings) -> Iterator[Text]:
@@ -845,7 +847,23 @@ def _supply(answer: Answer) -> Section:
     smaller = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
     title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
     heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
-    return _section(table(title, heads, rows), *_utilization(answer), *smaller, *_within_quarters(answer))
+    told = *_utilization(answer), *_regions(answer), *smaller, *_within_quarters(answer)
+    return _section(table(title, heads, rows), *told)
+
+
+def _regions(answer: Answer) -> Iterator[str]:
+    """The region of each type of machine that is bought or committed, and that they are several, where they are."""
+    regions = answer.regions
+    if regions:
+        parts = (f"{region} ({listed([*map(short_name, names)])})" for region, names in regions.items())
+        yield f"Regions: {'; '.join(parts)}."
+    if len(regions) > 1:
+        n_providers = len({region.partition(" ")[0] for region in regions})
+        of_clouds = f" of {n_providers} providers" if n_providers > 1 else ""
+        yield (
+            f"The machines are in {len(regions)} regions{of_clouds}, and no traffic between them is counted; "
+            "supply.allowed.region holds a plan to one region or area."
+        )
 
 
 def _within_quarters(answer: Answer) -> Iterator[Text]:
@@ -902,7 +920,7 @@ def _since(findings: Findings) -> Section:
     """The changes since the last plan, by factor as a picture and by service as a table."""
     title, last = "Since the last plan", findings.last
     if last is None or findings.bridge is None:
-        return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
+        return Section(title, ("No last plan was named (--since LAST.json, or plan.since), so nothing is compared.",))
     unchanged = "" if findings.bridge.rows else " Nothing that it rests on changed."
     line = f"Since the plan of {last.plan.as_of.isoformat()}, all quarters: what is to be approved.{unchanged}"
     lines = (line, *_calendar_words(findings.bridge.calendar), *_anew_words(last.plan, findings.answer.plan))
@@ -931,14 +949,10 @@ def _anew_words(last: Plan, plan: Plan) -> Iterator[str]:
 
 def _changed(plan: Plan, bridge: Bridge, most: int | None = None) -> Table:
     """By factor and service, what changes most first, and all others together."""
-    ranked = sorted(bridge.rows, key=lambda row: -max(map(abs, row[1:])))
-    columns, last, now = list[list[float]](), list[Text](), list[Text]()
-    for steps in (bridge.asked, bridge.p50):
-        ends = [in_whole(plan, (end,))[0] for end in (steps.last_usd, steps.usd)]
-        columns.append(in_whole(plan, [steps.of_services.get(row[0], 0.0) for row in ranked], ends[1] - ends[0]))
-        last.append(usd(ends[0]))
-        now.append(usd(ends[1]))
-    parts = [(row[0], amounts) for row, *amounts in zip(ranked, *columns, strict=True)]
+    whole = bridge.in_whole(plan.head.fx_rate)
+    ranked = sorted(whole.rows, key=lambda row: -max(map(abs, row[1:])))
+    last, now = ([usd(getattr(steps, end)) for steps in (whole.asked, whole.p50)] for end in ("last_usd", "usd"))
+    parts = [(key, (asked_usd, p50_usd)) for key, p50_usd, asked_usd in ranked]
     rows: Rows = [("last plan", "", *last)]
     rows += [(factor, service or "all together", *map(usd, amounts)) for (factor, service), amounts in parts[:most]]
     if others := [amounts for _, amounts in parts[len(rows) - 1 :]]:
@@ -979,7 +993,7 @@ def _spent(findings: Findings) -> Table:
 
 
 def _swings(findings: Findings) -> Table:
-    heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
+    heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Spread")))
     answer = findings.answer
     expected, rows = usd(asked_in_whole(answer, CASE["p50"])[0]), list[tuple[Text, ...]]()
     for name, *ends in swings(answer):
@@ -1034,7 +1048,7 @@ def _forecast(findings: Findings) -> Table:
     rows = [
         (
             decision.order_by.isoformat(),
-            joined(", ", [part for part in (_decided(decision), _worth(decision), *_other_ways(decision)) if part]),
+            phrase(", ", (_placed(answer, decision), _worth(decision), *_other_ways(answer, decision))),
             _for_whom(answer, decision),
             usd(decision.in_plan_usd),
         )
@@ -1050,6 +1064,8 @@ def _forecast(findings: Findings) -> Table:
 
 def _book(findings: Findings) -> dict[str, Table]:
     checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in findings.checks]
+    named = ((*region.partition(" "), name) for region, names in findings.answer.regions.items() for name in names)
+    regions = [(provider, name, region) for provider, _, region, name in named]
     changed = {} if findings.bridge is None else {"changed": _changed(findings.answer.plan, findings.bridge)}
     levers = [_lever_row(findings.answer.plan, lever.change.kind, lever) for lever in findings.cheaper]
     tables = {
@@ -1059,6 +1075,7 @@ def _book(findings: Findings) -> dict[str, Table]:
         "break even": _break_even(findings),
         "owners": owners_table(findings.answer),
         "gpus": _gpus(findings),
+        "regions": table("Regions of what is bought or committed", ("Provider", "Machine", "Region"), regions),
         "checks": table("Checks", ("Check", "Holds", "What speaks against it"), checks),
     }
     return {name: drawn for name, drawn in tables.items() if drawn.rows}
@@ -1085,13 +1102,15 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
-    signing = [*([words("{}, which binds {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
+    signing = [*([words("{}, binding {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
     first = [
-        words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _decided(decision))
+        words(f"{{}}, ask by {decision.order_by.isoformat()}{_late(decision)}", _placed(answer, decision))
         for decision in _in_urgency(findings.now)[:2]
     ]
+    saved = ((lever, _saved(lever) if _is_dearer(lever) else usd(lever.saves_usd)) for lever in levers)
     cheaper = [
-        joined(" and ", [part for part in (_saving(lever), _lever_binds(lever)) if part]) or "" for lever in levers
+        phrase(" and ", (words("{} ({}) saves {}", lever.change.kind, lever.change.name, saves), _lever_binds(lever)))
+        for lever, saves in saved
     ]
     points: list[tuple[str, Text]] = [
         ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
@@ -1129,27 +1148,28 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
     answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy
     how = "as a mix" if policy.buy == MIX else policy.buy
+    kept, days = policy.release_after_quarters, count(policy.approval_days, "day")
+    answered = f"{days} from Ask by to the answer" if policy.approval_days else "Ask by is the day of the answer"
+    back = f"after {count(kept, 'quarter')} of lower need" if kept else "at once"
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     yield words(
-        "Headroom {}; what may be lost: {}; {} days of approval, from Ask by to the answer; quarters of lower need "
-        "until it is given back: {}.",
+        f"Headroom {{}}; what may be lost: {{}}; {answered}; what is no longer needed is given back {back}.",
         cell(policy.headroom_fraction, PERCENT),
         _survives(plan),
-        str(policy.approval_days),
-        str(policy.release_after_quarters),
     )
     if profiled := [f"{service.id} in {service.time_zone}" for service in plan.services if service.profile is not None]:
         yield f"The load follows the hours of {first_named(profiled)}; a week stands for the quarter."
     if plan.rents_by_hour:
-        yield words(
-            f"Machines are rented for the hours that need them, each from {plan.start_minutes:g} minutes before: "
-            "{} less than with the peak held in all hours.",
-            usd(float(answer.saved_by_hour_usd.sum())),
-        )
+        held = "all of the peak held on demand" if plan.base else "the peak held in all hours"
+        saved_usd = float(answer.saved_by_hour_usd.sum())
+        less = words(f": {{}} less than with {held}", usd(saved_usd)) if round(saved_usd) > 0 else ""
+        hours = f"Machines are rented for the hours that need them, each from {plan.start_minutes:g} minutes before"
+        yield words(f"{hours}{{}}.", less)
     if policy.buy == MIX:
         yield "The mix buys for a term the machines whose hours on demand would cost more, and the rest on demand."
     elif n_quarters := QUARTERS_OF_TERM.get(policy.buy):
-        yield f"Orders ({policy.buy}) are paid for {n_quarters} quarters at the price of their first one, used or not."
+        of_term = f"{count(n_quarters, 'quarter')}, used or not, at the price of the first"
+        yield f"Orders ({policy.buy}) are paid for {of_term}."
     change = plan.prices.expected_change_per_year
     yield words(
         "Prices{} are those read until now, less {}, and change by {} a year ({} to {}).",
@@ -1158,13 +1178,18 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         *(cell(fraction, EXACT_PERCENT) for fraction in (change.p50, change.p10, change.p90)),
     )
     growths = [(service.id, service.growth) for service in plan.services if service.growth and service.growth.is_band]
-    for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
+    for bands, how in (("renew", "is drawn anew each quarter"), ("persist", "is the same in all quarters")):
         if ids := [service for service, growth in growths if growth.bands == bands]:
             yield f"Within its band the growth of {first_named(ids)} {how}."
     covers = (decision.cover for decision in findings.decisions if decision.cover)
     bought = {decision.purchase for decision in findings.decisions} | {cover.purchase for cover in covers}
-    if CAPACITY_BLOCK in bought and CAPACITY_BLOCK not in plan.supply.lead_time_days:
-        yield f"A capacity block is there after {plan.lead_days(CAPACITY_BLOCK):g} days, as judged: none were stated."
+    if CAPACITY_BLOCK in bought:
+        judged = "" if CAPACITY_BLOCK in plan.supply.lead_time_days else ", an assumption: no lead time is stated"
+        yield f"A capacity block is there after {plan.lead_days(CAPACITY_BLOCK):g} days{judged}."
+        yield (
+            f"{capital(sentences.BLOCK_ENDS)}. Services go over on that day: the plan counts no day on both, and no "
+            "cost of that move."
+        )
     yield words(
         "In nine of ten cases: of {} joint draws of demand and prices, correlation {}, seed {}.",
         cell(findings.draws.n, WHOLE),
@@ -1199,7 +1224,7 @@ def _survives(plan: Plan) -> str:
     services = dict[tuple[str, str], list[str]]()
     for s, service in enumerate(plan.services):
         redundancy = plan.redundancy(s)
-        spare = f" and {redundancy.replicas} spare replicas" if redundancy.replicas else ""
+        spare = f" (with {count(redundancy.replicas, 'spare replica')})" if redundancy.replicas else ""
         loss = {"none": "nothing", "zone": f"a zone of {redundancy.zones}"}.get(redundancy.survive)
         starts = ""
         if SURVIVE.index(redundancy.survive) > SURVIVE.index("replica") and redundancy.hot_share < 1:

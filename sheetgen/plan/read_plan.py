@@ -25,6 +25,7 @@ from sheetgen.plan.schema import (
     MAX_SERVICES,
     OF_LIKE,
     REGIONS,
+    Allowed,
     Budget,
     EngineOf,
     Head,
@@ -37,6 +38,7 @@ from sheetgen.plan.schema import (
 from sheetgen.plan.stated_plan import (
     Key,
     Plan,
+    Stated,
     class_in,
     in_class,
     key_of,
@@ -45,7 +47,7 @@ from sheetgen.plan.stated_plan import (
     options_of_service,
     region_of,
 )
-from sheetgen.plan.tables import Z, demand_grid
+from sheetgen.plan.tables import OF_SERVICE, Z, demand_grid
 from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.market import Candidate
 from sheetgen.question.parse import as_of_date
@@ -105,6 +107,7 @@ class _Reading:
     def __init__(self, document: Document, catalog: Catalog, problems: list[Problem]) -> None:
         self.document, self.catalog, self.problems = document, catalog, problems
         self.data: dict[str, Any] = {}
+        self.pools: dict[str, str] = {}  # GPUs of one's own, by name
 
     def plan(self) -> Plan | None:
         if not isinstance(self.document.data, dict):
@@ -133,10 +136,11 @@ class _Reading:
         stated = self._sound_supply() if supply is None else supply
         region = self._region(resolved, stated or Supply())
         gpus, types = self._names(stated, region)
-        options = policy or Policy(), prices or Prices(), supply or Supply()
-        there = [*machines_there(self.catalog, region, *options, gpus, types).values()]
-        questions = self._questions(resolved, *options, as_of, there)
-        listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
+        self.pools = {pool: gpu.id for pool, gpu in gpus.items()}
+        sections = Stated(policy or Policy(), prices or Prices(), supply or Supply(), as_of)
+        there = [*machines_there(self.catalog, region, sections, gpus, types).values()]
+        questions = self._questions(resolved, sections, there)
+        listed = self._listed(sections, questions.values())
         if self.problems or head is None or budget is None:
             return None
         # Amounts without "usd" in their name are in the plan's currency; all is worked out in dollars.
@@ -153,13 +157,13 @@ class _Reading:
         )
         budgets = {quarter: amount / head.fx_rate for quarter, amount in budget.quarters.items()}
         plan = Plan(
-            head,
             policy,
-            tuple(resolved[i] for i in sorted(resolved)),
-            supply,
             prices,
-            budgets,
+            supply,
             as_of,
+            head,
+            tuple(resolved[i] for i in sorted(resolved)),
+            budgets,
             gpus,
             types,
             self.data,
@@ -208,13 +212,7 @@ class _Reading:
         """A service; where something in it is wrong, all else of it, so that its other faults are named too."""
         before = len(self.problems)
         entry: Service | None = self._part(place, data, Service)
-        self.problems[before:] = [
-            (
-                loc,
-                f"{loc[-1]} is of the whole plan: write it beside services." if _is_of_plan(loc, place, text) else text,
-            )
-            for loc, text in self.problems[before:]
-        ]
+        self.problems[before:] = [(loc, _of_whole_plan(loc, place, text)) for loc, text in self.problems[before:]]
         if entry is not None or not isinstance(data, dict):
             return entry
         wrong = {loc[len(place)] for loc, _ in self.problems[before:] if len(loc) > len(place)}
@@ -284,14 +282,15 @@ class _Reading:
                 self.problems.append((place, text))
         return gpus, {name: sold for name, sold in types.items() if sold is not None}
 
-    def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
+    def _listed(self, sections: Stated, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
         """The prices of machines that are stated, in the class that is bought, in place of the catalog's."""
         candidates = {candidate.instance for question in questions for candidate in question.candidates}
         listed: dict[str, dict[str, float]] = {}
-        for name, usd in prices.usd_per_hour.items():
+        for name, usd in sections.prices.usd_per_hour.items():
             place: Loc = ("prices", "usd_per_hour", name)
             instance = self._found(place, self._instance, machine_in(name), "")
-            purchase = class_in(name) or policy.purchase
+            buy = sections.policy.purchase
+            purchase = class_in(name) or buy
             if purchase not in PURCHASES:
                 near = did_you_mean(purchase, PURCHASES)
                 text = f"{shown(purchase)!r} is no class. Allowed: {', '.join(PURCHASES)}.{near}"
@@ -299,7 +298,7 @@ class _Reading:
             elif instance is not None and instance.id not in candidates:
                 self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
+                listed[in_class(instance.id, purchase, buy)] = {purchase: usd}
         return listed
 
     def _asked(
@@ -315,6 +314,7 @@ class _Reading:
             keys = OF_OPTIONS | {"purchase": "services.buy"} if "buy" in own else OF_OPTIONS
             for text in error.problems:
                 problem = re.sub("--([a-z_]+)", lambda option: keys.get(option[1], option[0]), text)
+                problem += self._of_own(options) if problem.startswith("no instance is left") else ""
                 named = re.search("'(.+?)'", problem)
                 is_own = named is None or named[1].lower() in str(own).lower()
                 fields = allowed.items() if named and isinstance(allowed, dict) else ()
@@ -324,14 +324,20 @@ class _Reading:
                     self.problems.append((written, problem))
             return None
 
+    def _of_own(self, options: Mapping[str, Any]) -> str:
+        """That owned GPUs serve as machines that are rented, where these options name such GPUs."""
+        named = filter(None, (options.get("gpus") or "").split(","))
+        try:
+            asked = {self.catalog.gpu(name).id for name in named}
+        except SheetgenError:
+            return ""
+        if not (pools := [pool for pool, gpu in self.pools.items() if gpu in asked]):
+            return ""
+        until = "serve as a type of machine that is rented, so they need an allowed provider that rents one"
+        return f" Owned GPUs ({', '.join(pools)}) {until}."
+
     def _questions(
-        self,
-        services: Mapping[int, Service],
-        policy: Policy,
-        prices: Prices,
-        supply: Supply,
-        as_of: datetime.date,
-        there: Sequence[Candidate],
+        self, services: Mapping[int, Service], sections: Stated, there: Sequence[Candidate]
     ) -> dict[Key, Question]:
         """Each question that some service asks, once."""
         asked: dict[Key, Question | None] = {}
@@ -355,7 +361,7 @@ class _Reading:
                 elif self._found(place, resolve_model, served.id, self.catalog) is None:
                     continue
                 try:
-                    options = options_of_service(policy, prices, supply, as_of, service, served)
+                    options = options_of_service(sections, service, served)
                 except ValueError as error:
                     self.problems.append(((*base, "request"), str(error)))
                     continue
@@ -373,7 +379,7 @@ def _where(region: str) -> str:
 def _too_much(plan: Plan) -> Iterator[Problem]:
     """Services whose numbers, each of them possible, come to a demand that is none."""
     with numpy.errstate(over="ignore", invalid="ignore"):
-        loads = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
+        loads = demand_grid(plan, numpy.array([*Z.values()])).read("demand", OF_SERVICE)
     for s, service in enumerate(plan.services):
         most = numpy.nan_to_num(loads[s], nan=numpy.inf).max(axis=1)
         q = int(most.argmax())
@@ -502,9 +508,15 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             yield place, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
 
 
-def _is_of_plan(loc: Loc, place: Loc, problem: str) -> bool:
-    """True where an unknown field of a service is a section of the plan."""
-    return loc[:-1] == place and loc[-1] in KEYS and problem.startswith("unknown field")
+def _of_whole_plan(loc: Loc, place: Loc, problem: str) -> str:
+    """What is wrong with a key of a service: of one that is unknown there, but not in the plan, where it belongs."""
+    if not problem.startswith("unknown field"):
+        return problem
+    if loc[:-1] == place and loc[-1] in KEYS:
+        return f"{loc[-1]} is of the whole plan: write it beside services."
+    if loc[:-1] == (*place, "allowed") and loc[-1] in Allowed.model_fields:
+        return f"{loc[-1]} is of the whole plan: write it in supply.allowed; a class of this service alone is its buy."
+    return problem
 
 
 def _misspelled(data: Mapping[str, Any], *names: str) -> bool:

@@ -54,10 +54,6 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and bool(is_number(value))
 
 
-def _everywhere(value: Any) -> dict[str, Any] | None:
-    return dict.fromkeys(QUANTILES, value) if _is_number(value) else None
-
-
 def _tokens(value: Any) -> Any:
     """Tokens as options take them: 16k is 16384. Raises ValueError."""
     if _is_number(value) and value == 0:
@@ -83,11 +79,6 @@ def _milliseconds(value: Any) -> Any:
     if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
         return value
     raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
-
-
-def _confidence(value: Any) -> Any:
-    """A share as `--confidence` takes it: 90 and 90% are 0.9."""
-    return CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value
 
 
 LEAST_MS, MOST_MS = 0.01, 3_600_000
@@ -116,6 +107,11 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
+Confidence = Annotated[  # as --confidence takes it: 90 and 90% are 0.9
+    float,
+    BeforeValidator(lambda value: CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value),
+    Field(ge=CONFIDENCE.low, le=CONFIDENCE.high),
+]
 Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
@@ -151,7 +147,7 @@ class Days(Band):
     p90: LeadDays
 
 
-_Band = _shorthand(_everywhere, OF_BAND)
+_Band = _shorthand(lambda value: dict.fromkeys(QUANTILES, value) if _is_number(value) else None, OF_BAND)
 AmountBand = Annotated[Amounts, _Band]
 ChangeBand = Annotated[Changes, _Band]
 DayBand = Annotated[Days, _Band]
@@ -375,9 +371,7 @@ class Targets(Entry):
     tpot_ms: Milliseconds | None = None
     ttft_ms: Milliseconds | None = None
     max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
-    confidence: Annotated[float | None, BeforeValidator(_confidence), Field(ge=CONFIDENCE.low, le=CONFIDENCE.high)] = (
-        None
-    )
+    confidence: Confidence | None = None
 
 
 class EngineOf(Entry):

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy
 
 from sheetgen.plan.arrays import Array
-from sheetgen.plan.decisions import BUDGET, MACHINES, QUOTA, Unserved
-from sheetgen.plan.orders import quota_of
+from sheetgen.plan.decisions import BUDGET, MACHINES, QUOTA
+from sheetgen.plan.orders import Unserved, quota_of
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import Z
-from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
+from sheetgen.plan.tables import OF_MONEY, OF_TYPE, Z
+from sheetgen.plan.worked_plan import Answer
 
 STEPS = 20  # of a service's demand
 AT_ONCE = 500  # plans that are worked out together

@@ -17,8 +17,8 @@ SURVIVAL = ("survive", "zones")  # its options
 
 
 def commands(answer: Answer) -> Iterator[str]:
-    """Of each service what the plan has of it and the command, less what that takes anyway; at the quantile that is
-    bought."""
+    """A line for each service: its replicas and machine in the plan, and the command of `recommend` for its load at the
+    quantile that is bought, without options at their defaults."""
     for s, service in enumerate(answer.plan.services):
         q = next(iter(answer.quarters_of(s)), None)
         if q is None:

@@ -18,9 +18,11 @@ from sheetgen.plan.decisions import late, unserved
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
+from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.supplied import supplied
 from sheetgen.plan.tables import (
+    OF_SERVICE,
     Rented,
     Type,
     Z,
@@ -35,12 +37,11 @@ from sheetgen.plan.tables import (
 )
 from sheetgen.plan.terms import base_of
 from sheetgen.plan.together import moving_usd
-from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
 NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
-A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
 
 
@@ -180,16 +181,16 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
     put_supply(grid, plan, types)
     rented = buy(grid, plan, types)
     if plan.policy.buy == MIX and (base := (*bases(plan, types, rented, CASE[plan.policy.plan_at]),)):
-        plan = replace(plan, base=base)
+        plan = plan.ordering(base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
-    held = late(Answer(plan, hardware, types, grid, rented))[1] if plan.supply.ordered else ()
+    waiting, held = late(Answer(plan, hardware, types, grid, rented))
     if held:
-        plan = replace(plan, held=held)
+        plan = plan.ordering(plan.base, held)
         rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")
-    return Answer(plan, hardware, types, grid, rented)
+    return Answer(plan, hardware, types, grid, rented, waiting)
 
 
 def _timed(answer: Answer, hardware: Hardware) -> Answer:

@@ -19,6 +19,7 @@ from sheetgen.sizing.cost import contingency_usd
 from sheetgen.units import DATE, ONE_DECIMAL, PERCENT, TEXT, USD, USD_CENTS
 
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
+A_CENT = 0.01  # amounts that differ by less are the same
 
 
 @formula("US dollars", USD)

@@ -16,31 +16,13 @@ from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
+from sheetgen.plan import schema
 from sheetgen.plan.quarters import (
     MONTHS_IN_A_QUARTER,
     QUARTERS_IN_A_YEAR,
     QUARTERS_OF_TERM,
     Quarter,
     quarter_of,
-)
-from sheetgen.plan.schema import (
-    OF_ENGINE,
-    Allowed,
-    Committed,
-    EngineOf,
-    Head,
-    Ordered,
-    Owned,
-    Places,
-    Policy,
-    Prices,
-    Quota,
-    Redundancy,
-    Request,
-    Served,
-    Service,
-    Supply,
-    Targets,
 )
 from sheetgen.plan.spans import Spans
 from sheetgen.plan.spending import arrives_day, price_factor
@@ -81,16 +63,22 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Stated:
+    """The sections of a plan from which the questions of all its services follow."""
+
+    policy: schema.Policy
+    prices: schema.Prices
+    supply: schema.Supply
+    as_of: datetime.date
+
+
+@dataclass(frozen=True)
+class Plan(Stated):
     """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
 
-    head: Head
-    policy: Policy
-    services: tuple[Service, ...]  # each with what it takes from the one that it is `like`
-    supply: Supply
-    prices: Prices
+    head: schema.Head
+    services: tuple[schema.Service, ...]  # each with what it takes from the one that it is `like`
     budget: Mapping[Quarter, float]  # US dollars, as all that follows
-    as_of: datetime.date
     gpus: Mapping[str, Gpu]  # of the owned pools, by their id
     types: Mapping[str, Instance]  # of commitments and quotas, by their name in the plan
     data: Mapping[str, Any]  # as it was written
@@ -119,7 +107,7 @@ class Plan:
         every = (*itertools.chain.from_iterable(of_questions), *self.unread)
         return list({unused.source: unused for unused in every if unused.source not in used}.values())
 
-    @property
+    @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
 
@@ -132,8 +120,7 @@ class Plan:
     @cached_property
     def there(self) -> dict[str, Candidate]:
         """The machines of the supply, by instance: see `machines_there`."""
-        supply = self.policy, self.prices, self.supply, self.gpus, self.types
-        return machines_there(self.catalog, self.region, *supply)
+        return machines_there(self.catalog, self.region, self, self.gpus, self.types)
 
     def machine(self, name: str) -> str:
         """The instance behind a type of the supply; of a quota for a type that no service may be on the candidate with
@@ -160,9 +147,10 @@ class Plan:
         name, first, last = self.services[s].id, self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
         signed = [part for part in self.supply.committed if term(part)[0] <= last and first < term(part)[1]]
         ordered = [order for order in self.supply.ordered if (order.starts or last) <= last]
-        return sorted({self.machine(part.type) for part in (*signed, *ordered) if name in part.services})
+        there: tuple[schema.Committed | schema.Ordered, ...] = (*signed, *ordered)
+        return sorted({self.machine(part.type) for part in there if name in part.services})
 
-    def instance_of(self, order: Ordered) -> str:
+    def instance_of(self, order: schema.Ordered) -> str:
         """The instance behind an earlier order, in its class."""
         instance = self.machine(order.type)
         return in_class(instance, order.purchase or self.policy.purchase, self.class_of(instance))
@@ -177,7 +165,7 @@ class Plan:
         """By service: the lowest number is served first, those without one last."""
         return [math.inf if service.priority is None else service.priority for service in self.services]
 
-    def redundancy(self, s: int) -> Redundancy:
+    def redundancy(self, s: int) -> schema.Redundancy:
         """The loss that a service survives."""
         return self.services[s].redundancy or self.policy.redundancy
 
@@ -211,8 +199,8 @@ class Plan:
         """The place of a day, in quarters from the first day; one outside of the plan is at its end."""
         q = self.quarter_of(day)
         if q is None:
-            return Fraction(0 if day < self.first_day(self.quarters[0]) else len(self.quarters))
-        first, last = self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
+            return Fraction(0 if day < self._days_of_quarters[0][0] else len(self.quarters))
+        first, last = self._days_of_quarters[q]
         return q + Fraction((day - first).days, (last - first).days + 1)
 
     @cached_property
@@ -232,7 +220,7 @@ class Plan:
         there = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
         days = {self.as_of, *raised, *itertools.chain(*there.values())}
         days |= {max(self.as_of, order.starts) for order in supply.ordered if order.starts}
-        parts: tuple[Committed | Owned, ...] = (*supply.committed, *supply.owned)
+        parts: tuple[schema.Committed | schema.Owned, ...] = (*supply.committed, *supply.owned)
         ends = {self.position(day) for part in parts for day in term(part)}
         terms = {
             (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in there[way]
@@ -273,7 +261,7 @@ class Plan:
         """The day on which something of a class is there that is ordered today."""
         return self.there_after(self.lead_days(way))
 
-    def raised_on(self, quota: Quota) -> datetime.date:
+    def raised_on(self, quota: schema.Quota) -> datetime.date:
         """The day from which on a quota no longer limits what is rented, where it is asked for today that it is
         raised."""
         return self.there_after(quota.request_lead_days)
@@ -294,8 +282,7 @@ class Plan:
     @cached_property
     def week(self) -> Week:
         """The hours of a week in which its services have loads of their own."""
-        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
-        return week_of(self.services, [first + (last - first) / 2 for first, last in days])
+        return week_of(self.services, [first + (last - first) / 2 for first, last in self._days_of_quarters])
 
     @property
     def rents_by_hour(self) -> bool:
@@ -321,8 +308,10 @@ class Plan:
         instance, prices = candidate.instance, dict[str, float]()
         for name in (instance, *(in_class(instance, way, self.policy.purchase) for way in PURCHASES)):
             prices |= (self.listed or {}).get(name, {})
-        name = in_class(instance, candidate.purchase, self.class_of(instance))
-        return replace(_at_prices(candidate, prices), instance=name)
+        name, here = in_class(instance, candidate.purchase, self.class_of(instance)), candidate.purchase
+        sold = (replace(way, usd_per_hour=prices.get(way.purchase, way.usd_per_hour)) for way in candidate.prices)
+        usd = prices.get(here, candidate.usd_per_hour)
+        return replace(candidate, instance=name, usd_per_hour=usd, prices=tuple(sold))
 
     def class_of(self, instance: str) -> str:
         """The class in which a type of machine is bought: the plan's, or that in which it is sold of one that is
@@ -332,25 +321,35 @@ class Plan:
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
-        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
-        return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
+        return next((q for q, (first, last) in enumerate(self._days_of_quarters) if first <= day <= last), None)
 
-    def question_in(self, service: Service, quarter: Quarter) -> Question:
+    @cached_property
+    def _days_of_quarters(self) -> list[tuple[datetime.date, datetime.date]]:
+        """By quarter its first and its last day."""
+        return [(self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters]
+
+    def ordering(self, base: tuple[Base, ...], held: tuple[Held, ...] = ()) -> Plan:
+        """The plan with a mix's base and what is held, of which neither its spans nor its week depend."""
+        other = replace(self, base=base, held=held)
+        for name in ("quarters", "spans", "week", "there", "_days_of_quarters"):
+            other.__dict__[name] = getattr(self, name)
+        return other
+
+    def question_in(self, service: schema.Service, quarter: Quarter) -> Question:
         """The question of a service in a quarter."""
         return self.question(self.key(service, served_in(service, quarter)))
 
-    def key(self, service: Service, served: Served) -> Key:
-        options = options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served)
-        return key_of(options, self.there.values())
+    def key(self, service: schema.Service, served: schema.Served) -> Key:
+        return key_of(options_of_service(self, service, served), self.there.values())
 
 
 _DAY = datetime.timedelta(days=1)
 
 
-def term(part: Committed | Owned) -> tuple[datetime.date, datetime.date]:
+def term(part: schema.Committed | schema.Owned) -> tuple[datetime.date, datetime.date]:
     """The first day of what is owned or committed, and the first one after it."""
     first = part.starts or datetime.date.min
-    if isinstance(part, Committed) and part.days is not None:
+    if isinstance(part, schema.Committed) and part.days is not None:
         return first, first + datetime.timedelta(days=part.days)
     return first, datetime.date.max if part.until is None else part.until + _DAY
 
@@ -370,19 +369,13 @@ def machine_in(name: str) -> str:
     return name.rpartition(" (")[0] if class_in(name) else name
 
 
-def served_in(service: Service, quarter: Quarter) -> Served:
+def served_in(service: schema.Service, quarter: Quarter) -> schema.Served:
     """The model that is served in a quarter; before the first one's it is the first one."""
     models = service.model or ()
     return ([served for served in models if served.starts is None or served.starts <= quarter] or models[:1])[-1]
 
 
-def _at_prices(candidate: Candidate, listed: Mapping[str, float]) -> Candidate:
-    """A candidate at other list prices, where they are known."""
-    prices = (replace(price, usd_per_hour=listed.get(price.purchase, price.usd_per_hour)) for price in candidate.prices)
-    return replace(candidate, usd_per_hour=listed.get(candidate.purchase, candidate.usd_per_hour), prices=tuple(prices))
-
-
-def _lengths(request: Request) -> dict[str, int]:
+def _lengths(request: schema.Request) -> dict[str, int]:
     """Context, prompt and answer as `recommend` takes them: the context is that of the long requests, times are those
     of the mean ones. Raises ValueError where a part is missing."""
     prompt, answer, context = request.input_tokens, request.output_tokens, request.context_tokens
@@ -394,19 +387,18 @@ def _lengths(request: Request) -> dict[str, int]:
     return {"context_tokens": context, **{name: value for name, value in lengths.items() if value is not None}}
 
 
-def region_of(service: Service, common: Allowed) -> str:
+def region_of(service: schema.Service, common: schema.Allowed) -> str:
     """The region whose prices a service asks for; empty where it names none."""
     own = service.allowed.region if service.allowed else None
     return " ".join((own or common.region or "").split())
 
 
-def options_of_service(
-    policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date, service: Service, served: Served
-) -> dict[str, Any]:
+def options_of_service(stated: Stated, service: schema.Service, served: schema.Served) -> dict[str, Any]:
     """The options of `recommend` that put a service's question, less its load."""
-    targets, engine = service.targets or Targets(), service.engine or EngineOf()
-    request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
-    own, common = service.allowed or Places(), supply.allowed
+    policy, prices = stated.policy, stated.prices
+    targets, engine = service.targets or schema.Targets(), service.engine or schema.EngineOf()
+    request, redundancy = service.request or schema.Request(), service.redundancy or policy.redundancy
+    own, common = service.allowed or schema.Places(), stated.supply.allowed
     given = {
         **_lengths(request),
         "models": served.id,
@@ -428,13 +420,13 @@ def options_of_service(
         "tpot_ms": targets.tpot_ms,
         "ttft_ms": targets.ttft_ms,
         "region": region_of(service, common) or None,
-        "as_of": as_of.isoformat(),
+        "as_of": stated.as_of.isoformat(),
         "concurrent_requests": 1,
         **{
             name: ",".join(getattr(own, name) or getattr(common, name)) or None
             for name in ("providers", "vendors", "gpus", "instances")
         },
-        **{name: getattr(engine, name) for name in OF_ENGINE},
+        **{name: getattr(engine, name) for name in schema.OF_ENGINE},
     }
     texts: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
     measured = (*policy.measured, *engine.measured)
@@ -453,36 +445,30 @@ def options_of(key: Key) -> dict[str, Any]:
 
 
 def machines_there(
-    catalog: Catalog,
-    region: str,
-    policy: Policy,
-    prices: Prices,
-    supply: Supply,
-    gpus: Mapping[str, Gpu],
-    types: Mapping[str, Instance],
+    catalog: Catalog, region: str, stated: Stated, gpus: Mapping[str, Gpu], types: Mapping[str, Instance]
 ) -> dict[str, Candidate]:
     """The machines that a plan has whatever is bought, each in the class in which more of it are: the plan's, where it
     is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
     plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
     sold in the plan's class those of others."""
-    buy, there = policy.purchase, dict[str, Candidate]()
+    buy, supply, there = stated.policy.purchase, stated.supply, dict[str, Candidate]()
     ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
-    parts: tuple[Committed | Ordered, ...] = (*supply.committed, *supply.ordered)
+    parts: tuple[schema.Committed | schema.Ordered, ...] = (*supply.committed, *supply.ordered)
     for part in parts:
         row = types.get(part.type)
         if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
             continue
         listed = {price.purchase: price for price in row.offered}
-        stated = _stated_usd(prices, row, buy)
-        price = next((listed[way] for way in ways if way in listed), None) if stated is None else None
+        usd = _stated_usd(stated.prices, row, buy)
+        price = next((listed[way] for way in ways if way in listed), None) if usd is None else None
         if price is None:
-            paid = part.usd_per_hour if isinstance(part, Committed) else None
+            paid = part.usd_per_hour if isinstance(part, schema.Committed) else None
             mine = next((listed[way].usd_per_hour for way in (part.purchase, *PURCHASES) if way in listed), None)
-            usd = next((usd for usd in (stated, paid, mine) if usd is not None), None)
+            usd = next((usd for usd in (usd, paid, mine) if usd is not None), None)
             price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
         if price is not None:
             there[row.id] = machine_at(catalog, row, price)
-    engine, sellers = load_engine(catalog, EngineOf().name, None), {row.provider for row in catalog.instances()}
+    engine, sellers = load_engine(catalog, schema.EngineOf().name, None), {row.provider for row in catalog.instances()}
     providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
     for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
         for way in ways:
@@ -494,7 +480,7 @@ def machines_there(
     return there
 
 
-def _stated_usd(prices: Prices, row: Instance, purchase: str) -> float | None:
+def _stated_usd(prices: schema.Prices, row: Instance, purchase: str) -> float | None:
     """The price of an hour of a machine that a plan states in its class."""
     names = {row.id.lower(), row.type.lower()}
     stated = prices.usd_per_hour.items()

@@ -42,21 +42,21 @@ CONSTANTS = {
     "months_in_a_quarter": float(MONTHS_IN_A_QUARTER),
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
+OF_SERVICE: Axes = ("service", "quarter", "case")
+OF_PLACE: Axes = ("service", "quarter")
+OF_TYPE: Axes = ("type", "quarter", "case")
+OF_MONEY: Axes = ("quarter", "case")
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 
 _TABLES = (
     Table(
         "loads",
-        ("service", "quarter", "case"),
-        (
-            demand.demand,
-            ("concurrent_requests", needs.stated_at_once),
-            ("requests_per_second", needs.peak_rate),
-        ),
+        OF_SERVICE,
+        (demand.demand, ("concurrent_requests", needs.stated_at_once), ("requests_per_second", needs.peak_rate)),
     ),
     Table(
         "replicas",
-        ("service", "quarter", "case"),
+        OF_SERVICE,
         (
             rates.offered_requests,
             rates.places,
@@ -74,17 +74,13 @@ _TABLES = (
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
-    Table(
-        "times",
-        ("service", "quarter", "case"),
-        (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas),
-    ),
-    Table("prices", ("quarter", "case"), (spending.price_factor,)),
+    Table("times", OF_SERVICE, (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas)),
+    Table("prices", OF_MONEY, (spending.price_factor,)),
     Table("pools", ("type", "span", "case"), (needs.needed_instances,)),
-    Table("gaps", ("type", "quarter", "case"), (needs.spare_instances, spending.quarter_instance_month_usd)),
-    Table("mean", ("type", "quarter", "case"), (spending.mean_month_usd,)),
-    Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
-    Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
+    Table("gaps", OF_TYPE, (needs.spare_instances, spending.quarter_instance_month_usd)),
+    Table("mean", OF_TYPE, (spending.mean_month_usd,)),
+    Table("shares", OF_SERVICE, (needs.own_instances, spending.service_month_usd)),
+    Table("money", OF_MONEY, (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 )
 TABLES = {table.name: table for table in _TABLES}
 
@@ -104,20 +100,12 @@ class Type:
 # What was written, as columns -------------------------------------------------------------------------------
 
 
-def _read(stated: Demand) -> dict[str, Any]:
-    """The amounts that the demand follows from, by field."""
+def amounts_of(stated: Demand) -> dict[str, Amounts | float]:
+    """The bands whose product is the demand, and behind them the other numbers from which it follows, by field."""
     amount = stated.users or stated.requests or stated.tokens
-    return {"at_once": stated.at_once} if amount is None else amount.read
-
-
-def bands_of(stated: Demand) -> dict[str, Amounts]:
-    """The bands whose product is the demand, by field."""
-    return {name: value for name, value in _read(stated).items() if isinstance(value, Amounts)}
-
-
-def numbers_of(stated: Demand) -> dict[str, float]:
-    """The other numbers from which the demand follows, by field."""
-    return {name: value for name, value in _read(stated).items() if isinstance(value, int | float)}
+    read: dict[str, Any] = {"at_once": stated.at_once} if amount is None else amount.read
+    amounts = ((name, value) for name, value in read.items() if not isinstance(value, str))
+    return dict(sorted(amounts, key=lambda named: not isinstance(named[1], Amounts)))
 
 
 def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
@@ -168,9 +156,10 @@ def grown_in(growth: Growth | None, quarter: Quarter, n: int) -> tuple[float, fl
 def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, list[Amounts]]:
     """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
     its bands."""
-    bands = bands_of(service.demand)
-    quantities = {name: band.p50 for name, band in bands.items()} | numbers_of(service.demand) | CONSTANTS
-    return float(level(service.demand, quantities, prompt, answer)), [*bands.values()]
+    amounts = amounts_of(service.demand)
+    bands = [amount for amount in amounts.values() if isinstance(amount, Amounts)]
+    middles = {name: amount.p50 if isinstance(amount, Amounts) else amount for name, amount in amounts.items()}
+    return float(level(service.demand, middles | CONSTANTS, prompt, answer)), bands
 
 
 def stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
@@ -298,7 +287,7 @@ def demand_grid(plan: Plan, z: Any) -> Grid:
     of_service, of_quarter = demand_columns(plan)
     grid.put((), settings(plan))
     grid.put(("service",), of_service)
-    grid.put(("service", "quarter"), of_quarter)
+    grid.put(OF_PLACE, of_quarter)
     grid.put(("case",), {"z": z})
     work_out(grid, "loads")
     return grid
@@ -331,7 +320,7 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             elif service.retire and quarter >= service.retire:
                 stays_on = -1  # others without a load may have one again
             columns["stays_on"][s, q] = stays_on
-    grid.put(("service", "quarter"), columns)
+    grid.put(OF_PLACE, columns)
 
 
 def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
@@ -344,7 +333,7 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
         speed = hardware.speed[(*slot, case)]
         columns["ttft_seconds"][slot], columns["tpot_seconds"][slot] = speed.ttft_seconds, speed.tpot_seconds
         columns["output_tokens"][slot] = place.output_tokens
-    grid.put(("service", "quarter"), columns)
+    grid.put(OF_PLACE, columns)
     work_out(grid, "times")
 
 
@@ -479,7 +468,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     of_types = supplied(plan).owned_instances(kinds, [counts.T for counts in kept], gives_rest=True)
     owned = numpy.array([counts.T for counts in of_types]).reshape(needed.shape)
     shapes = [(machine.instance, machine.gpu, machine.gpu_count) for machine in types]
-    pool, of_each = PaidPool(shapes, needed, owned, committed), dict[int, tuple[Array, Array, list[Bought]]]()
+    pool, of_each = PaidPool(shapes, [*needed], [*owned], [*committed]), dict[int, tuple[Array, Array, list[Bought]]]()
     for t, machine in sorted(enumerate(types), key=lambda place: place[1].buying.term is None):
         way, there = machine.buying, committed[t, :, 0]
         is_held = way.term is not None or plan.week.is_flat
@@ -516,7 +505,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
 
     gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)
     owned_usd = grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes)  # of one
-    signed = committed - grid.spread("base_instances", TABLES["gaps"].axes)[:, spans.quarters]
+    signed = committed - grid.spread("base_instances", OF_TYPE)[:, spans.quarters]
     idle = needs.idle(needed, owned, committed, gap, lent)
     idle_owned, idle_anyway = numpy.minimum(owned, idle), numpy.minimum(owned + signed, idle)
     most = {
@@ -542,22 +531,21 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     columns["there_instances"] = numpy.array(there).reshape(columns["gap"].shape)
     columns["held_usd"] = _held_usd(grid, plan, types)
     columns["cover_usd"] = columns["cover_usd"] + columns["held_usd"]
-    of_quarter = TABLES["gaps"].axes
-    grid.put(of_quarter, columns)
+    grid.put(OF_TYPE, columns)
     work_out(grid, "gaps")
-    months = grid.spread("quarter_instance_month_usd", of_quarter)
+    months = grid.spread("quarter_instance_month_usd", OF_TYPE)
     paid = [spans.sums(spans.sums(of_type.added("machine_months")), 1) for of_type in rented]
     machine_months = numpy.array(paid).reshape(len(types), *months.shape[1:2], *months.shape[1:])
     grid.put(OF_PAID, {"machine_months": machine_months})
     on_demand = (machine_months * months[:, :, None]).sum(axis=1)
-    bought_usd = on_demand + grid.spread("base_usd", of_quarter)
-    grid.put(of_quarter, {"bought_usd": bought_usd})
+    bought_usd = on_demand + grid.spread("base_usd", OF_TYPE)
+    grid.put(OF_TYPE, {"bought_usd": bought_usd})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
-        grid.put(("quarter", "case"), {of_all: grid.spread(name, of_quarter).sum(axis=0)})
-    committed_usd = grid.spread("committed_paid_usd", of_quarter)
-    grid.put(of_quarter, {"idle_usd": columns["idle_usd"] + idle_share * committed_usd})
+        grid.put(OF_MONEY, {of_all: grid.spread(name, OF_TYPE).sum(axis=0)})
+    committed_usd = grid.spread("committed_paid_usd", OF_TYPE)
+    grid.put(OF_TYPE, {"idle_usd": columns["idle_usd"] + idle_share * committed_usd})
     paid_usd = committed_usd + columns["owned_paid_usd"]
-    grid.put(of_quarter, {"paid_usd": paid_usd + lent_usd(rented, bought_usd + paid_usd)})
+    grid.put(OF_TYPE, {"paid_usd": paid_usd + lent_usd(rented, bought_usd + paid_usd)})
     work_out(grid, "mean")
     return rented
 
@@ -584,8 +572,8 @@ def lent_usd(rented: Sequence[Rented], usd: Array) -> Array:
 def _held_usd(grid: Grid, plan: Plan, types: Sequence[Type]) -> Array:
     """By type, quarter and case the cost of machines of earlier orders that are kept for services that wait."""
     usd, factors = (
-        numpy.zeros([grid.sizes[axis] for axis in TABLES["gaps"].axes]),
-        grid.spread("price_factor", ("quarter", "case")),
+        numpy.zeros([grid.sizes[axis] for axis in OF_TYPE]),
+        grid.spread("price_factor", OF_MONEY),
     )
     place = {machine.instance: t for t, machine in enumerate(types)}
     for held in plan.held:
@@ -598,16 +586,16 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
     """Machines of each type that are up by span, case and hour of a week, and the weights of the hours; the most of
     any hour takes the place of what the services need at their peaks. Puts in what a service fills on average.
     needed_then: see `_needed_then`, as are those that are up."""
-    axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
+    axes, week = TABLES["pools"].axes, plan.week
     if week.is_flat:
-        grid.put(of_service, {"mean_machines": grid.spread("machines", of_service)})
+        grid.put(OF_SERVICE, {"mean_machines": grid.spread("machines", OF_SERVICE)})
         return [needed[..., None] for needed in needed_then], numpy.ones(1)
-    shape = grid.spread("machines", of_service).shape
+    shape = grid.spread("machines", OF_SERVICE).shape
     n_kinds = week.over_peak.shape[-1]
-    loads = grid.spread("demand", of_service)[..., None] * week.over_peak[:, :, None, :]
+    loads = grid.spread("demand", OF_SERVICE)[..., None] * week.over_peak[:, :, None, :]
     hourly = grid.again({}, case=shape[-1] * n_kinds)
-    hourly.put(of_service, {"demand": loads.reshape(*shape[:2], -1)})
-    hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
+    hourly.put(OF_SERVICE, {"demand": loads.reshape(*shape[:2], -1)})
+    hourly.evaluate(TABLES["loads"].quantities[1:], OF_SERVICE)
     work_out(hourly, "replicas")
 
     def by_kind(counts: Array, axes: Axes) -> Array:
@@ -615,13 +603,10 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
         return counts.reshape(*(grid.sizes[axis] for axis in axes), n_kinds)
 
     every = [by_kind(counts, axes) for counts in _needed_then(hourly, types, len(needed_then) - 1)]
-    of_quarter = TABLES["gaps"].axes
     grid.put(axes, {"needed_instances": every[0].max(axis=-1)})
-    grid.put(
-        of_quarter, {"machines_of_all": by_kind(hourly.spread("machines_of_all", of_quarter), of_quarter).max(axis=-1)}
-    )
-    filled = by_kind(hourly.spread("machines", of_service), of_service)
-    grid.put(of_service, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
+    grid.put(OF_TYPE, {"machines_of_all": by_kind(hourly.spread("machines_of_all", OF_TYPE), OF_TYPE).max(axis=-1)})
+    filled = by_kind(hourly.spread("machines", OF_SERVICE), OF_SERVICE)
+    grid.put(OF_SERVICE, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
     ups = [week.up(counts, plan.start_minutes, plan.spans.quarters) for counts in every]
     return [up for up, _ in ups], ups[0][1]
 
@@ -633,8 +618,8 @@ def _needed_then(grid: Grid, types: Sequence[Type], quarters_later: int) -> list
     _put_pools(grid, types)
     work_out(grid, "pools")
     every = [grid.spread("needed_instances", axes)]
-    on, stays_on = (grid.spread(name, ("service", "quarter")) for name in ("type", "stays_on"))
-    filled = grid.spread("machines", ("service", "quarter", "case")).any(axis=-1)
+    on, stays_on = (grid.spread(name, OF_PLACE) for name in ("type", "stays_on"))
+    filled = grid.spread("machines", OF_SERVICE).any(axis=-1)
     for later in range(1, quarters_later + 1):
         stays = numpy.full(on.shape, True)
         stays[:, :-later] = (stays_on[:, later:] == on[:, :-later]) | ~filled[:, :-later]
@@ -651,12 +636,10 @@ def _needed_then(grid: Grid, types: Sequence[Type], quarters_later: int) -> list
 def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> None:
     """Put in what the services of a type fill together, and what of it a loss must leave. some: by service and quarter
     those of which it is."""
-    is_of = some & (grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None])
-    machines, safe, halves = (
-        grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
-    )
+    is_of = some & (grid.spread("type", OF_PLACE) == numpy.arange(len(types))[:, None, None])
+    machines, safe, halves = (grid.spread(name, OF_SERVICE) for name in ("machines", "safe_machines", "half_machines"))
     survive, zones = (grid.spread(name, ("service",))[:, None] for name in ("survive", "zones"))
-    replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
+    replica = ratio(1.0, grid.spread("replicas_per_instance", OF_PLACE))
 
     def summed(filled: Any, counts: Any = 1) -> Any:
         return numpy.array([(filled * (mask * counts)[..., None]).sum(axis=0) for mask in is_of]).reshape(shape)
@@ -675,26 +658,25 @@ def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> 
         "largest_replica": most(replica),
         "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
     }
-    grid.put(("type", "quarter", "case"), pooled)
+    grid.put(OF_TYPE, pooled)
 
 
 def share(grid: Grid, case: int) -> None:
     """Share the machines of each type out to its services, by the replicas at the case that is bought."""
-    place = grid.spread("type", ("service", "quarter")).astype(int)
-    if not grid.spread("gap", ("type", "quarter", "case")).size:  # nothing is served
-        zeros = numpy.zeros(grid.spread("machines", ("service", "quarter", "case")).shape)
-        grid.put(("service", "quarter", "case"), {name: zeros for name in TABLES["shares"].named()})
+    place = grid.spread("type", OF_PLACE).astype(int)
+    if not grid.spread("gap", OF_TYPE).size:  # nothing is served
+        zeros = numpy.zeros(grid.spread("machines", OF_SERVICE).shape)
+        grid.put(OF_SERVICE, {name: zeros for name in TABLES["shares"].named()})
         return
     of_type = {
-        name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
+        name: grid.spread(name, OF_TYPE)[place, numpy.arange(place.shape[1])]
         for name in ("machines_of_all", "mean_month_usd")
     }
-    axes = TABLES["shares"].axes
-    filled = grid.spread("mean_machines", axes)[..., case]
+    filled = grid.spread("mean_machines", OF_SERVICE)[..., case]
     of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])
     planned = {"planned_machines": filled, "planned_machines_of_all": of_all[place, numpy.arange(place.shape[1])]}
     shared = grid.again({})
-    shared.put(axes, of_type)
-    shared.put(axes[:-1], planned)
+    shared.put(OF_SERVICE, of_type)
+    shared.put(OF_PLACE, planned)
     work_out(shared, "shares")
-    grid.put(axes, {name: shared.spread(name, axes) for name in TABLES["shares"].named()})
+    grid.put(OF_SERVICE, {name: shared.spread(name, OF_SERVICE) for name in TABLES["shares"].named()})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from sheetgen.plan.spending import budget_left_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 
@@ -28,8 +30,8 @@ def in_whole_at(rate: float, parts: Sequence[float], total_usd: float | None = N
 
 def asked_in_whole(answer: Answer, case: int) -> tuple[float, float]:
     """The spend of all quarters in a case of the demand, and its contingency: what is left of the sum of both."""
-    spend, reserve = by_quarter_in_whole(answer, case)
-    return math.fsum(spend), math.fsum(reserve)
+    whole = by_quarter_in_whole(answer, case)
+    return math.fsum(whole.spend), math.fsum(whole.reserve)
 
 
 def in_whole_of_spend(answer: Answer, case: int, parts: Sequence[float]) -> list[float]:
@@ -37,14 +39,28 @@ def in_whole_of_spend(answer: Answer, case: int, parts: Sequence[float]) -> list
     return in_whole(answer.plan, parts, asked_in_whole(answer, case)[0])
 
 
-def by_quarter_in_whole(answer: Answer, case: int) -> tuple[list[float], list[float]]:
-    """The same by quarter."""
-    spend, reserve = (answer.money[name][:, case].tolist() for name in ("spend_usd", "reserve_usd"))
-    return quarters_in_whole(answer.plan.head.fx_rate, spend, reserve)
+def by_quarter_in_whole(answer: Answer, case: int) -> InWhole:
+    """The same by quarter, beside the budgets."""
+    names = ("budget_usd", "spend_usd", "reserve_usd")
+    return quarters_in_whole(answer.plan.head.fx_rate, *(answer.money[name][:, case].tolist() for name in names))
 
 
-def quarters_in_whole(rate: float, spend: Sequence[float], reserve: Sequence[float]) -> tuple[list[float], list[float]]:
-    """By quarter the spend and its contingency, which sum to what is asked for; see `in_whole_at`."""
+class InWhole(NamedTuple):
+    """Money by quarter: NaN, and nothing left, of a quarter without a budget."""
+
+    budget: list[float]
+    spend: list[float]
+    reserve: list[float]
+    left: list[float]
+
+
+def quarters_in_whole(
+    rate: float, budget: Sequence[float], spend: Sequence[float], reserve: Sequence[float]
+) -> InWhole:
+    """By quarter the budget, the spend and its contingency, which sum to what is asked for, and what they leave of the
+    budget; see `in_whole_at`."""
     (asked,) = in_whole_at(rate, (math.fsum(spend) + math.fsum(reserve),))
+    stated = [usd if math.isnan(usd) else in_whole_at(rate, (usd,))[0] for usd in budget]
     whole = in_whole_at(rate, spend)
-    return whole, in_whole_at(rate, reserve, asked - math.fsum(whole))
+    apart = in_whole_at(rate, reserve, asked - math.fsum(whole))
+    return InWhole(stated, whole, apart, [*map(budget_left_usd, stated, whole, apart)])

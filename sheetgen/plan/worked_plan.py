@@ -15,13 +15,18 @@ from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import Hardware
+from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.tables import (
     CONSTANTS,
+    OF_MONEY,
     OF_PAID,
+    OF_PLACE,
+    OF_SERVICE,
+    OF_TYPE,
     Rented,
     Type,
     buy,
@@ -30,16 +35,12 @@ from sheetgen.plan.tables import (
     put_supply,
     work_out,
 )
-from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 DAY, BAND, RESERVE, SPARE = "day", "band", "reserve", "spare machines"  # factors of the utilization
-OF_SERVICE: Axes = ("service", "quarter", "case")
-OF_TYPE: Axes = ("type", "quarter", "case")
-OF_MONEY: Axes = ("quarter", "case")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Answer:
     types: Sequence[Type]
     grid: Grid
     rented: Sequence[Rented]  # by type, at the three quantiles
+    waiting: Sequence[Unserved] = ()  # see decisions.late
 
     @property
     def case(self) -> int:
@@ -97,6 +99,33 @@ class Answer:
         """By instance the position of its type."""
         return {machine.instance: t for t, machine in enumerate(self.types)}
 
+    def region_of(self, instance: str, purchase: str | None = None) -> str:
+        """The provider of a type of machine and the region of its price in a class; "" of owned GPUs alone."""
+        machine, plan = self.types[self.place[instance]], self.plan
+        way = purchase or machine.buying.purchase
+        if machine.candidate is not None:
+            sold = machine.candidate.in_class(way) or machine.candidate
+            return f"{sold.provider} {sold.region}".strip()
+        rows = (row for name, row in plan.types.items() if plan.machine(name) == machine_in(instance))
+        return next((f"{row.provider} {row.region_of(way)}".strip() for row in rows), "")
+
+    @cached_property
+    def regions(self) -> dict[str, list[str]]:
+        """By provider and region the types of machine that are bought or committed there."""
+        ways = [
+            (machine.instance, machine.buying.purchase)
+            for machine, gap in zip(self.types, self.supply["gap"], strict=True)
+            if gap[:, self.case].any()
+        ]
+        ways += [(base.instance, base.purchase) for base in self.plan.base]
+        ways += [(self.plan.machine(part.type), part.purchase) for part in self.plan.supply.committed]
+        regions = dict[str, list[str]]()
+        for instance, purchase in dict.fromkeys(ways):
+            names = regions.setdefault(self.region_of(instance, purchase), [])
+            if (name := machine_in(instance)) not in names:
+                names.append(name)
+        return dict(sorted(regions.items()))
+
     def quarters_of(self, s: int) -> list[int]:
         """The quarters in which a service runs, by position."""
         return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
@@ -112,7 +141,7 @@ class Answer:
         if plan is not None:
             put_supply(grid, plan, self.types)
         shares = numpy.broadcast_to(live, (n_services, n_cases))[:, None]
-        whole = grid.spread("share_live", ("service", "quarter"))[..., None]
+        whole = grid.spread("share_live", OF_PLACE)[..., None]
         grid.put(("service", "case"), {"z": numpy.broadcast_to(z, (n_services, n_cases))})
         grid.put(OF_SERVICE, {"share_live": whole * shares})
         grid.put(("case",), columns)
@@ -280,7 +309,7 @@ class Answer:
         they are of it."""
         names = ("busy_replicas", "replicas_per_instance")
         busy = needs.machines(*(self.services[name][..., z] for name in names))
-        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        is_of = self.grid.spread("type", OF_PLACE) == numpy.arange(len(self.types))[:, None, None]
         return busy, is_of
 
     def _busy_at_peak(self, z: int) -> Array:
@@ -308,18 +337,23 @@ class Answer:
     @cached_property
     def held_usd(self) -> Array:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
-        held in all hours, at the price of the class that is bought; of a mix on demand."""
-        gap, base, months = (
-            self.supply[name][..., self.case] for name in ("mean_gap", "base_instances", "quarter_instance_month_usd")
-        )
-        return numpy.asarray((gap + base) * months * MONTHS_IN_A_QUARTER)
+        held in all hours of the days on which they are there, at the price of the class that is bought; of a mix on
+        demand."""
+        base, months = (self.supply[name][..., self.case] for name in ("base_instances", "quarter_instance_month_usd"))
+        there = [
+            sum(part.gap[:, self.case] * (1 - part.way.missing) for part in rented.parts) for rented in self.rented
+        ]
+        held = numpy.array([self.plan.spans.means(numpy.asarray(counts)) for counts in there]).reshape(base.shape)
+        return numpy.asarray((held + base) * months * MONTHS_IN_A_QUARTER)
 
     @cached_property
     def saved_by_hour_usd(self) -> Array:
-        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way."""
+        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way, as
+        are machines of a term."""
         if self.plan.week.is_flat and not self.plan.base:
             return numpy.zeros(self.held_usd.shape)
-        return numpy.asarray(self.held_usd - self.supply["bought_usd"][..., self.case])
+        by_hour = numpy.array([[machine.buying.term is None] for machine in self.types])
+        return numpy.where(by_hour, self.held_usd - self.supply["bought_usd"][..., self.case], 0.0)
 
     @cached_property
     def of_owners(self) -> dict[str | None, Array]:

@@ -1,67 +1,63 @@
-"""The yellow cells of a plan's workbook: the name of each, its place in plan.yaml, and what it takes."""
+"""The yellow cells of a plan's workbook: the name of each, its place in plan.yaml, and what it takes. Their words and
+displays are templates/plan_inputs.toml."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple, get_args
 
-from sheetgen.catalog.base import Loc
+from pydantic.fields import FieldInfo
+
+from sheetgen import units
+from sheetgen.catalog.base import Entry, Loc
+from sheetgen.plan import schema
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Band, Growth, Head
 from sheetgen.plan.stated_plan import Plan, class_in, in_class
-from sheetgen.plan.tables import bands_of, numbers_of
-from sheetgen.question.inputs import BY_NAME
-from sheetgen.question.parse import LEAST, SHARE, SHARE_ABOVE_0, Kind, name_part
+from sheetgen.plan.tables import amounts_of
+from sheetgen.question.parse import LEAST, Kind, name_part
 from sheetgen.report.wording import prefix_of, sign_of
-from sheetgen.units import AS_IT_IS, DATE, EXACT_PERCENT, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.shipped import shipped_table
+from sheetgen.units import AS_IT_IS, PURCHASES, USD, WHOLE, Display
 
-AMOUNT, MONEY = Kind("number", LEAST, 1e12), Kind("number", 0, 1e12)
-OR_BLANK = {kind: Kind(kind.what, kind.low, kind.high, blank=True) for kind in (AMOUNT, MONEY)}
-CHANGE = Kind("number", LEAST - 1, 100)
-DAYS, LEAD_DAYS = Kind("whole", 0, 730), Kind("number", 0, 3650)
-COUNT = Kind("whole", 1, 10**9)
 LARGE = 1000  # from which a whole number is shown as such
 POLICY, PRICES, SUPPLY = "Policy", "Prices", "Owned, committed, quotas"
-QUANTILE, SURVIVE = Kind("word", words=QUANTILES), Kind("word", words=BY_NAME["survive"].words)
 
-Row = tuple[str, str, Kind, Display, str, str]  # label, field, what it takes, how it shows, unit, note
-REDUNDANCY: tuple[Row, ...] = (
-    ("What may be lost", "survive", SURVIVE, TEXT, "", f"{', '.join(SURVIVE.words)}."),
-    ("Zones", "zones", Kind("whole", 2, 20), PLAIN, "", "Over which replicas are spread, where a zone may be lost."),
-    ("Spare replicas", "replicas", Kind("whole", 0, 10**9), PLAIN, "", "More than the load takes."),
-    ("Up at once after a loss", "hot_share", SHARE, EXACT_PERCENT, "",
-     "Of the replicas that the load needs; the others start anew on spare machines that services share."),
-)  # fmt: skip
-OF_POLICY: tuple[Row, ...] = (
-    ("Capacity is bought for", "plan_at", QUANTILE, TEXT, "",
-     "This quantile of each service's demand; money is shown at all three."),
-    ("Headroom", "headroom_fraction", SHARE, EXACT_PERCENT, "", "Room above the load."),
-    ("Kept after the need falls", "release_after_quarters", Kind("whole", 0, 8), PLAIN, "quarters",
-     "Quarters of lower need after which machines are given back."),
-    ("Both run in a move", "move_days", LEAD_DAYS, AS_IT_IS, "days",
-     "Old and new replicas, in a move to other machines; moves must save more than that."),
-    ("Approval", "approval_days", DAYS, PLAIN, "days", "From the request to the order."),
-)  # fmt: skip
-OF_PRICES: tuple[Row, ...] = (
-    ("Discount", "discount_fraction", Kind("share", 0, 0.99), EXACT_PERCENT, "", "Of a contract, off list prices."),
-    ("Contingency", "contingency_fraction", SHARE, EXACT_PERCENT, "", "A line of its own, counted by the budget."),
-    ("Hours run", "hours_per_month", Kind("number", 1, 744), AS_IT_IS, "a month", "Commitments are paid in all."),
-)  # fmt: skip
-OF_DEMAND: dict[str, tuple[str, str, Kind, Display]] = {
-    "at_once": ("Requests at once", "requests", AMOUNT, AS_IT_IS),
-    "people": ("People", "", AMOUNT, AS_IT_IS),
-    "requests_per_user_per_day": ("Requests of each of them a day", "requests", AMOUNT, AS_IT_IS),
-    "active_fraction": ("Share of them that is active", "", SHARE_ABOVE_0, EXACT_PERCENT),
-    "dau": ("Users of a day", "", AMOUNT, AS_IT_IS),
-    "sessions_per_user_day": ("Sessions of a user and day", "", AMOUNT, AS_IT_IS),
-    "requests_per_session": ("Requests of a session", "", AMOUNT, AS_IT_IS),
-    "peak_per_second": ("A second at peak", "", AMOUNT, AS_IT_IS),
-    "per_day": ("A day", "", AMOUNT, AS_IT_IS),
-    "per_month": ("A month", "", AMOUNT, AS_IT_IS),
-    "peak_hour_share": ("Share of a day in its busiest hour", "", SHARE_ABOVE_0, EXACT_PERCENT),
-    "burst_factor": ("Busiest minutes over that hour", "", Kind("number", 1, 100), AS_IT_IS),
-    "days_per_month": ("Days of a month", "days", Kind("number", 1, 31), AS_IT_IS),
-}  # fmt: skip
+
+def kind_of(part: type[Entry], field: str, *, blank: bool = False) -> Kind:
+    """The values that a cell takes: those that plan.yaml may have in a field."""
+    stated = part.model_fields[field]
+    if NoneType in get_args(stated.annotation):
+        stated = FieldInfo.from_annotation(get_args(stated.annotation)[0])
+    if words := get_args(stated.annotation):
+        return Kind("word", words=words)
+    ends = {end: getattr(bound, end) for bound in stated.metadata for end in ("gt", "ge", "le") if hasattr(bound, end)}
+    low, high = ends["ge"] if "ge" in ends else ends["gt"] + LEAST, ends["le"]
+    return Kind("whole" if stated.annotation is int else "share" if high <= 1 else "number", low, high, blank)
+
+
+QUANTILE, SURVIVE = kind_of(schema.Policy, "plan_at"), kind_of(schema.Redundancy, "survive")
+AMOUNT, MONEY = kind_of(schema.Amounts, "p50"), kind_of(schema.Owned, "cost_per_quarter", blank=True)
+
+
+@dataclass(frozen=True)
+class Row:
+    """How a field stands on Inputs: see the table, whose {} are filled in."""
+
+    label: str
+    display: Display
+    unit: str = ""
+    note: str = ""
+    name: str = ""
+    money: bool = False
+    blank: bool = False
+
+
+ROWS: Mapping[str, Mapping[str, Row]] = {
+    part: {name: Row(**row | {"display": getattr(units, row["display"].upper())}) for name, row in fields.items()}
+    for part, fields in shipped_table("plan_inputs.toml").items()
+}
 
 
 class YellowCell(NamedTuple):
@@ -138,47 +134,59 @@ def of_currency(head: Head) -> tuple[Display, str]:
 def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     """Every yellow cell, in the order of the sheet. listed: of each machine that serves the plan the price of an hour,
     in the class that is bought, before the discount."""
-    policy, prices, (shown, sign) = plan.policy, plan.prices, of_currency(plan.head)
-    about = "Orders whose day is before it are late."
-    yield Yellow(POLICY, "Day of the plan", "as_of", ("plan", "as_of"), plan.as_of, Kind("date"), DATE, "", about)
-    yield from _fields(POLICY, OF_POLICY, policy, ("policy",))
-    yield from _fields(POLICY, REDUNDANCY, policy.redundancy, ("policy", "redundancy"))
+    policy, prices, head = plan.policy, plan.prices, plan.head
+    yield _row(plan, POLICY, "Head.as_of", ("plan", "as_of"), plan.as_of, Kind("date"))
+    yield from _fields(plan, POLICY, policy, ("policy",))
+    yield from _fields(plan, POLICY, policy.redundancy, ("policy", "redundancy"))
     for way in (*PURCHASES, "owned"):
-        days, name = plan.lead_days(way), f"lead_days_{part_of_name(way)}"
-        place: Loc = ("supply", "lead_time_days", way, "p90")
-        about = "That nine of ten orders keep to."
-        if days and way not in plan.supply.lead_time_days:
-            about += " As judged: none was stated."
-        yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
+        days, of_days = plan.lead_days(way), ("supply", "lead_time_days", way, "p90")
+        judged = " As judged: none was stated." if days and way not in plan.supply.lead_time_days else ""
+        kind, name = kind_of(schema.Days, "p90"), f"lead_days_{part_of_name(way)}"
+        yield _row(plan, POLICY, "Days.p90", of_days, days, kind, name, way=way, judged=judged)
     for instance, usd in listed.items():
         key = instance if class_in(instance) else in_class(instance, plan.class_of(instance), policy.purchase)
-        place = ("prices", "usd_per_hour", key)
-        yield Yellow(PRICES, instance, price_name(instance), place, usd, AMOUNT, USD_CENTS, "$ an hour", "", True)
-    yield from _fields(PRICES, OF_PRICES, prices, ("prices",), is_money=True)
-    if plan.head.currency != DOLLARS:
-        rate, label = BY_NAME["fx_rate"].kind, f"{plan.head.currency} for one US dollar"
-        about = "Budgets and costs of pools are stated in it."
-        yield Yellow(PRICES, label, "fx_rate", ("plan", "fx_rate"), plan.head.fx_rate, rate, FACTOR, "", about, True)
-    place, about = ("prices", "expected_change_per_year"), "p50 is live; p10 and p90 are in the joint draws alone."
-    label, change = "Change of prices a year", prices.expected_change_per_year
-    yield Yellow(PRICES, label, "price_change", place, change, CHANGE, EXACT_PERCENT, "", about, True)
-    section = f"Budget, {'US dollars' if plan.head.currency == DOLLARS else plan.head.currency}"
+        place, name = ("prices", "usd_per_hour", key), price_name(instance)
+        yield _row(plan, PRICES, "Prices.usd_per_hour", place, usd, AMOUNT, name, instance=instance)
+    yield from _fields(plan, PRICES, prices, ("prices",))
+    if head.currency != DOLLARS:
+        rate = kind_of(Head, "fx_rate")
+        yield _row(plan, PRICES, "Head.fx_rate", ("plan", "fx_rate"), head.fx_rate, rate)
+    change, name = prices.expected_change_per_year, "expected_change_per_year"
+    yield _row(plan, PRICES, f"Prices.{name}", ("prices", name), change, kind_of(type(change), "p50"))
+    section = f"Budget, {'US dollars' if head.currency == DOLLARS else head.currency}"
     for quarter in plan.quarters:
         name, stated = f"budget_{part_of_name(str(quarter))}", _stated(plan, plan.budget.get(quarter))
-        place = ("budget", str(quarter))
-        yield Yellow(section, str(quarter), name, place, stated, OR_BLANK[MONEY], shown, sign, "Blank: none.", True)
+        yield _row(plan, section, "Budget.quarters", ("budget", str(quarter)), stated, MONEY, name, quarter=quarter)
     for s in range(len(plan.services)):
         yield from _of_service(plan, s)
-    yield from _of_supply(plan)
+    for name in ("owned", "committed", "quota"):
+        for i, part in enumerate(getattr(plan.supply, name)):
+            yield from _fields(plan, SUPPLY, part, ("supply", name, i), stem=f"{name}_{i + 1}_")
 
 
-def _fields(
-    section: str, rows: Sequence[Row], part: Any, place: Loc, *, stem: str = "", is_money: bool = False
-) -> Iterator[Yellow]:
-    """The fields of a part of the plan, one a row."""
-    for label, field, kind, display, unit, note in rows:
-        name = f"{stem}{'spare_replicas' if field == 'replicas' else field}"
-        yield Yellow(section, label, name, (*place, field), getattr(part, field), kind, display, unit, note, is_money)
+def _row(
+    plan: Plan, section: str, field: str, place: Loc, value: Any, kind: Kind, name: str = "", **words: Any
+) -> Yellow:
+    """A row of the table, by entry and field, filled in. name: of the cell, where the table does not state it."""
+    part, _, of_part = field.partition(".")
+    row, (shown, sign) = ROWS[part][of_part], of_currency(plan.head)
+    filled = {"sign": sign, "code": plan.head.currency, **words}
+    label, unit, note = (text.format(**filled) for text in (row.label, row.unit, row.note))
+    display = shown if row.display is USD else row.display
+    return Yellow(section, label, name or row.name or of_part, place, value, kind, display, unit, note, row.money)
+
+
+def _fields(plan: Plan, section: str, part: Entry, place: Loc, stem: str = "") -> Iterator[Yellow]:
+    """The fields of a part of the plan that hold one number or word."""
+    for field, row in ROWS[type(part).__name__].items():
+        value = getattr(part, field)
+        if not isinstance(value, Mapping | Band):
+            kind, stated = (
+                kind_of(type(part), field, blank=row.blank),
+                _stated(plan, value) if row.display is USD else value,
+            )
+            of, name = f"{type(part).__name__}.{field}", f"{stem}{row.name or field}"
+            yield _row(plan, section, of, (*place, field), stated, kind, name, part=part)
 
 
 def _stated(plan: Plan, usd: float | None) -> float | None:
@@ -189,41 +197,34 @@ def _stated(plan: Plan, usd: float | None) -> float | None:
 def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
     service = plan.services[s]
     section = f"{service.id}{f' ({service.owner})' if service.owner else ''}"
-    stem, stated = f"service_{s + 1}_", service.demand
+    stem, demand = f"service_{s + 1}_", service.demand
     base: Loc = ("services", s)
     written = plan.data["services"][s]["demand"]  # where requests at once may have their old name
-    key = next(name for name, value in written.items() if value is not None)
-    of_demand: Loc = (*base, "demand", key)
-    for name, band in bands_of(stated).items():
-        label, unit, kind, display = OF_DEMAND[name]
-        label = f"{key.capitalize()}: {label.lower()}" if key in ("requests", "tokens") else label
-        place = of_demand if name == "at_once" else (*of_demand, name)
-        yield Yellow(section, label, f"{stem}{name}", place, band, kind, display, unit)
-    for name, value in numbers_of(stated).items():
+    stated = next(name for name, value in written.items() if value is not None)
+    for name, value in amounts_of(demand).items():
         if service.profile is not None and name == "peak_hour_share":
             continue  # it is the profile's
-        label, unit, kind, display = OF_DEMAND[name]
-        yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
-    for key, label, growing in _growth(plan, service.growth) if service.growth else ():
-        kind, display = (CHANGE, EXACT_PERCENT) if key[0] == "per_quarter" else (AMOUNT, AS_IT_IS)
-        name = f"{stem}growth_{part_of_name('_'.join(map(str, key)))}"
-        yield Yellow(section, label, name, (*base, "growth", *key), growing, kind, display)
+        kind = AMOUNT if isinstance(value, Band) else kind_of(type(getattr(demand, stated)), name)
+        place = (*base, "demand", stated) if name == "at_once" else (*base, "demand", stated, name)
+        yield _row(plan, section, f"Demand.{name}", place, value, kind, f"{stem}{name}", amount=stated.capitalize())
+    for key, quarter, band in _growth(plan, service.growth) if service.growth else ():
+        name, kind = f"{stem}growth_{part_of_name('_'.join(map(str, key)))}", kind_of(type(band), "p50")
+        yield _row(plan, section, f"Growth.{key[0]}", (*base, "growth", *key), band, kind, name, quarter=quarter)
     if _holder(plan, s, "floor_replicas") == s:
-        floor, name = service.floor_replicas or 1, "floor_replicas"
-        yield Yellow(section, "Replicas at least", f"{stem}{name}", (*base, name), floor, COUNT, PLAIN)
+        name, kind = "floor_replicas", kind_of(schema.Service, "floor_replicas")
+        yield _row(plan, section, f"Service.{name}", (*base, name), service.floor_replicas or 1, kind, f"{stem}{name}")
     if service.redundancy is not None and _holder(plan, s, "redundancy") == s:
-        yield from _fields(section, REDUNDANCY, service.redundancy, (*base, "redundancy"), stem=stem)
+        yield from _fields(plan, section, service.redundancy, (*base, "redundancy"), stem)
 
 
 def _growth(plan: Plan, growth: Growth) -> Iterator[tuple[Loc, str, Band]]:
-    """The bands of a growth, by their place in it, with their labels."""
+    """The bands of a growth, by their place in it, each with its quarter."""
     if growth.per_quarter is not None:
-        yield ("per_quarter",), "Growth a quarter", growth.per_quarter
+        yield ("per_quarter",), "", growth.per_quarter
     for i, band in enumerate(growth.series or ()):
-        quarter = plan.quarters[i] if i < len(plan.quarters) else f"quarter {i + 1}"
-        yield ("series", i), f"Demand over that stated, in {quarter}", band
+        yield ("series", i), str(plan.quarters[i]) if i < len(plan.quarters) else f"quarter {i + 1}", band
     for step, band in (growth.steps or {}).items():
-        yield ("steps", str(step)), f"Demand over that stated, from {step} on", band
+        yield ("steps", str(step)), str(step), band
 
 
 def _holder(plan: Plan, s: int, name: str) -> int:
@@ -232,27 +233,3 @@ def _holder(plan: Plan, s: int, name: str) -> int:
     while name not in plan.data["services"][s] and plan.services[s].like is not None:
         s = ids.index(str(plan.services[s].like))
     return s
-
-
-def _of_supply(plan: Plan) -> Iterator[Yellow]:
-    supply, (shown, sign) = plan.supply, of_currency(plan.head)
-    for i, pool in enumerate(supply.owned):
-        stem, base = f"owned_{i + 1}_", ("supply", "owned", i)
-        label = f"{pool.id}: GPUs owned ({pool.gpu})"
-        yield Yellow(SUPPLY, label, f"{stem}count", (*base, "count"), pool.count, COUNT, PLAIN)
-        cost, place = _stated(plan, pool.cost_per_quarter), (*base, "cost_per_quarter")
-        label = f"{pool.id}: cost"
-        yield Yellow(SUPPLY, label, f"{stem}cost", place, cost, MONEY, shown, f"{sign} a quarter", "", True)
-    for i, term in enumerate(supply.committed):
-        stem, base, about = f"committed_{i + 1}_", ("supply", "committed", i), f"{term.type}, {term.purchase}."
-        label = f"{term.id}: machines committed"
-        yield Yellow(SUPPLY, label, f"{stem}count", (*base, "count"), term.count, COUNT, PLAIN, "", about)
-        label, name, kind = f"{term.id}: price", f"{stem}usd_per_hour", OR_BLANK[AMOUNT]
-        place, about = (*base, "usd_per_hour"), "Blank: the list price, less the discount."
-        yield Yellow(SUPPLY, label, name, place, term.usd_per_hour, kind, USD_CENTS, "$ an hour", about, True)
-    for i, quota in enumerate(supply.quota):
-        stem, base, whole = f"quota_{i + 1}_", ("supply", "quota", i), Kind("whole", 0, 10**9)
-        label = f"Quota of {quota.type}"
-        yield Yellow(SUPPLY, label, f"{stem}limit", (*base, "limit"), quota.limit, whole, PLAIN, "machines")
-        label, days = f"Days to raise it, {quota.type}", quota.request_lead_days
-        yield Yellow(SUPPLY, label, f"{stem}days", (*base, "request_lead_days"), days, DAYS, PLAIN, "days")

@@ -127,8 +127,8 @@ WORK: tuple[Formula, ...] = (
     speed.speed_kind,
     speed.kernel_layers,
 )
-# Seconds of the parts of a step and of a prompt, for a workload on a GPU.
-STEP: tuple[Formula, ...] = (
+# Seconds of the parts of a step, and of a prompt, for a workload on a GPU.
+PARTS_OF_STEP: tuple[Formula, ...] = (
     speed.context_read_bytes,
     speed.dense_seconds,
     speed.expert_seconds,
@@ -138,6 +138,9 @@ STEP: tuple[Formula, ...] = (
     speed.token_exchange_seconds,
     speed.kv_read_seconds,
     speed.decode_compute_seconds,
+)
+STEP: tuple[Formula, ...] = (
+    *PARTS_OF_STEP,
     speed.token_hop_seconds,
     speed.stage_hop_seconds,
     speed.fixed_step_seconds,

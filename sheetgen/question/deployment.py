@@ -613,8 +613,8 @@ class Points:
     """Deployments as rows of a grid.
 
     inputs: every input, completed with the defaults used, as columns. errors: the reason why a row cannot be computed,
-    or None. good: positions of the rows without error, which alone are in the grid. axis: that of `distinct`, what the
-    names of rows stand for: `row`, or `names` where rows of a frame share them. reference: where they were found.
+    or None. good: positions of the rows without error, which alone are in the grid. distinct: the entries that the
+    rows' names stand for, along `axis`: `row`, or `names` where rows of a frame share them. reference: the catalogs.
     """
 
     inputs: Columns

@@ -80,6 +80,8 @@ def words_of(key: Key) -> str:
 
 def in_force(discounts: Discounts, general: float, provider: str, purchase: str) -> float:
     """The discount on the prices of a provider in a purchase class, as a share."""
+    if not discounts:
+        return float(general)
     provider = provider.lower()  # a spreadsheet's look-up ignores capital letters
     stated = (discounts.get(key, math.nan) for key in ((provider, purchase), (provider, ""), ("", purchase)))
     return float(discount_in_force(*stated, general))

@@ -172,48 +172,44 @@ def _input(name: str, section: Mapping[str, Raw]) -> Input:
 _STATED = {name: _input(name, section) for name, section in shipped_table(TABLE).items()}
 
 
-def _default(name: str) -> Raw:
-    return _STATED[name].default
-
-
 @dataclass(frozen=True)
 class Settings:
-    """The inputs that hold for the whole sheet, in the order of the JSON."""
+    """The inputs that hold for the whole sheet, in the order of the JSON; `settings_of` completes them."""
 
-    utilization: float = _default("utilization")
-    contingency_fraction: float = _default("contingency_fraction")
-    currency: str = _default("currency")
-    fx_rate: float = _default("fx_rate")
-    fx_date: str | None = _default("fx_date")
-    weight_dtype: str = _default("weight_dtype")
-    kv_cache_dtype: str = _default("kv_cache_dtype")
-    gpu_memory_utilization: float = _default("gpu_memory_utilization")
-    kv_cache_memory_bytes: float = _default("kv_cache_memory_bytes")
-    block_size: int = _default("block_size")
-    kv_reserved: int = _default("kv_reserved")
-    hours_per_month: float = _default("hours_per_month")
-    discount_fraction: float = _default("discount_fraction")
-    active_fraction: float | None = _default("active_fraction")
-    peak_hour_share: float = _default("peak_hour_share")
-    burst_factor: float = _default("burst_factor")
-    max_wait_fraction: float = _default("max_wait_fraction")
-    max_prefill_utilization: float = _default("max_prefill_utilization")
-    confidence: float = _default("confidence")
-    extra_headroom_fraction: float = _default("extra_headroom_fraction")
-    survive: int = _default("survive")
-    zones: int = _default("zones")
-    near_tie_fraction: float = _default("near_tie_fraction")
-    least_network_gbps: float = _default("least_network_gbps")
-    span_machines: int = _default("span_machines")
-    average_context_fraction: float = _default("average_context_fraction")
-    prefix_cache_hit_fraction: float = _default("prefix_cache_hit_fraction")
-    hybrid_kv_manager: int = _default("hybrid_kv_manager")
-    purchase: str = _default("purchase")
-    speed_factor: float = _default("speed_factor")
-    ttft_factor: float = _default("ttft_factor")
-    speed_targets: int = _default("speed_targets")
-    units: str = _default("units")
-    paper: str = _default("paper")
+    utilization: float
+    contingency_fraction: float
+    currency: str
+    fx_rate: float
+    fx_date: str | None
+    weight_dtype: str
+    kv_cache_dtype: str
+    gpu_memory_utilization: float
+    kv_cache_memory_bytes: float
+    block_size: int
+    kv_reserved: int
+    hours_per_month: float
+    discount_fraction: float
+    active_fraction: float | None
+    peak_hour_share: float
+    burst_factor: float
+    max_wait_fraction: float
+    max_prefill_utilization: float
+    confidence: float
+    extra_headroom_fraction: float
+    survive: int
+    zones: int
+    near_tie_fraction: float
+    least_network_gbps: float
+    span_machines: int
+    average_context_fraction: float
+    prefix_cache_hit_fraction: float
+    hybrid_kv_manager: int
+    purchase: str
+    speed_factor: float
+    ttft_factor: float
+    speed_targets: int
+    units: str
+    paper: str
 
     @property
     def is_committed(self) -> int:

@@ -73,7 +73,7 @@ class Candidate:
         """Provider, GPU and count: the cheapest instance of each shape is a candidate."""
         return self.provider, self.gpu.id, self.gpu_count
 
-    @property
+    @cached_property
     def linked_gpus(self) -> int:
         """GPUs that a replica without stages may have: the machine's, or those of its rack."""
         return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))

@@ -283,8 +283,6 @@ PEOPLE = Kind("whole", 1, 1_000_000_000, decimal=True)
 TOKENS = Kind("tokens", 1, MAX_TOKENS)
 TEXT = Kind("text", blank=True)
 DAY = Kind("date", blank=True)
-AUTO_DTYPE = Kind("auto dtype")
-WEIGHTS_DTYPE = Kind("weights dtype")
 
 
 def name_part(text: str) -> str:

@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from sheetgen.book.sheets import column_name, column_number
-from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.errors import SheetgenError, escaped, shown, unreadable
 
 _CHUNK = 1 << 20
 MB = 10**6
@@ -89,8 +89,7 @@ def read_file(path: Path) -> bytes:
                 )
             data = path.read_bytes()
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise WorkbookError(f"cannot be read ({reason}). Check its name and who may read it.") from error
+            raise WorkbookError(f"{unreadable(error)}. Check its name and who may read it.") from error
         if not data:
             raise WorkbookError("is empty. Give the workbook that sheetgen built, or build it anew.")
     return data

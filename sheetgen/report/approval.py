@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,15 +18,17 @@ from sheetgen.answer.answer_record import (
     PayLess,
     Record,
     RunnerUp,
+    SmallerModel,
     SureRental,
     SurvivorRental,
 )
 from sheetgen.answer.confidences import ABOUT, Rental, is_same_rental, said_steps
+from sheetgen.answer.levers.changes import at_context
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.answer.solution import short_tokens
-from sheetgen.formula import is_text, round_nearest, same_money
-from sheetgen.question.sheet_question import TARGETS, Question
+from sheetgen.formula import both, either, is_text, round_nearest, same_money
+from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import (
     TERMS_OF_US,
@@ -50,6 +52,7 @@ from sheetgen.report.page import (
     Text,
     Total,
     WayRow,
+    age_in_words,
     capital,
     day_of,
     joined,
@@ -82,6 +85,10 @@ from sheetgen.units import (
     listed,
 )
 
+NOT_LOOSENED: Mapping[str, object] = {
+    **dict.fromkeys(("first_target", "pace_target"), NONE),
+    **dict.fromkeys(("aimed", "paced", "both", "loosened"), False),
+}
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
 _WORK = template(
@@ -128,7 +135,7 @@ _BESIDE = template(
 _SMALLER = template(
     "[named?{models}; quality not compared|Quality of smaller models is not compared].", named=is_text(q.models)
 )
-_COSTS = template("{model} costs {usd}, {less} less")
+_COSTS = template("{model} costs {usd}[alone?, {fate}]", alone=is_text(q.fate))
 _LESS_ONLY = template("If allowed: {conditions}.")
 _ALONE, _SURVIVES = template("Nothing served if it fails."), template("Survives a failed machine.")
 _UNMEASURED = template("{place}, unmeasured")
@@ -140,15 +147,20 @@ _TEST = template(
     falls=is_text(q.cheaper),
 )
 _SPAN = template(
-    "{low} to {high}[paged? pages][compared?, now {now}][loosened?; targets follow]",
+    "{low} to {high}[paged? pages][loosened? (target[both?s]: [aimed?[both?|first word ]{first_target} s][both?, ]"
+    "[paced?{pace_target} tokens a second])][compared?, now {now}]",
+    loosened=either(is_text(q.first_target), is_text(q.pace_target)),
     compared=is_text(q.now),
-    loosened=q.loosened == 1,
+    both=both(is_text(q.first_target), is_text(q.pace_target)),
+    aimed=is_text(q.first_target),
+    paced=is_text(q.pace_target),
     paged=q.is_paged == 1,
 )
 _PRICES = template("−{less} to +{more}")
 _TOGETHER = template(
-    "High ends together: first two [served?{load}|nothing serves]; all[priced?, with {more} prices,] "
-    "[carried?{every}|nothing serves].",
+    "[brief?All high ends[priced?, {more} prices]: |High ends together: first two [served?{load}|nothing serves]; "
+    "all[priced?, with {more} prices,] ][carried?{every}|nothing serves].",
+    brief=q.is_brief == 1,
     priced=is_text(q.more),
     served=q.served == 1,
     carried=q.carried == 1,
@@ -168,12 +180,14 @@ _SPEED = template(
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
-_SURVIVOR = "{usd}, {rent}, {before}[alike?|, {after} after]"
+_SURVIVOR = "{rent}, {usd}, {before}[alike?|, {after} after a failure]"
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
-    "{per_hour} an hour are sure|more wait for a place, longer]|the others serve all]]|"
+    "{per_hour} an hour served|more wait for a place, longer]|the others serve all]]|"
     "The machine fails: nothing is served]"
-    f"[margin?; the margin survives, {{after}} sure|[told?|; surviving: {_SURVIVOR}]].",
+    f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{rent}}, {{usd}}|]|; "
+    f"surviving: {_SURVIVOR}]].",
+    apart=q.is_apart == 1,
     margin=q.is_margin == 1,
     told=q.is_told == 1,
     alike=q.is_alike == 1,
@@ -182,11 +196,11 @@ _FAILS = template(
     short=q.is_short == 1,
     grows=is_text(q.cleared),
 )
-_SURVIVES_TOO = template(f"Survives too: {_SURVIVOR}.", alike=q.is_alike == 1)
+_SURVIVES_TOO = template(f"Also survives: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at once: [waits?the last answer after {last}; without waits ]{usd}.",
+    "All {users} at once: [waits?last answer after {last}; without waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(
@@ -194,8 +208,8 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "[same?This layout|This GPU]'s speed is unmeasured: [other?measured ones[named?| of these suppliers] from {usd}"
-    "[named?, {rent}]|a day of measuring costs {usd}].",
+    "[same?This layout|This GPU]'s speed is unmeasured; [other?a measured one costs {usd}[named? on {rent}]|"
+    "a day of measuring costs {usd}].",
     same=q.is_same_gpu == 1,
     other=q.is_other == 1,
     named=is_text(q.rent),
@@ -259,6 +273,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         options=options,
         sure_of=sure_words(question, [cell]),
         certain=sure_words(question, [cell], is_tested=_is_tested(question, cell), is_brief=True),
+        sure=_certainty(question, cell, cell.answer, wording.is_short(cell.answer)),
         why=_why(record, question, cell),
         reasons=tuple(_reasons(record, question, cell, cards)),
         less_only=_less_only(question, cell),
@@ -275,7 +290,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
             *_said_once(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
             *_classes(question, cell),
         ),
-        failure=_failure(question, cell),
+        failure=_failure(question, cell, is_apart=True),
         serves=tuple(_serves(question, cell)),
         per_person=_per_person(question, cell),
         risks=tuple(_risks(question, cell)),
@@ -291,10 +306,10 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
 def _shortened(request: Request, question: Question, cell: CellRecord, month: Text, signed: Sequence[str]) -> Request:
     """A request without what its reader needs least, as far as it has too many words or numbers: the cost in Europe,
     other classes of the same machines, that models that are not on the sheet are not compared, dates of suppliers
-    beside the first, what the margin costs more, the targets of a measurement, what can be owned, that prompts so long
-    are unmeasured (as the sheet says), the bar of list prices where the price is not old, the error of the
-    prediction beside its slow case, the next cheapest, hours and tokens that the sheet has, several inputs together,
-    the bar of an old price."""
+    beside the first, what the margin costs more, what can be owned, that prompts so long are unmeasured (as the sheet
+    says), the bar of list prices where the price is not old, the error of the prediction beside its slow case, hours,
+    a term's year, tokens and two inputs together that the sheet has, the next cheapest, the bar of an old price, all
+    inputs together."""
     here, margin = replace(cell, in_europe=None), _margin(cell)
     dates = [*_other_dates(question, here)]
     named = [rental.instance for rental in _beside(question, cell)]
@@ -313,22 +328,24 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {"reasons": compared},
         {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
         {"risks": risks},
-        {"options": tuple(_options(question, cell, is_brief=True))},
         {"owning": owning_unpriced(question, [cell], is_short=True)},
         {"serves": tuple(_serves(question, cell, is_short=True))},
         {} if is_old else {"movers": _without_list_prices(request.movers), "together": together},
         {"serves": tuple(_serves(question, cell, is_short=True, is_ranged=False))},
         {
-            "reasons": compared[1:],
-            "risks": tuple(request.failure if risk == beside_next else risk for risk in risks),
-        },
-        {
             "movers": short if is_old else _without_list_prices(short),
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
-            "ways": tuple(_without_hours(way) for way in own),
+            "ways": tuple(map(_brief_way, own)),
+        },
+        {
+            "reasons": compared[1:],
+            "risks": tuple(_failure(question, cell) if risk == beside_next else risk for risk in risks),
+        },
+        {
+            "movers": _without_list_prices(short),
+            "together": _moved_together(cell, is_priced=True, is_brief=True),
         },
         {"together": NONE},
-        {"movers": _without_list_prices(short)},
     ):
         if not _is_long(request, signed):
             break
@@ -340,13 +357,14 @@ def _without_list_prices(movers: Sequence[Mover]) -> tuple[Mover, ...]:
     return tuple(mover for mover in movers if mover.name != _LIST_PRICES or len(movers) < _FEW_MOVERS)
 
 
-def _without_hours(way: WayRow) -> WayRow:
-    return replace(way, loses=way.loses.partition(":")[0]) if way.kind == "hours" else way
+def _brief_way(way: WayRow) -> WayRow:
+    """A way without its working hours, and without the year of a term that has several."""
+    return replace(way, loses=way.loses.partition(":")[0] if way.kind == "hours" else way.loses, year="")
 
 
 _FEW_MOVERS = 3
 MOST_WORDS, MOST_NUMBERS = 400, 100  # of a request
-_OF_HEADINGS = 44, 3  # words and numbers of them in its headings and its date
+_OF_HEADINGS = 41, 3  # words and numbers of them in its headings and its date
 
 
 def _is_long(request: Request, signed: Sequence[str]) -> bool:
@@ -541,15 +559,16 @@ def _reasons(record: Record, question: Question, cell: CellRecord, cards: Sequen
             other=other is not None,
         )
     beside = zip(cards, record.headline_cells, strict=True)
-    priced = [(other_cell.chosen.monthly_usd, card.model) for card, other_cell in beside if other_cell.chosen]
+    priced: list[tuple[float, str, ChosenRecord | SmallerModel]] = [
+        (chosen.monthly_usd, card.model, chosen) for card, other_cell in beside if (chosen := other_cell.chosen)
+    ]
     if smaller := cell.smaller_model:
-        priced.append((smaller.monthly_usd, smaller.name))
-    cheaper = sorted(pair for pair in priced if pair[0] < cell.answer.monthly_usd)
-    own = _approved(question, cell.answer.monthly_usd)
+        priced.append((smaller.monthly_usd, smaller.name, smaller))
+    cheaper = sorted((row for row in priced if row[0] < cell.answer.monthly_usd), key=lambda row: row[:2])
     yield _smaller_models(
         [
-            _COSTS.fill(model=model, usd=(usd := _shown(question, month)), less=_more(question, own, usd))
-            for month, model in (*cheaper[:1], *cheaper[1:][-1:])
+            _COSTS.fill(model=model, usd=_shown(question, month), fate=_fate_alone(question, cell, rental))
+            for month, model, rental in (*cheaper[:1], *cheaper[1:][-1:])
         ]
     )
 
@@ -573,15 +592,15 @@ def _less_only(question: Question, cell: CellRecord) -> Text:
 
 def _condition(question: Question, cell: CellRecord, only_if: str, rental: PayLess | NotAskedRecord) -> Cell:
     """A condition with what it costs then, and that one machine serves alone in the place of several."""
-    usd = full_money(rental.monthly_usd)
-    if not _is_alone(question, cell, rental):
-        return words("{}, {}", only_if, usd)
-    return words("{}, {}, {}", only_if, usd, _FATE.fill(alone=True))
+    parts = only_if, full_money(rental.monthly_usd), _fate_alone(question, cell, rental)
+    return joined(", ", [part for part in parts if part])
 
 
-def _is_alone(question: Question, cell: CellRecord, rental: PayLess | NotAskedRecord) -> bool:
-    """True where one machine takes the place of several, and no loss is to be survived."""
-    return rental.n_instances == 1 < cell.answer.n_instances and not question.settings.survive
+def _fate_alone(question: Question, cell: CellRecord, rental: Rental | PayLess) -> str:
+    """That one machine takes the place of several and nothing is served if it fails; "" of others, and where a loss is
+    survived."""
+    is_alone = rental.n_instances == 1 < cell.answer.n_instances and not question.settings.survive
+    return str(_FATE.fill(alone=True)) if is_alone else ""
 
 
 def _excluded(record: Record, question: Question, cell: CellRecord) -> str:
@@ -604,11 +623,10 @@ def _is_tested(question: Question, cell: CellRecord) -> bool:
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
 
-def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> Iterator[Option]:
-    """The options: as sized, with a margin where that costs more, measure first. is_brief: the last without the targets
-    that pass, which stand beside what is served."""
+def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
+    """The options: as sized, with a margin where that costs more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
-    yield _as_sized(question, cell, is_tested=_is_tested(question, cell))
+    yield _as_sized(question, cell, is_stated=True)
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
@@ -618,14 +636,13 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
             step = _SURVIVES_TOO.fill(**_survivor_values(question, cell, survivor))
         is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
         name, reply = "Approve with a margin", "with margin"
-        option = _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
+        option = _rental(question, cell, margin, name, reply, is_short, yearly, is_stated=True, is_alone=is_alone)
         yield option._replace(step=step)
     if cell.measure is not None and cell.measure.is_worth_it:
         run, cheaper = cell.measure.run, cell.measure.decider
         is_same = run.instance == answer.instance
         facts = _TEST.fill(
             **measure_values(question, cell),
-            is_brief=int(is_brief),
             machines=str(plural(run.n_instances, "machine")) if is_same else "",
             cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
@@ -634,7 +651,8 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
         rented: Text = "" if is_same else _place(run, cheaper is None or cheaper.measured)
         is_advised = "impossible" in cell.measure_first
         less, more = cell.measure.passed_saves_usd, cell.measure.failed_costs_usd
-        worth = sentences.measure_worth.fill(
+        decided = sentences.measure_stakes.fill(
+            is_alone=1,
             less=_more(question, _approved(question, answer.monthly_usd), _shown(question, cheaper.monthly_usd))
             if cheaper
             else NONE,
@@ -646,23 +664,25 @@ def _options(question: Question, cell: CellRecord, is_brief: bool = False) -> It
             more=NONE,
             nothing=more is None,
         )
-        yield Option("Measure first", "measure", money(run.usd), "once", (facts, worth), rented, NONE, is_advised)
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts, decided), rented, NONE, is_advised)
 
 
 def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     """The load that a measurement sends to its machines, their share of what would be rented or all of it, and what
     passes."""
+    workload = question.workload_of(cell.row)
     measure, whole = cell.measure, cell.requests_per_hour if cell.is_rate else float(cell.requests)
     assert measure is not None, "only a measurement has a run"
     tried = cell.at_level(EVEN) if measure.decider else None
     share = min(1.0, measure.run.n_instances / (tried or cell.answer).n_instances)
     part = round_nearest(whole * share) if cell.is_rate else math.ceil(whole * share)
     at_once = cell.answer.sure_at.requests * replicas_of_machine(cell)
-    is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, cell)
+    is_short, aimed = (tried or cell.answer).limit == wording.MEMORY, target_values(question, workload)
     return {
         **aimed,
         "places": str(wording.whole(at_once)) if measure.decider is None else "",
         "part": wording.whole(part),
+        "per_second": wording.rate_number(part / cost.CONSTANTS["seconds_in_an_hour"]),
         "whole": max(1, round_nearest(whole)),
         "shared": share < 1,
         "rate": cell.is_rate,
@@ -673,10 +693,23 @@ def measure_values(question: Question, cell: CellRecord) -> dict[str, object]:
     }
 
 
-def _as_sized(question: Question, cell: CellRecord, is_tested: bool = False) -> Option:
+def _as_sized(question: Question, cell: CellRecord, is_stated: bool = False) -> Option:
     """The option of the answer."""
     is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
-    return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, is_tested)
+    return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, is_stated)
+
+
+def _certainty(
+    question: Question, cell: CellRecord, rental: AtConfidence | ChosenRecord, is_short: bool, is_stated: bool = False
+) -> Cell:
+    """How sure a rental is. is_stated: the targets that this is of stand beside it."""
+    is_like_answer = is_short == wording.is_short(cell.answer)
+    return _SURE.fill(
+        sure=capital(str(sure(rental.chance))),
+        is_short=int(is_short),
+        is_tested=int(rental is cell.answer and _is_tested(question, cell)),
+        is_brief=int(is_stated and is_like_answer),
+    )
 
 
 def _rental(
@@ -687,10 +720,11 @@ def _rental(
     reply: str,
     is_short: bool,
     year_usd: float,
-    is_tested: bool = False,
+    is_stated: bool = False,
     is_alone: bool = False,
 ) -> Option:
-    """is_alone: whether one machine takes the place of several, and nothing says so elsewhere."""
+    """is_stated: the targets of its certainty stand beside it. is_alone: whether one machine takes the place of
+    several, and nothing says so elsewhere."""
     usd, purchase = rental.monthly_usd, question.settings.purchase
     contingency = wording.contingency_words(question.settings.contingency_fraction)
     year = _YEAR.fill(
@@ -706,12 +740,7 @@ def _rental(
     )
     is_survivor = isinstance(rental, AtConfidence) and not question.settings.survive and _is_survivor(cell, rental)
     failing = (_ALONE.fill(),) if is_alone else (_SURVIVES.fill(),) if is_survivor else ()
-    certainty = _SURE.fill(
-        sure=capital(str(sure(rental.chance))),
-        short=is_short,
-        tested=is_tested,
-        brief=rental is not cell.answer and is_short == wording.is_short(cell.answer),  # beside the answer
-    )
+    certainty = _certainty(question, cell, rental, is_short, is_stated)
     price = _approved(question, usd)
     place = _place_beside(cell, rental) if isinstance(rental, AtConfidence) else _place(rental)
     return Option(name, reply, price, "a month", (year, *failing, certainty), place)
@@ -726,7 +755,7 @@ def _place(rental: Rental, measured: bool = True) -> Cell:
 def _place_beside(cell: CellRecord, rental: AtConfidence | SureRental, is_beside_next: bool = False) -> Cell:
     """The same of a rental beside the answer; of the answer's own machines how many, as of the next cheapest."""
     if rental.instance == cell.answer.instance:
-        return words("{} of the same", rental.n_instances)
+        return words("{} of these", rental.n_instances)
     if is_beside_next and cell.runner_up and rental.instance == cell.runner_up.instance:
         return words("{} of the next", rental.n_instances)
     return _place(rental, rental.measured)
@@ -776,18 +805,24 @@ def _length_moved(question: Question, cell: CellRecord, move: MoveRecord, is_bri
     a_page = question.reference.assumption("tokens_per_page")
     is_short = move.low < a_page
     amounts = tuple(tokens / (1 if is_short else a_page) for tokens in (move.low, move.high, cell.context_tokens))
-    workload = question.workload_of(cell.row).id
-    follows = question.settings.speed_targets and any(workload not in question.stated[name] for name in TARGETS)
     length = "Length" if is_brief else f"Length: {short_tokens(cell.context_tokens)} tokens"
     unit = "tokens" if is_short else "pages"
     name = "Tokens each" if is_short else length
-    return _moved(name, wording.whole, amounts, f"{{}} {unit}", is_paged=not is_short, loosened=bool(follows))
+    loosened = _loosened_values(question, cell, int(move.high))
+    return _moved(name, wording.whole, amounts, f"{{}} {unit}", is_paged=not is_short, loosened=loosened)
+
+
+def _loosened_values(question: Question, cell: CellRecord, context_tokens: int) -> dict[str, object]:
+    """The targets of a load at another context, as far as a reader sees them differ there."""
+    workload = at_context(question, question.workload_of(cell.row), context_tokens)
+    now, then = target_values(question, question.workload_of(cell.row)), target_values(question, workload)
+    shown = {"aimed": "first_target", "paced": "pace_target"}
+    moved = {flag: bool(then[flag]) and str(then[name]) != str(now[name]) for flag, name in shown.items()}
+    return then | moved | {"both": all(moved.values()), "loosened": any(moved.values())}
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:
     ends = sure(move.low), sure(move.high)
-    if is_brief:
-        return "Speed", Cell("even chance to margin"), ends
     return "Speed", words("{} to {}", str(ends[0]).removesuffix(" sure"), ends[1]), ends
 
 
@@ -802,12 +837,12 @@ def _moved(
     amounts: Sequence[float],
     pattern: str,
     is_paged: bool = False,
-    loosened: bool = False,
+    loosened: Mapping[str, object] = NOT_LOOSENED,
 ) -> Moved:
     """A numeric input that moves the month: its low and high end, and its present value where the title does not give
-    it. is_paged: in pages. loosened: its targets move with it."""
+    it. is_paged: in pages. loosened: the targets of its high end, where they are others."""
     low, high, *now = map(shown, amounts)
-    span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", is_paged=int(is_paged), loosened=loosened)
+    span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", is_paged=int(is_paged), **loosened)
     return name, span, (words(pattern, low), words(pattern, high))
 
 
@@ -822,7 +857,7 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord, bool], Moved]] = {
 
 def _moved_together(cell: CellRecord, is_priced: bool = False, is_brief: bool = False) -> Text:
     """The month at the load's high ends together, and at all high ends at once. is_priced: with that of prices, where
-    these have no bar. is_brief: without its figure."""
+    these have no bar. is_brief: of all alone."""
     by_input = {move.input: move for move in cell.moves}
     prices = by_input.get("price_factor") if is_priced else None
     load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
@@ -832,7 +867,8 @@ def _moved_together(cell: CellRecord, is_priced: bool = False, is_brief: bool = 
     return _TOGETHER.fill(
         load=months[0],
         every=months[1],
-        more=("dearer" if is_brief else f"+{Cell(prices.high - 1, PERCENT)}") if prices else "",
+        is_brief=int(is_brief),
+        more=f"+{Cell(prices.high - 1, PERCENT)}" if prices else "",
         served=load.high_usd is not None,
         carried=everything.high_usd is not None,
     )
@@ -892,8 +928,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         of_us = listed([TERMS_OF_US[name][0] for name in terms_of_us(question)])
         old = ["old price"] if notes.is_capex_old(question, cell.owned.gpu) else []
         loses = "; ".join([loses, *old, *([f"US {of_us}"] if of_us else [])])
-    if _is_alone(question, cell, way):
-        loses = "; ".join(filter(None, (loses, str(_FATE.fill(alone=True)))))
+    loses = "; ".join(filter(None, (loses, _fate_alone(question, cell, way))))
     months: Text = ""
     if way.pays_after_months:
         months = Cell(way.pays_after_months, ONE_DECIMAL if way.kind == "term" else WHOLE)
@@ -956,7 +991,7 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False, is_ran
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
             aimed=False,  # beside the certainty
             paced=False,
-            **slow_values(question, cell),
+            **(slow_values(question, cell) | {"limit": ""}),  # which the sheet says
         )
     if per_person := _per_person(question, cell):
         yield per_person
@@ -1032,10 +1067,10 @@ def _margin_more(question: Question, cell: CellRecord, margin: AtConfidence) -> 
     return _more(question, _approved(question, margin.monthly_usd), _approved(question, cell.answer.monthly_usd))
 
 
-def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False, is_on_page: bool = False) -> Cell:
+def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False, is_apart: bool = False) -> Cell:
     """The load that is served when a machine fails, and the machines that survive that, unless they stand with the
     option that has a margin; NONE where none do. is_beside_next: beside what is next cheapest, which has named its
-    machines."""
+    machines. is_apart: in a mail, whose options do not name them."""
     answer, survivor = cell.answer, cell.survives_machine
     if question.settings.survive:
         return _SURVIVED.fill(lost=wording.lost(question))
@@ -1046,6 +1081,7 @@ def _failure(question: Question, cell: CellRecord, is_beside_next: bool = False,
         **_survivor_values(question, cell, survivor, is_beside_next),
         margin=_is_margin(cell, survivor),
         told=_survives_too(cell),
+        is_apart=int(is_apart),
         left=wording.whole(math.floor(left)),
         asked=wording.whole(cell.requests),
         several=answer.n_instances > 1,
@@ -1122,7 +1158,8 @@ def _basis(
     rented = [question.instances[instance] for instance in dict.fromkeys((*own, *more))]
 
     def marked(date: str) -> str:
-        return f"{date} (old)" if notes.is_stale(date, question.as_of, most_days) else date
+        is_old = notes.is_stale(date, question.as_of, most_days)
+        return f"{date}, {age_in_words(date, question.as_of)}" if is_old else date
 
     def oldest_of(dates: Iterable[str]) -> str:
         return min(((day, date) for date in dates if (day := day_of(date))), default=(None, ""))[1]
@@ -1139,7 +1176,7 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"{month} at {rate}" if month else f"1 US dollar is {rate}"  # stays in dollars
+        exchange = f"{month} at {rate} a dollar" if month else f"1 US dollar is {rate}"  # stays in dollars
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

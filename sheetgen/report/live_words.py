@@ -73,7 +73,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
     "hardware_words": sentences.hardware_words,
-    "measure_worth": sentences.measure_worth,
+    "measure_stakes": sentences.measure_stakes,
     **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
     **{f"way_{kind}": way.what for kind, way in WAYS.items()},
     # A number of months comes as it is shown.

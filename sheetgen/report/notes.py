@@ -225,7 +225,7 @@ def most_assumed(record: Record, question: Question) -> Iterator[str]:
     settings, engine = question.settings, question.engine
     times = question.workloads[question.headline[0]].requests_per_user_per_day
     if (active := settings.active_fraction) is None:
-        busiest = f"{wording.share(settings.peak_hour_share)} of it in the busiest hour"
+        busiest = f"{wording.share(settings.peak_hour_share)} of them in the busiest hour"
         others = [
             f"{workload.name} {workload.requests_per_user_per_day:g}"
             for workload in question.workloads

@@ -105,6 +105,14 @@ def day_of(text: str | None) -> date | None:
     return date(*(int(part or 1) for part in shown.groups())) if shown else None
 
 
+def age_in_words(shown: str, as_of: date) -> str:
+    """The age of a price with a date such as 2026-01-20; of one such as 2026 the most, "up to 333 days old"."""
+    first = day_of(shown)
+    assert first is not None, "asked of prices with a date"
+    is_rough = first.isoformat() != shown
+    return f"{'up to ' * is_rough}{(as_of - first).days} days old"
+
+
 class Column(NamedTuple):
     """A column of a table that has no layout of its own. `right`: of numbers."""
 
@@ -370,7 +378,7 @@ class Option(NamedTuple):
     reply: str  # the reply to a mail: "approved"; "" where it cannot be had
     price: Text
     per: str  # "a month", "once"
-    facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
+    facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure."
     rent: Text = ""  # "3 × NC80adis H100 v5, Azure"
     step: Text = NONE  # what lies between this and the option before it
     is_advised: bool = False  # whether to do this before all else
@@ -405,6 +413,7 @@ class Request:
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sure_of: Text = NONE  # "75% sure of first words in 7.1 s and 20 tokens a second; not of load or failures."
     certain: Text = NONE  # the same without what that is not
+    sure: Text = NONE  # "75% sure to be fast enough."
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     uncertainty: Cell = NONE  # the input that moves the month most: "pages, $19,797 less to $42,992 more"
@@ -528,6 +537,7 @@ class Page:
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
     memory_note: Text = NONE  # the requests for which the sizing counts memory, of each answer
     drive: Text = NONE  # the load with which the model that is asked for is measured
+    bench: tuple[str, ...] = ()  # the command that sends it
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
     beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
@@ -580,9 +590,7 @@ class Page:
         first = day_of(self.oldest_price)  # None as of a price that was typed in
         if first is None:
             return ", ".join(places)
-        is_rough = first.isoformat() != self.oldest_price  # a date without its day may be any day since
-        age = (date.fromisoformat(self.as_of) - first).days
-        return ", ".join([*places, f"the oldest {'up to ' * is_rough}{age} days old"])
+        return ", ".join([*places, f"the oldest {age_in_words(self.oldest_price, date.fromisoformat(self.as_of))}"])
 
     @property
     def most_ways(self) -> int:

@@ -137,12 +137,12 @@ WAYS: dict[str, Way] = {
             cheaper_still=is_text(q.further),
         ),
         template(
-            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|renting {other}]][unlike? ({few} sure)]",
+            "[is_vendor?our software on {other}|[is_gpu?other GPUs, {other}|{other}]][unlike? ({few} sure)]",
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
-        template("renting {further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)),
+        template("{further}[further_doubted? ({further_sure})]", further_doubted=is_text(q.further_sure)),
     ),
     UNBOUND: Way(
         template(f"{{other}} on demand, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -159,7 +159,7 @@ WAYS: dict[str, Way] = {
             told=either(q.is_surer == 1, q.is_lower == 1),
         ),
         template(
-            "renting {other} on demand[unlike? ({few} sure)]",
+            "{other} on demand[unlike? ({few} sure)]",
             unlike=either(q.is_lower == 1, q.is_higher == 1),
         ),
     ),
@@ -185,7 +185,7 @@ WAYS: dict[str, Way] = {
             host_lacks=host_lacks,
         ),
         only_if=template(
-            "data at {host}[told?, {host_lacks}]",
+            "hosted by {host}, data there[told?, {host_lacks}]",
             told=either(is_text(q.region), q.is_unknown == 1),
             host_lacks=host_lacks,
         ),

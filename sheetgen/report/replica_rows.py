@@ -11,7 +11,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.approval import measure_values
 from sheetgen.report.page import NONE, Band, Cell, GpuParts, ReplicaRow, Text, words
-from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
+from sheetgen.report.wording import MS, milliseconds, seconds, size, three_digits, whole
 from sheetgen.sizing import memory
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, UNIT_BYTES, UNIT_NAMES, Layout, listed
 
@@ -73,13 +73,30 @@ def memory_note(cells: Iterable[CellRecord]) -> Text:
     return sentences.memory_counted.fill(holds=listed(holds))
 
 
-def drive_words(question: Question, cell: CellRecord) -> Text:
-    """The load with which an answer is measured, on the machines and on each replica; NONE of what nobody measures."""
+def is_measured_itself(cell: CellRecord) -> bool:
+    """True where an answer is measured on its own machines, and not on those that may prove enough."""
+    return cell.measure is not None and cell.measure.run.instance == cell.answer.instance
+
+
+def drive_words(question: Question, cell: CellRecord, bench: str | None) -> Text:
+    """The load with which an answer is measured, on the machines and on each replica, and what passes; NONE of what
+    nobody measures. bench: the benchmark's command, which has that load."""
     if cell.measure is None:
         return NONE
+    targets = {figure: getattr(cell, f"{figure}_target_seconds") or 0 for figure in ("ttft", "tpot")}
     model, at_once = question.model_of(cell.row).model.name, cell.answer.sure_at.requests
     most = str(whole(cell.answer.paced_requests)) if at_once < cell.answer.paced_requests else ""
-    return sentences.measure_drive.fill(model=model, at_once=at_once, most=most, **measure_values(question, cell))
+    return sentences.measure_drive.fill(
+        model=model,
+        at_once=at_once,
+        most=most,
+        input_tokens=cell.input_tokens,
+        output_tokens=cell.output_tokens,
+        ttft=three_digits(targets["ttft"]),
+        tpot=three_digits(MS * targets["tpot"]),
+        is_written=int(bool(bench)),
+        **measure_values(question, cell),
+    )
 
 
 def _held_at_low_end(started: Mapping[str, float], held: int) -> int:

@@ -89,7 +89,7 @@ known_asks = template(
 )
 # Of a model's machines that may prove enough and are not those rented: what a day on one costs, and their month.
 day_elsewhere = template(
-    "{usd} for {model} on {machine}[priced?, which may do at {month} a month]", priced=is_text(q.month)
+    "{usd} for {model} on {machine}[priced?, which may be enough, at {month} a month]", priced=is_text(q.month)
 )
 per_second = template("{rate} requests/s")
 load_in_title = template(
@@ -113,7 +113,8 @@ tier_words = template(
 # Of a rate the cache is of the mean at the peak; replicas are planned with places to spare.
 kv_head = template("[stated?KV|mean KV], {unit}", stated=is_number(q.tier))
 decision_asks = template(
-    "Here: every model, at the load below. Decision (90% sure, published weights, ways to pay less): {other_title}"
+    "Here: every model, at the load below. Decision adds 90% sure, published weights and ways to pay less; it shows "
+    "{other_title}"
 ).formula("decision_asks", "The question of Decision")
 sheet_asks = template("Here: one model, at a load of its own. Sizing sheet: {other_title}").formula(
     "sheet_asks", "The question of the sizing sheet"
@@ -183,7 +184,7 @@ word_beyond_runs = template(
     words=word_beyond,
 ).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
-    "after {first} s[mean? on average, without waits][ranged? (prediction error: {low} to {high})]"
+    "after {first} s[mean? on average, without waits][ranged? (could be {low} to {high})]"
     "[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     ranged=is_text(q.low),
     mean=q.is_mean == 1,
@@ -204,23 +205,23 @@ waits = template(
     long=is_text(q.mean_wait),
     placed=q.is_placed == 1,
 )
-# How many people the answer's machines serve within the targets, and the month of one more; rent: of other machines at
-# no higher cost.
+# How many people the answer's machines serve within the targets, the share that waits for a place then, and the month
+# of one more; rent: of other machines at no higher cost.
 enough_for_people = template(
-    "{most:grouped} {most:person|people}; [served?{more:grouped} need {usd}[other? on {rent}]|nothing serves "
-    "{more:grouped}]",
+    "{most:grouped} {most:person|people}; [served?{more:grouped} need {usd}[other? on "
+    "{rent}]|nothing serves {more:grouped}]",
     served=is_text(q.usd),
     other=is_text(q.rent),
 )
 # limit: the share that may wait, where more do; of those the plan is by an approximation.
-WAITERS, is_over = "{share}[over? (about {limit} planned)]", is_text(q.limit)
+WAITERS, is_over = "{share}[over? ({limit} planned)]", is_text(q.limit)
 late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_over)
 # First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
 slow = template(
-    f"{{confidence:percent}} sure: [many?|{_ALL_BUT_FEW} ]{{full}} s; {WAITERS} wait {{mean_wait}} s "
-    f"longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    f"{{confidence:percent}} sure: [many?{{full}} s at full load|{_ALL_BUT_FEW} {{full}} s]; {WAITERS} wait "
+    f"{{mean_wait}} s longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
     over=is_over,
     many=is_text(q.all_but_few),
 )
@@ -228,8 +229,9 @@ slow = template(
 # that is several.
 _AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
 kept = template(
-    "[aimed?first words in {first_target} s][both? and ][paced?{pace_target} tokens a second]"
-    "[filled? with {places} at once[several? a [spans?replica|machine]]]",
+    "[aimed?first words in {first_target} s][both? and ][paced?{pace_target} tokens a second][targeted? on average]"
+    "[filled?[targeted?,] with {places} at once[several? a [spans?replica|machine]]]",
+    targeted=either(_AIMED, _PACED),
     aimed=_AIMED,
     paced=_PACED,
     both=both(_AIMED, _PACED),
@@ -239,7 +241,8 @@ kept = template(
 )
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
-    "to be [short?large and ]fast enough{kept}][tested?, tested on day one][brief?|, not load or failures].",
+    "to be [short?large and ]fast enough{kept}][tested?, tested on day one]"
+    "[brief?|; excludes wrong loads, failures].",
     single=is_text(q.sure),
     short=q.is_short == 1,
     targeted=either(_AIMED, _PACED),
@@ -281,8 +284,9 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?[falls?passing saves {less} a month, ]failing [rises?means the margin[priced?, {more} "
-    "more]|[nothing?leaves nothing {level}|costs no more]]|no money depends on it]",
+    "[moved?[falls?[alone?P|p]assing saves {less} a month, failing|[alone?F|f]ailing] [rises?means taking the margin"
+    "[priced?, {more} more]|[nothing?leaves nothing {level}|costs no more]]|[alone?N|n]o money depends on it][alone?.]",
+    alone=q.is_alone == 1,
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
     falls=is_text(q.less),
     rises=either(is_text(q.more), q.is_dearer == 1),
@@ -293,26 +297,15 @@ measure_stakes = template(
 # machines: how many of the answer's. places: of one machine, where that is the answer's. short: of memory, which a
 # start shows.
 measure_run = template(
-    "A day[alone? on {machines}] at [shared?{part}|the full {whole:grouped}] {whole:request|requests} [rate?an hour, "
-    "then [placed?{places} at once|every place taken]|at once][passes?: passes [short?if the start-up log shows that "
-    "the load fits|[brief?within targets|at [aimed?first word {first_target} s][both?, ][paced?{pace_target} tokens a "
-    "second]]]]",
+    "A day[alone? on {machines}][rate?| at [shared?{part}|the full {whole:grouped}] {whole:request|requests} at once]"
+    "[passes?: passes if [short?the start-up log shows that the load fits|averages meet targets[rate? with [placed?"
+    "{places} at once|every place taken]]]]",
     alone=is_text(q.machines),
     placed=is_text(q.places),
     shared=is_text(q.part),
     rate=q.is_rate == 1,
-    passes=either(q.is_short == 1, is_text(q.first_target), is_text(q.pace_target)),
+    passes=either(q.is_short == 1, _AIMED, _PACED),
     short=q.is_short == 1,
-    brief=q.is_brief == 1,
-    aimed=is_text(q.first_target),
-    paced=is_text(q.pace_target),
-    both=both(is_text(q.first_target), is_text(q.pace_target)),
-)
-# The worth of a measurement that comes before the machines.
-measure_worth = template(
-    "[falls?Worth it|For certainty]: {stakes}.",
-    falls=is_text(q.less),
-    stakes=measure_stakes,
 )
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
@@ -332,6 +325,7 @@ MEASURE_FIRST = {
 }
 # Of machines that may be taken away or may not be free, in a recommendation and in a plan.
 SPOT_TAKEN = "spot can be taken away any time; that is not counted"
+BLOCK_ENDS = "a capacity block ends on its day, and the next is other machines and not promised"
 ASK_CAPACITY = "ask for capacity: {machines} at once"
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
@@ -426,9 +420,14 @@ rate_served = template(
     rate=q.requests_per_second > 0,
     served_in_an_hour=round_down(q.served_at_target * q.seconds_in_an_hour),
 )
-serves_words = template(SERVES, when=is_number(q.n_instances), otherwise=None, served=rate_served, aimed=AIMED).formula(
-    "serves_words", "How much the hardware serves"
-)
+serves_words = template(
+    f"{SERVES}[rate? (about {{max_wait_fraction:percent}} may wait)]",
+    when=is_number(q.n_instances),
+    otherwise=None,
+    served=rate_served,
+    aimed=AIMED,
+    rate=q.requests_per_second > 0,
+).formula("serves_words", "How much the hardware serves")
 rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
     "Room in words",
@@ -456,12 +455,23 @@ log_counts = template(
 )
 # most: the requests that each replica is started for, where the measured load is fewer.
 measure_drive = template(
-    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour on one machine's replicas, then "
-    "{at_once} at once on each, which decides[fewer?: the load needs no more of the {most} that each is started for]|"
-    "at once on one machine's replicas, at most {at_once} on each] (--max-concurrency {at_once}).",
+    "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour (--request-rate {per_second}) on one "
+    "machine's replicas, then {at_once} at once on each, which decides|at once on one machine's replicas, at most "
+    "{at_once} on each]"
+    "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens (--max-concurrency {at_once})]."
+    "[passes? It passes if [short?the start-up log shows that the load fits|[aimed?mean TTFT is at most {ttft} s]"
+    "[both? and ][paced?mean TPOT is at most {tpot} ms]].]"
+    "[fewer? Each is started for {most}; the load needs no more than {at_once}.]"
+    "[written? Then sheetgen build --measured result.json.]",
     shared=is_text(q.part),
     rate=q.is_rate == 1,
     fewer=is_text(q.most),
+    passes=either(q.is_short == 1, _AIMED, _PACED),
+    short=q.is_short == 1,
+    aimed=_AIMED,
+    paced=_PACED,
+    both=both(_AIMED, _PACED),
+    written=q.is_written == 1,
 )
 memory_counted = template(
     "Sized for memory of {holds} requests at once on all replicas, with the engine's default buffers; started as above "
@@ -469,9 +479,9 @@ memory_counted = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
-    "at the slowest of its range]|[none?No model meets both targets[mean? on average] at the slowest of its range|"
-    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slowest of their range]]|How fast "
+    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slow end of its range|as predicted, not "
+    "at the slow end of its range]|[none?No model meets both targets[mean? on average] at the slow end of its range|"
+    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slow end of their range]]|How fast "
     "it is]",
     mean=q.is_mean == 1,
     aimed=q.n_aimed > 0,
@@ -554,7 +564,7 @@ age_word = first_of(
     "the limit on Inputs, and the price as listed.",
 )
 together_words = template(
-    "All models together", when=q.together == "yes", otherwise="Alternatives: do not add"
+    "All models together", when=q.together == "yes", otherwise="Alternatives: do not add up"
 ).formula("together_words", "The total in words")
 source_words = template(
     f"{{instance}}: [listed?{{source}}|{BY_READER}]", when=is_number(q.row), otherwise=None, listed=is_text(q.source)
@@ -664,7 +674,7 @@ where_one_fails = template(
     sure=sure,
 ).formula("where_one_fails", "Where a machine may fail")
 first_word = template(
-    f"first word{BEYOND} in {{ttft_seconds:tenths}} s[aimed? (target {{target:tenths}} s)]",
+    f"first word{BEYOND} in {{ttft_seconds:tenths}} s on average[aimed? (target {{target:tenths}} s)]",
     when=SERVED,
     otherwise=None,
     beyond=BEYOND_RUNS,
@@ -746,7 +756,7 @@ hours_give_up = template(
 ).formula("hours_give_up", "What working hours alone give up")
 # other: a GPU of the same family that has one, its price, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: sheetgen build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
@@ -756,7 +766,7 @@ OWN_LOSES, OWN_PAYS_OFF = "cash, staff, space", "pays off in month {pays_after_m
 _OF_POWER, _OF_SPACE = q.usd_per_kwh == q.us_usd_per_kwh, q.colo_usd_per_kw_month == q.us_colo_usd_per_kw_month
 # us: the terms that are prices of the United States where machines are rented elsewhere, as far as they stand.
 own_gives_up = template(
-    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both? and ][space?space]][paid?; {OWN_PAYS_OFF}]|"
+    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both?, ][space?space]][paid?; {OWN_PAYS_OFF}]|"
     f"{UNPRICED}]",
     old=q.capex_mark == "old",
     abroad=either(_OF_POWER, _OF_SPACE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sheetgen.answer.answer_record import CellRecord
+from sheetgen.catalog.hardware import Workload
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import Cell
@@ -56,9 +57,9 @@ def slow_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | 
     }
 
 
-def target_values(question: Question, cell: CellRecord) -> dict[str, object]:
+def target_values(question: Question, workload: Workload) -> dict[str, object]:
     """The targets of a load in a reader's words: seconds to the first word, tokens a second."""
-    workload, is_aimed = question.workload_of(cell.row), question.settings.speed_targets
+    is_aimed = question.settings.speed_targets
     first, paced = workload.ttft_target_ms, workload.tpot_target_ms
     return {
         "first_target": seconds((first or 0) / 1000),
@@ -88,7 +89,7 @@ def replicas_of_machine(cell: CellRecord) -> int:
 
 
 def _kept_values(question: Question, cells: Sequence[CellRecord]) -> dict[str, object]:
-    cell, aimed = cells[0], target_values(question, cells[0])
+    cell, aimed = cells[0], target_values(question, question.workload_of(cells[0].row))
     values = {
         **aimed,
         "both": bool(aimed["aimed"] and aimed["paced"]),

@@ -85,8 +85,8 @@ def speed_kind(
     other_bytes_per_token: Quantity,
     n_model_kinds: Quantity,
 ) -> Quantity:
-    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts; in place of these the last
-    that it has of 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+    """Kind of model, as the errors of predicted speed distinguish them: 5 with sparse attention (an indexer or
+    compressed entries), else 4 with recurrent states, else 3 with windows, else 2 with experts, else 1 (dense).
 
     Source: docs/speed.md.
     """
@@ -742,8 +742,8 @@ def queue_seconds(concurrent_requests: Quantity, running_requests: Quantity, tur
 
 @formula("Time to first token", SECONDS)
 def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Quantity:
-    """Seconds from the place that a request has to its first token (TTFT), waiting for its turn among the requests that
-    run included; a wait for a place comes before them. Under load indicative.
+    """Seconds from the moment a request has a place to its first token (TTFT), with the wait for its turn among the
+    running requests; the wait for a place comes before. Under load indicative.
 
     Source: the sum of its parts.
     """

@@ -16,8 +16,11 @@ _WAYS = (
     Column("Commits to", right=True),
     "What we give up",
 )
-_SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
-_LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
+# Characters that Markdown reads: & and < only where an entity, a tag or an address may begin.
+_SPECIAL = re.compile(
+    r"([\\`*\[\]|~]|&(?=#?[A-Za-z0-9]+;)|<(?=[A-Za-z/!?])|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))"
+)
+_LEADING = re.compile(r"^([#+\-=>]|\d+[.)](?=\s|$))")
 _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
+
+import numpy
 
 from sheetgen.book.sheets import Cell, Sheet
 from sheetgen.brand import Colors
@@ -26,8 +27,6 @@ _ROLES: dict[str, Look] = {
     "text": {},
     "title": {"bold": True, "font_size": 18},
     "finding": {"bold": True, "font_size": 18, "shrink": True},
-    "subtitle": {"font_color": GREY},
-    "subtitle_wrapped": {"font_color": GREY, "text_wrap": True},
     "section": {"bold": True, "font_color": WHITE, "bg_color": BAR, "indent": 1, "align": "left"},
     "head": {
         "bold": True,
@@ -38,14 +37,9 @@ _ROLES: dict[str, Look] = {
         "bottom_color": GREY,
     },
     "label": {},
-    "right_label": {"align": "right"},
-    "unit": {"font_color": GREY},
     "remark": {"font_color": GREY},
     "remark_wrapped": {"font_color": GREY, "text_wrap": True},
-    "small": {"font_color": GREY},
     "off_page": {"font_color": GREY, "font_size": 8, "align": "left"},
-    "shown": {"font_color": GREY},
-    "assumption": {"font_color": GREY},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
@@ -57,7 +51,6 @@ _ROLES: dict[str, Look] = {
     "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},
     "total": {"bold": True, "top": 1, "top_color": RULE},
-    "unit_wrapped": {"font_color": GREY, "text_wrap": True},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
@@ -76,7 +69,6 @@ _ROLES: dict[str, Look] = {
     "quiet": {"font_color": GREY},
     "line": {"font_color": GREY, "text_wrap": True},
     "quiet_right": {"font_color": GREY, "align": "right", "indent": 1},
-    "quiet_number": {"font_color": GREY, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
     "beside_number": {"font_color": GREY, "shrink": True, **_BOTTOM},
     "small_value": {"font_color": GREY, "align": "right"},
@@ -89,8 +81,8 @@ for _name in ("plain", "quiet"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
 FLUSH = (
-    *("title", "finding", "subtitle", "subtitle_wrapped", "link_text", "line", "bold", "band", "band_quiet", "rent"),
-    *("strong", "rule", "rule_head", "plain", "plain_last", "quiet", "quiet_last", "assumption"),
+    *("title", "finding", "link_text", "line", "bold", "band", "band_quiet", "rent", "strong", "rule", "rule_head"),
+    *("plain", "plain_last", "quiet", "quiet_last"),
 )
 ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
@@ -207,41 +199,36 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     """Widen columns whose numbers would be shown as #### otherwise, by the size of their print."""
-    cells = [(place[1], cell) for place, cell in sheet.cells.items() if cell.role != "off_page"]
-    numbers = [
-        (column, cell.value, cell.display, _of_em(_look(cell.role, cell.display.excel)) * DIGIT)
-        for column, cell in cells
-    ]
+    cells: dict[tuple[int, str, Display, type], list[float]] = {}
+    for (_, column), cell in sheet.cells.items():
+        if cell.value is not None and not isinstance(cell.value, str) and cell.role != "off_page":
+            cells.setdefault((column, cell.role, cell.display, type(cell.value)), []).append(cell.value)
+    numbers: list[tuple[int, float, Display, float]] = []  # with the size of the print
+    for (column, role, display, _), values in cells.items():
+        look = _look(role, display.excel)
+        if role in _LARGE:
+            texts = (display.text(value) for value in values if isinstance(value, int | float))
+            widths[column] = max(widths.get(column, DEFAULT_WIDTH), *(text_width(text, look) for text in texts))
+        longest = (max(values), min(values)) if _grows(display) else values
+        numbers += ((column, value, display, _of_em(look) * DIGIT) for value in longest)
+    blocks: dict[tuple[int, int, Display], list[numpy.ndarray]] = {}
     for row in sheet.rows:
-        values, columns = row.values.tolist(), range(row.left, row.left + len(row))
-        long: Iterable[int] = range(len(values))
-        if row.values.dtype.kind == "f" and all(widths.get(c, DEFAULT_WIDTH) >= DEFAULT_WIDTH for c in columns):
-            (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
-        numbers += [(columns[i], values[i], row.display, 1.0) for i in long]
+        blocks.setdefault((row.left, len(row), row.display), []).append(row.values)
+    for (left, _, display), rows in blocks.items():
+        if _grows(display) and all(values.dtype.kind in "fi" for values in rows):
+            rows = [numpy.fmax.reduce(rows), numpy.fmin.reduce(rows)]
+        numbers += ((column, value, display, 1.0) for row in rows for column, value in enumerate(row.tolist(), left))
     for column, value, display, size in numbers:
         if value is None or isinstance(value, str):
             continue
         needed = shown_length(value, display) * size + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
-    for column, cell in cells:
-        if cell.role in _LARGE and isinstance(cell.value, int | float):
-            needed = text_width(cell.display.text(cell.value), _look(cell.role, cell.display.excel))
-            widths[column] = max(needed, widths.get(column, DEFAULT_WIDTH))
 
 
-@functools.cache
-def _fitting(display: Display) -> float:
-    """The absolute value below which every number fits a column of the default width; 0 for none."""
-    if display.excel.startswith("yyyy") or "E+" in display.excel:
-        return 0.0
-    fitting = 0.0
-    for n_digits in range(1, int(DEFAULT_WIDTH)):
-        widest = -(10**n_digits - 1) / (100 if display.percent else 1)
-        if shown_length(widest, display) + (display.optional and display.optional + 1) + ROOM > DEFAULT_WIDTH:
-            break
-        fitting = -0.9 * widest  # below values that round up to one more digit
-    return fitting
+def _grows(display: Display) -> bool:
+    """True where a number is shown at least as long as a smaller one of its sign."""
+    return not (display.optional or display.whole_from < math.inf or "E+" in display.excel or "yy" in display.excel)
 
 
 def shown_length(value: float | datetime.date, display: Display) -> int:

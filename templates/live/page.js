@@ -339,7 +339,7 @@ function refused({ problems }) {
   showProblems(ofFields);
   $("message").textContent = [
     say(shown ? "stale" : "unanswered", {}),
-    ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
+    ...new Set(problems.filter((problem) => !ofFields.includes(problem)).map(({ message }) => message)),
     ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join("; ") }) : "",
   ].filter(Boolean).join("\n");
   for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);

@@ -20,7 +20,8 @@ from recalculation import convert_all, needs_libreoffice
 from sheetgen.book.money_page import SHOWN, WAYS
 from sheetgen.question.inputs import RARE
 from sheetgen.report import sentences
-from sheetgen.units import NARROW
+from sheetgen.units import DATE, NARROW
+from sheetgen.writers.xlsx_styles import _ROLES, BRANDED, style
 
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
 TABS_PRINTED = ("Sizing sheet", "Decision", "Inputs", "Money")
@@ -38,6 +39,16 @@ def shown(page: pdfplumber.page.Page) -> pdfplumber.page.Page:
     """What a page shows: LibreOffice draws the hidden columns too, and cuts them off at the last rule."""
     right = max(edge["x1"] for edge in page.edges)
     return page.filter(lambda drawn: drawn["object_type"] != "char" or drawn["x0"] < right)
+
+
+def test_a_look_has_one_role() -> None:
+    """But for those whose meaning is read: labels of an input, and cells that are given, computed or a change."""
+    roles: dict[str, set[str]] = {}
+    for role in set(_ROLES) - set(BRANDED):
+        looks = [sorted({**style(role, display), "quote_prefix": None}.items()) for display in ("@", "0", DATE.excel)]
+        roles.setdefault(repr(looks), set()).add(role)
+    alike = sorted(map(sorted, (same for same in roles.values() if len(same) > 1)))
+    assert alike == [["computed", "fixed", "state"], ["label", "text"]]
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 from amounts import IN_LONG
+from answers import record_for
 from books import AS_OF, catalog
 from books import build as built
 from cells_of import FEW
 from recalculation import ALLOWED_FUNCTIONS, edit, functions_used, needs_libreoffice, poison, recalculate, values_after
 from workbook_cells import values
 
-from sheetgen.answer.solution import Solution
+from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.solve import solve
+from sheetgen.book.decision_choices import headline_choices
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull
@@ -172,3 +174,15 @@ def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
     assert [c.monthly_usd for c in asked_again.choices] == [c.monthly_usd for c in asked(BY_DAY).choices]
     same = pull(str(book), catalog(), None)
     assert not same.changed and not same.other_results and same.audit is not None
+
+
+def test_decision_opens_with_the_stated_rate(book: Path) -> None:
+    """As the page's people at that rate, since Decision asks for no rate: its answer is the headline's."""
+    solved = solve(ask(catalog(), OPTIONS))
+    picked, choice = headline_choices(solved), solved.choices[headline_rows(solved)[0]]
+    settings = solved.question.settings
+    of_a_day = picked["users"] * picked["requests_per_user_per_day"] * settings.peak_hour_share * settings.burst_factor
+    assert of_a_day / 3600 == pytest.approx(OPTIONS["requests_per_second"], rel=1e-5)
+    cells = values(book)
+    assert cells["rec_decision_monthly_usd"] == pytest.approx(choice.monthly_usd, rel=1e-9)
+    assert cells["in_decision_users"] == record_for(solved).headline_cells[0].users

@@ -358,8 +358,10 @@ def test_a_name_belongs_to_one_entry(small: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_must_be_one(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="is no folder"):
-        Catalog(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    for name, problem in (("file", "is no folder"), ("none", "cannot be read"), ("a\0b", "cannot be read")):
+        with pytest.raises(CatalogError, match=problem):
+            Catalog(tmp_path / name)
 
 
 def test_entries_are_frozen(catalog: Catalog) -> None:

@@ -235,6 +235,22 @@ def test_list_filters_by_every_word(run) -> None:  # type: ignore[no-untyped-def
 
 
 @pytest.mark.parametrize(
+    ("kind", "name", "entry"),
+    [
+        ("instances", "verda/B200 SXM6 x2", "verda/B200 SXM6"),
+        ("instances", "NC40ads H100 v5", "azure/Standard_NC40ads_H100_v5"),
+        ("models", "meta-llama/Llama-3.1-70B-Instruct", "llama-3.1-70b"),
+        ("gpus", "NVIDIA H100 80GB HBM3", "nvidia-h100-sxm5-80gb"),
+    ],
+)
+def test_an_entry_is_listed_and_shown_by_any_name_that_an_answer_or_a_tool_prints(
+    kind: str, name: str, entry: str, run
+) -> None:  # type: ignore[no-untyped-def]
+    (row,) = json.loads(run("list", kind, name, "--json").output)
+    assert row["id"] == entry == json.loads(run("show", name, "--json").output)["id"]
+
+
+@pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("70b", "model, in catalogs/models/llama-3.1-70b.yaml"),

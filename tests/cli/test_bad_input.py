@@ -133,8 +133,8 @@ ONE_LINE = {
     "blank batch": (("size", "--batch", ""), "batch is blank. Name a file, or leave it out."),
     "quantity": (("explain", "kv_bytes_per_tokens", "--model", "8b"), "Did you mean kv_bytes_per_token?"),
     "show": (("show", "h1000"), "is in no catalog"),
-    "check": (("check", "nowhere"), "nowhere: does not exist"),
-    "catalogs": ((*SIZE, "--catalogs", "nowhere"), "nowhere: is no folder"),
+    "check": (("check", "nowhere"), "nowhere: cannot be read"),
+    "catalogs": ((*SIZE, "--catalogs", "nowhere"), "nowhere: cannot be read"),
     "batch": (("size", "--batch", "nowhere.csv", "--out", "out.csv"), "nowhere.csv: cannot be read"),
     "scenario": (("build", "--models", "8b", "--scenario", "nowhere.yaml"), "nowhere.yaml: cannot be read"),
 }
@@ -221,6 +221,10 @@ def test_usage_errors_exit_2(arguments: tuple[str, ...], run, here: Path) -> Non
         ("size --model 8b --weight_dtype fp8 --user=4", "size --model 8b --weight-dtype fp8 --users=4"),
         ("recommend --models 8b --user 3 --gpu l4", "recommend --model 8b --users 3 --gpus l4"),
         ("list gpu h100", "list gpus h100"),
+        (
+            "recommend --model 8b --users 9 --request-per-users-per-day 3",
+            "recommend --model 8b --users 9 --requests-per-user-per-day 3",
+        ),
     ],
 )
 def test_an_option_in_the_other_number_is_understood(spelled: str, right: str, run) -> None:  # type: ignore[no-untyped-def]
@@ -237,6 +241,12 @@ def test_a_value_that_looks_like_another_spelling_stays(run, here: Path) -> None
     ("spelled", "hint"),
     [
         ("size --model 8b --tp 4", "Did you mean '--tensor-parallel-size'?"),
+        ("size --model 8b -tp 4", "No such option '-tp'. Did you mean '--tensor-parallel-size'?"),
+        ("size --model 8b -gpu h100", "No such option '-gpu'. Did you mean '--gpu'?"),
+        ("size --model 8b --kv-dtype fp8", "Did you mean '--kv-cache-dtype'?"),
+        ("size --model 8b --kv_dtype fp8", "Did you mean '--kv-cache-dtype'?"),
+        ("size --model 8b --quantization fp8", "Did you mean '--weight-dtype'?"),
+        ("size --model 8b --batch-size 4", "Did you mean '--concurrent-requests'?"),
         ("recommend --model 8b --precision fp8", "Did you mean '--weight-dtype'?"),
         ("build --ask --users 200", "Option '--ask' requires an argument, not '--users'."),
         ("build --models 70b --ask", "Option '--ask' requires an argument: --ask MODEL."),
@@ -248,13 +258,46 @@ def test_an_option_of_another_tool_and_a_value_left_out(spelled: str, hint: str,
     assert result.exit_code == 2 and hint in result.stderr
 
 
+@pytest.mark.parametrize("value", ["missing.file", "", " "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "build --models 8b --scenario FILE",
+        "catalog import FILE",
+        "catalog prices FILE",
+        "check FILE",
+        "diagnose FILE",
+        "diff FILE FILE",
+        "mail FILE --to a@b.c",
+        "plan FILE",
+        "plan actuals FILE",
+        "plan check FILE",
+        "plan init --from FILE",
+        "pull FILE",
+        "size --batch FILE",
+        "size --from-log FILE",
+        "size --model 8b --catalogs FILE",
+        "size --model 8b --measured FILE",
+    ],
+)
+def test_a_file_that_is_not_there_or_has_no_name_is_said_in_the_same_words(
+    line: str,
+    value: str,
+    run,  # type: ignore[no-untyped-def]
+    here: Path,
+) -> None:
+    result = run(*(value if word == "FILE" else word for word in line.split()))
+    expected = f"{value}: cannot be read (No such file or directory)." if value.strip() else " is blank. Name a f"
+    assert result.exit_code == 1 and expected in result.stderr
+
+
 @pytest.mark.parametrize("typed", ["90", "90%", "90 %"])
 def test_percent_for_a_share(typed: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
     """A confidence from 50 to 99 is a percentage; of another share only where the sign says so, else it is refused with
     the share."""
     answer = json.loads(run("recommend", "--model", "8b", "--confidence", typed, "--json").output)
     assert answer["inputs"]["confidence"] == 0.9
-    Path("s.yaml").write_text(f"models: [8b]\nconfidence: {typed}\nformat: json\nout: .\n")
+    Path("s.yaml").write_text(f"models: 8b\nworkloads: chat\ntiers: 32\nconfidence: {typed}\nformat: json\nout: .\n")
     assert run("build", "--scenario", "s.yaml").exit_code == 0
     assert json.loads(Path("sizing-sheet.json").read_text())["inputs"]["confidence"] == 0.9
     of_memory = run("recommend", "--model", "8b", "--gpu-memory-utilization", typed)

@@ -263,7 +263,7 @@ def test_a_family_with_an_unknown_rule_is_a_fault_with_its_line(tmp_path: Path) 
             "index_topk_pattern is not read: indexer_types must say",
         ),
         ("exaone-4.0-32b", {"layer_types": None}, "sliding_window_pattern is 'LLLG', but must be a whole number."),
-        ("llama-3.1-8b", {"hidden_size": 4096.0}, "hidden_size is '4096.0', but must be a whole number."),
+        ("llama-3.1-8b", {"hidden_size": 4096.0}, "hidden_size is 4096.0, but must be a whole number."),
     ],
 )
 def test_a_variant_that_no_published_config_has_is_refused(name: str, change: dict[str, Any], refusal: str) -> None:

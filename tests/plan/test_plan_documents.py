@@ -185,7 +185,7 @@ def worst_limit() -> tuple[str, str]:
     }
     cut: dict[tuple[str, str], float] = defaultdict(float)
     for row in record["served"]:
-        limit = row["quarter"], {"budget": "budget", "quota": "quota of"}.get(row["limit"], "there until")
+        limit = row["quarter"], {"budget": "budget", "quota": "quota of"}.get(row["limit"], "what is there of")
         cut[limit] += (1 - row["share"]) * month_usd[row["service"], row["quarter"]]
     return max(cut, key=lambda limit: cut[limit])
 
@@ -208,7 +208,7 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
         rows = [row for row in printed if str(row[0]) == order["order_by"] and str(row[1]).startswith(decided(order))]
         assert any(abs(whole(row[4]) - order["usd"]) < 1 for row in rows)
     behind = " ".join(sheet.text for sheet in others)
-    assert shows(behind.partition("If the limits are kept")[2].partition(": serves")[0], worst_limit()[1])
+    assert shows(behind.partition("If the limits are kept")[2].partition(" serves")[0], worst_limit()[1])
     parts = sorted(record_of(example())["bridge"], key=lambda part: -max(abs(part["usd"]), abs(part["asked_usd"])))
     for part in parts[:6]:
         near = (usd(part["asked_usd"] + more) for more in (0, 1, -1))  # so that it adds up

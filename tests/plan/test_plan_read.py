@@ -50,6 +50,11 @@ def test_the_confidence_may_be_a_percentage(typed: str, tmp_path: Path, catalog:
     assert question.settings.confidence == 0.9
 
 
+def test_a_confidence_that_is_left_out_is_none(tmp_path: Path, catalog: Catalog) -> None:
+    text = f"{HEAD}services:\n{SERVICE.rstrip()[:-1]}, targets: {{confidence: null}}}}\n"
+    assert problems(text, tmp_path, catalog) == []
+
+
 def test_every_problem_of_a_bad_plan_in_one_run(tmp_path: Path, catalog: Catalog) -> None:
     text = """\
 plan: {start: 2027-Q1, quarters: 4}
@@ -192,7 +197,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "field 'of' is missing"),
-        ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        ("  - {id: x, demand: {at_once: 3}, like: chat, allowed: {purchase: [spot]}}\n", "write it in supply.allowed"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, budget: 3}\n", "whole plan: write it beside services"),
         ("  - {id: x, demand: {at_once: 3}, like: chat, ownr: cx}\n", "Did you mean owner? Known: allowed, buy, "),
         ("  - {id: x, demand: {at_once: 3}, model: {id: 8b, weights: fp8}}\n", "Did you mean weight_dtype? Known: "),

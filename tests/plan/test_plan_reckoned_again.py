@@ -24,7 +24,8 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import ordered_before_usd, orders
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.worked_plan import OF_SERVICE, Answer
+from sheetgen.plan.tables import OF_SERVICE
+from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
 SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v5"  # one H100 NVL, and two

@@ -14,7 +14,7 @@ import openpyxl
 import pytest
 from amounts import amount
 from plan_books import example, example_record, example_workbook, workbook_of
-from plan_edits import differ, edits, rows_of, solved_with
+from plan_edits import differ, edited, edits, rows_of, solved_with
 from recalculation import (
     ALLOWED_FUNCTIONS,
     assert_recalculates,
@@ -28,14 +28,16 @@ from recalculation import (
 )
 from workbook_cells import values
 
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
+from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.findings import Findings, findings, spans, spent
 from sheetgen.plan.flat_book import ON_PLAN, PULL
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.yellow import price_name
+from sheetgen.plan.yellow import Yellow, price_name, yellow_rows
+from sheetgen.writers.formats import templates_folder
 
 SEED = 1919
 SHEETS = ["Inputs", "Plan", "Decisions", "Services", "Supply", "Money", "Checks"]
@@ -356,3 +358,25 @@ def test_a_mix_of_many_types_has_its_workbook(tmp_path: Path) -> None:
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
     assert values(path)["rec_p50_usd"] == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()))
+
+
+def test_a_yellow_cell_takes_what_its_field_of_plan_yaml_takes() -> None:
+    """At either end of what a cell takes, no bound of the field is told, and above it one is."""
+    document = read_document(templates_folder() / "plan.yaml")
+    document.data["services"][0]["demand"] = {"users": {"people": 3000, "requests_per_user_per_day": 20}}
+    document.data["services"][1]["demand"] = {"users": {"people": 900, "active_fraction": 0.1}}
+    rows = [*yellow_rows(plan_of(document, Catalog()), {})]
+
+    def told(row: Yellow, value: float) -> list[str]:
+        data = edited(rows, document.data, {cell.name: value for cell in row.cells})
+        try:
+            plan_of(Document("plan.yaml", data, {}), Catalog())
+        except SheetgenError as error:
+            return [line for line in error.problems if f"{row.place[-1]} is" in line and "should" in line]
+        return []
+
+    numbers = [row for row in rows if row.kind.is_number and row.place[0] == "services"]
+    assert len(numbers) > 8
+    for row in numbers:
+        assert not told(row, row.kind.low) and not told(row, row.kind.high), row.name
+        assert row.is_band or told(row, 2 * row.kind.high), row.name

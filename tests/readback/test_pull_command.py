@@ -79,6 +79,12 @@ def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     assert sorted(p.name for p in edited.parent.iterdir()) == ["q3.xlsx"], "something was left behind"
 
 
+def test_a_folder_to_write_to_that_is_a_link_to_itself_is_told(edited: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    result = run_command("pull", edited, "--out", tmp_path / "loop", "--format", "json")
+    assert result.exit_code == 1 and "cannot be written" in result.stderr
+
+
 def test_what_is_no_workbook_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "plan.xlsx").write_text("a,b\n")
     result = run_command("pull", tmp_path / "plan.xlsx", "--out", tmp_path / "out")

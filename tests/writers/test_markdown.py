@@ -30,6 +30,9 @@ HOSTILE = (
     "===",
     "> quote",
     "&lt;b&gt; &amp;",
+    "&#60;b&#62; &#x3c; &copy;",
+    "a<b>c</b> <?php ?> </x> <a@b.example> <http://x.example>",
+    ">quote",
     "back\\slash\\",
     "line\nbreak\r\nand\ttab",
     "<!-- comment -->",
@@ -131,6 +134,8 @@ def test_only_web_addresses_become_links(url: str) -> None:
         ("131.4 GiB", "131.4 GiB"),
         ("azure/Standard_NC96ads_A100_v4", "azure/Standard_NC96ads_A100_v4"),
         ("--max-model-len", "\\--max-model-len"),
+        ("W&B Inference", "W&B Inference"),
+        ("max_model_len < 16384 > 8", "max_model_len < 16384 > 8"),
         ("", ""),
     ],
 )

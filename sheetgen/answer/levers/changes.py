@@ -36,7 +36,7 @@ from sheetgen.formula import round_down, same_money
 from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
 from sheetgen.question.deployment import model_columns, why_no_draft
-from sheetgen.question.sheet_question import Question, SheetModel, sheet_model
+from sheetgen.question.sheet_question import Question, SheetModel, sheet_model, with_stated
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
 
@@ -588,6 +588,12 @@ def with_context(workload: Workload, context_tokens: int) -> Workload:
     if "context" in type(workload).model_fields:  # a load of the user's own, which may leave a part of it unused
         sizes["context"] = context_tokens
     return workload.model_copy(update=sizes)
+
+
+def at_context(question: Question, workload: Workload, context_tokens: int) -> Workload:
+    """A workload of a question at another context, with the targets in force there."""
+    workloads = (with_context(workload, context_tokens),)
+    return with_stated(workloads, question.stated, question.settings, question.reference)[0]
 
 
 def _time_of(milliseconds: float) -> str:
