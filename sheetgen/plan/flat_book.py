@@ -107,7 +107,7 @@ COLUMNS: Mapping[str, Sequence[tuple[str, float]]] = {  # of sheets that are one
     "Supply": (
         ("Quarter", 10), ("Machine", 36), ("GPU", 18), ("Needed", 11), ("Owned", 11), ("Committed", 11), ("Idle", 11),
         *_of_each("To buy", 11), ("$ a month of one", 11), *_of_each("Bought, $", 11), ("Spare", 11),
-        ("In use at p50, mean", 11), ("at the peak", 11),
+        ("In use at p50, mean", 11), ("at the peak", 11), ("Borrowed", 11), ("Lent", 11),
     ),
     "Decisions": (
         ("By", 18), ("What", 16), ("Machines", 12), ("Machine", 34), ("Needed from", 14), ("Owner", 18), ("$", 14),
@@ -543,6 +543,8 @@ class _Sheets:
                 ]
                 self._values(sheet, row, 14, (float(table["spare_instances"][t, q, answer.case]),), WHOLE)
                 self._values(sheet, row, 15, (float(share[t, q]) for share in answer.in_use), PERCENT)
+                loans = (float(answer.supply_counts[name][t, q, answer.case]) for name in ("borrowed", "lent"))
+                self._values(sheet, row, 17, loans, WHOLE)
         self.costs |= {key: self._with_loans(sheet, rows[key], *key) for key, cells in self.costs.items() if cells}
         if not keys:
             row += 1

@@ -836,6 +836,7 @@ def _supply(answer: Answer) -> Section:
     rows: Rows = []
     for t in sorted(largest[:MOST_MACHINES]):
         lines = {"needed": needed[t], "owned or committed": there[t], "of it idle": idle[t], "to buy": bought[t]}
+        lines |= {"lent to other types": counts["lent"][t], "lent by other types": counts["borrowed"][t]}
         if (needed[t] == bought[t]).all():
             del lines["needed"]
         shown = [(name, [cell(count, WHOLE) for count in of_line]) for name, of_line in lines.items() if of_line.any()]

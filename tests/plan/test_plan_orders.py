@@ -37,6 +37,7 @@ CATALOG = Catalog()
 CLASSES = ("reserved-1yr", "capacity-block")
 NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
 NC80 = "azure/Standard_NC80adis_H100_v5"  # and one of these 290
+A100 = "azure/Standard_NC24ads_A100_v4"
 ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
 SERVICE = {"id": "one", "demand": {"at_once": 400}, "model": "8b"}  # three machines
 FIRST = "2027-Q1", "p90"
@@ -701,6 +702,32 @@ def test_renewals_of_a_quarter_are_one_decision() -> None:
     assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
 
 
+def test_nothing_is_bound_for_machines_whose_need_ends() -> None:
+    """The commitment ends a month before the last quarter that needs its machines: they were renewed for a year."""
+    signed = {"id": "c", "type": NC40, "count": 3, "usd_per_hour": 5, "purchase": "reserved-1yr", "until": "2027-05-31"}
+    supply = {"committed": [signed], "allowed": {"instances": [NC40], "exclude": ["spot"]}}
+    policy = {"release_after_quarters": 1}
+    kinds = {}
+    for name, more in (("retires", {"retire": "2027-Q3"}), ("falls", {"growth": {"steps": {"2027-Q3": 0.1}}})):
+        record = solved([SERVICE | more], 4, supply=supply, policy=policy)
+        lines = [way for decision in record["decisions"] for way in ways(decision)]
+        kinds[name] = [(line["what"], line["n_instances"]) for line in lines if "commitment" in (line["about"] or "")]
+    assert kinds == {"retires": [("let end", 3)], "falls": [("renew", 1)]}
+
+
+def test_nothing_is_committed_for_what_is_kept_idle() -> None:
+    """Of three machines one is needed from the second quarter on, and three are kept for another one, in case demand
+    returns: a block of all of them was offered for that."""
+    falls = {"id": "one", "demand": {"at_once": 2600}, "model": "8b", "growth": {"steps": {"2027-Q2": 0.3}}}
+    supply = {"allowed": {"instances": ["aws/p5.48xlarge"], "exclude": ["spot"]}}
+    record = solved([falls], 2, supply=supply, policy={"release_after_quarters": 1}, as_of="2027-02-01")
+    (needed, fewer), (_, kept) = of_all(record, "needed", "supply"), of_all(record, "kept", "supply")
+    assert fewer < needed == kept
+    lines = [way for decision in record["decisions"] for way in ways(decision)]
+    later = [line for line in lines if line["what"] == "commit" and line["needed_from"] == "2027-04-01"]
+    assert [line["n_instances"] for line in later] == [fewer]
+
+
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
     records = {}
@@ -1091,6 +1118,22 @@ def test_a_term_for_a_quarter_has_the_next_order_beside_it() -> None:
         and "1 more in the order of 2028-01-01" in one["or"]["about"]
     )
     assert anew["or"]["usd"] == pytest.approx(3 * ON_DEMAND)  # three quarters of its year are after the plan
+
+
+def test_a_service_of_another_class_goes_to_paid_machines_while_they_are_idle() -> None:
+    """Of two machines of a year one is idle in the second quarter alone: what is cheaper on others by itself is on that
+    for the quarter."""
+    steps = {"2027-Q2": 0.5, "2027-Q3": 2}
+    falling = SERVICE | {"demand": {"at_once": 280}, "growth": {"steps": steps}, "allowed": {"instances": [NC40]}}
+    apart = {"id": "apart", "demand": {"at_once": 20}, "model": "8b", "buy": "on-demand"}
+    supply = {"allowed": {"instances": [NC40, A100]}}
+    policy = {"buy": "reserved-1yr", "moving_cost_usd": 500}
+    record = solved([falling, apart], 3, supply=supply, policy=policy)
+    rows = [row for row in record["services"] if (row["id"], row["quantile"]) == ("apart", "p90")]
+    names = [f"{A100} (on-demand)", f"{NC40} (on-demand)", f"{A100} (on-demand)"]
+    assert [row["instance"] for row in rows] == names
+    a100 = 3.673 * 730 * 3
+    assert of_all(record, "p50_usd") == pytest.approx([2 * ONE_YEAR + a100, 2 * ONE_YEAR, 2 * ONE_YEAR + a100])
 
 
 def test_the_first_page_says_what_is_idle_while_machines_are_ordered() -> None:
