@@ -324,10 +324,10 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     """The levers that change what is to be signed, and of what binds money the service whose measurement
     decides most."""
     answer = findings.answer
-    if idle := [*_idle(answer)]:
-        yield words("Idle, though machines are ordered for these quarters: {}.", joined("; ", idle))
     if (changed := changed_now(findings)) and findings.closing:
         yield _with_levers(findings.closing, changed)
+    if idle := [*_idle(answer)]:
+        yield words("Idle, though machines are ordered for these quarters: {}.", joined("; ", idle))
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
     first = next((measured for measured in findings.to_measure if measured.service in bound), None)
     if first is not None:
