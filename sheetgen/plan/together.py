@@ -673,10 +673,13 @@ class _Search:
         kept = needs.kept_instances(by_earlier, earlier, spans, self.before)
         owned = self._owned(types[0], kept, gives_rest=False)
         committed = self.committed[types]
-        if types.shape[1] > 1:
-            pool = self._pool(types[0], needed, owned)
-            borrowed = numpy.stack(pool.borrowed, axis=-2)
-            committed = committed + numpy.repeat(borrowed, len(needed) // 2, axis=0)
+        # Rows in which one type may serve another: of one alone none does.
+        some = numpy.flatnonzero(((needed > 0).any(axis=(0, -1)) | (committed > 0).any(axis=-1)).sum(axis=-1) > 1)
+        if some.size:
+            borrowed = numpy.zeros(needed.shape)
+            pool = self._pool(types[0], needed[:, some], owned[:, some])
+            borrowed[:, some] = numpy.repeat(numpy.stack(pool.borrowed, axis=-2), len(needed) // 2, axis=0)
+            committed = committed + borrowed
         short = needs.short_instances(needed, owned, committed)
         missing = needs.gap(self._by_earlier_span(short), earlier, spans, self.before, kept, owned, committed)
         for purchase, term in self.terms.items():
