@@ -1176,7 +1176,8 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        exchange = f"{month} at {rate} a dollar" if month else f"1 US dollar is {rate}"  # stays in dollars
+        beside = str(month) if is_short else f"{month} at {rate} a dollar"  # stays in dollars
+        exchange = beside if month else f"1 US dollar is {rate}"
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:
         return _OLDEST.fill(

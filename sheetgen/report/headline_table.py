@@ -182,13 +182,13 @@ def owning_unpriced(
 ) -> Cell:
     """That nobody states a price to own the GPUs of the answers, and a GPU of the same family for rent that has one;
     NONE where all are priced. is_short: without that one. is_named: with the option to ask for it."""
-    owned = [(question.model_of(cell.row).model.name, cell.owned) for cell in cells if cell.owned]
     models: dict[str, list[str]] = {}  # by GPU without a price
-    for model, terms in owned:
-        if math.isnan(terms.base["monthly_owned_usd"]):
-            models.setdefault(terms.gpu, []).append(model)
-    is_part = 0 < sum(map(len, models.values())) < len(owned)
+    for cell in cells:
+        if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"]):
+            models.setdefault(cell.owned.gpu, []).append(question.model_of(cell.row).model.name)
     unpriced = [gpu for gpu in question.gpus if gpu.id in models]
+    asked = cells[question.ask] if question.ask is not None and len(cells) > 1 else None
+    is_of_others = asked is not None and asked.owned is not None and asked.owned.gpu not in models
     if not unpriced:
         return NONE
     rented = {candidate.gpu.id for candidate in question.instances.values()}
@@ -204,7 +204,9 @@ def owning_unpriced(
     other = None if is_short else next(others, None)
     capex = question.owning.gpus[other.id].capex_usd if other else None
     return sentences.owning_unpriced.fill(
-        gpus=listed([gpu.short_name + (f" (for {listed(models[gpu.id])})" if is_part else "") for gpu in unpriced]),
+        gpus=listed(
+            [gpu.short_name + (f" (for {listed(models[gpu.id])})" if is_of_others else "") for gpu in unpriced]
+        ),
         other=other.short_name if other else "",
         usd=money(capex[1]) if capex else NONE,
         option=min(other.aliases or (other.id,), key=len) if other and is_named else "",

@@ -284,7 +284,7 @@ chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=N
 # The month's money that a measurement decides, beside today's answer: what passing saves, and what failing costs;
 # level: what nothing is, "" where something is. Where passing saves nothing, a measurement buys certainty alone.
 measure_stakes = template(
-    "[moved?[falls?[alone?P|p]assing saves {less} a month, failing|[alone?F|f]ailing] [rises?means taking the margin"
+    "[moved?[falls?[alone?P|p]assing saves {less} a month, failing|[alone?F|f]ailing] [rises?means the margin"
     "[priced?, {more} more]|[nothing?leaves nothing {level}|costs no more]]|[alone?N|n]o money depends on it][alone?.]",
     alone=q.is_alone == 1,
     moved=either(is_text(q.less), is_text(q.more), q.is_dearer == 1, is_text(q.level)),
@@ -479,10 +479,9 @@ memory_counted = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slow end of its range|as predicted, not "
-    "at the slow end of its range]|[none?No model meets both targets[mean? on average] at the slow end of its range|"
-    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slow end of their range]]|How fast "
-    "it is]",
+    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
+    "at the slowest of its range]|[none?No model meets both targets[mean? on average] at the slowest of its range|"
+    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slowest of their range]]|How fast it is]",
     mean=q.is_mean == 1,
     aimed=q.n_aimed > 0,
     single=q.n_models == 1,
@@ -756,7 +755,7 @@ hours_give_up = template(
 ).formula("hours_give_up", "What working hours alone give up")
 # other: a GPU of the same family that has one, its price, and the option that asks for it.
 owning_unpriced = template(
-    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: sheetgen build --gpus {option}]].",
+    "Owning: {gpus} price unknown[other?; {other} {usd} each[named?: build --gpus {option}]].",
     other=is_text(q.other),
     named=is_text(q.option),
 )
@@ -766,7 +765,7 @@ OWN_LOSES, OWN_PAYS_OFF = "cash, staff, space", "pays off in month {pays_after_m
 _OF_POWER, _OF_SPACE = q.usd_per_kwh == q.us_usd_per_kwh, q.colo_usd_per_kw_month == q.us_colo_usd_per_kw_month
 # us: the terms that are prices of the United States where machines are rented elsewhere, as far as they stand.
 own_gives_up = template(
-    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both?, ][space?space]][paid?; {OWN_PAYS_OFF}]|"
+    f"[priced?{OWN_LOSES}[old?; old price][abroad?; US [power?power][both? and ][space?space]][paid?; {OWN_PAYS_OFF}]|"
     f"{UNPRICED}]",
     old=q.capex_mark == "old",
     abroad=either(_OF_POWER, _OF_SPACE),

@@ -254,15 +254,14 @@ def test_those_who_wait_for_a_place_are_no_part_of_the_first_word() -> None:
         assert cell.waits and cell.waits.mean_wait_seconds and cell.waits.late_ttft_seconds
         assert ((cell.wait_fraction or 0) > 0.01) is is_told
         share, mean = cell.wait_fraction or 0, seconds(cell.waits.mean_wait_seconds)
-        planned = " (about 5% planned)" if share > 0.05 else ""  # by an approximation, which the share is not
+        planned = " (5% planned)" if share > 0.05 else ""  # by an approximation, which the share is not
         told = f"{100 * share:.2g}%{planned} wait {mean} s for a place"
         assert any(told in text for _, text in answer_lines(asked, cell, Shown())) is is_told
         speed = next(text for text in page["request"]["serves"] if text.startswith("First word"))
         full = cell.waits.late_ttft_seconds - cell.waits.mean_wait_seconds
         within = f"99% within {seconds(cell.waits.p99_ttft_seconds or 0)} s"
         assert f" {100 * share:.2g}% wait {mean} s longer on average" in speed and within in speed
-        assert "(about 5% may wait)" in page["request"]["serves"][0]  # of the people whom the machines are enough for
-        assert (f"sure: {seconds(full)} s; " in speed) is is_told
+        assert (f"sure: {seconds(full)} s at full load; " in speed) is is_told
         assert "requests that have a place" in page["words"]["waits"]
 
 
@@ -366,8 +365,7 @@ def test_a_measurement_has_its_part_of_the_load_and_the_best_way_a_cheaper_provi
     del at_once["users"]
     page, at_once_page = beside([PEOPLE, at_once])
     answered = in_python(PEOPLE)
-    even, hour = answered["by_confidence"][0], answered["requests_per_hour"]
-    assert f"A day at {hour / even['n_instances']:,.0f} requests an hour" in page["words"]["measure"]
+    assert "A day: passes if" in page["words"]["measure"]
     even = in_python(at_once)["by_confidence"][0]
     assert f"A day at {math.ceil(500 / even['n_instances'])} requests at once" in at_once_page["words"]["measure"]
     [surer] = [way for way in answered["as_sure"] if way["kind"] == "provider"]

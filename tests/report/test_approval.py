@@ -163,7 +163,7 @@ def test_contingency_is_in_what_is_approved_and_the_rent_stands_beside() -> None
         assert amount(after.price) == pytest.approx(0.55 * amount(before.price))
         assert f"€{amount(before.price) / 2:,.0f}, with 10%" in str(after.facts[0])
     assert amount(asked.options[2].price) == pytest.approx(0.5 * amount(rent.options[2].price))  # a day is a rent
-    assert f" ${1.1 * cell.answer.monthly_usd:,.0f} at 0.5 EUR." in str(asked.basis)
+    assert f" ${1.1 * cell.answer.monthly_usd:,.0f} at 0.5 EUR a dollar." in str(asked.basis)
     assert str(asked.sentence).endswith(f": {asked.options[0].price} a month")
 
 
@@ -444,7 +444,7 @@ def test_how_many_people_the_machines_are_enough_for_is_said() -> None:
     more = cell.more_people.instance, cell.more_people.n_instances, cell.more_people.monthly_usd
     assert more == (answers[1].instance, answers[1].n_instances, pytest.approx(answers[1].monthly_usd))
     told = str(asked.serves[0])
-    assert f"serves {most:,} people (about 5% may wait); {most + 1:,} need {full_money(answers[1].monthly_usd)}" in told
+    assert f"serves {most:,} people; {most + 1:,} need {full_money(answers[1].monthly_usd)}" in told
     assert str(asked.enough) in told
 
 
@@ -483,7 +483,7 @@ EUROPEAN = {"users": "500", "models": "gpt-oss-120b", "ask": "", "tiers": "", "r
 
 
 def test_a_measurement_says_its_load_and_what_passes() -> None:
-    """A machine of the two takes half of the requests of the peak hour."""
+    """The averages with every place taken, which its certainty is of."""
 
     def measured(**more: str) -> tuple[str, CellRecord]:
         asked, cell = requested(users="300", tiers="", **more)
@@ -492,9 +492,7 @@ def test_a_measurement_says_its_load_and_what_passes() -> None:
 
     told, cell = measured()
     assert cell.answer.n_instances == 2 and cell.measure is not None and cell.measure.n_instances == 1
-    assert f" {cell.requests_per_hour / 2:,.0f} requests an hour" in told
-    assert f"then {cell.answer.sure_at.requests} at once" in told  # what its certainty is of
-    assert "averages" in told
+    assert f"averages meet targets with {cell.answer.sure_at.requests} at once" in told
     without, _ = measured(ttft_ms="off", tpot_ms="off")
     assert "passes" not in without
 
@@ -542,7 +540,7 @@ def test_a_price_of_a_year_alone_is_of_that_year_and_old() -> None:
     asked, cell = requested(**EUROPEAN)
     assert cell.answer.price_as_of == "2026"
     for text in (asked.prices, asked.basis):
-        assert "2026 (old)" in str(text) and "2026-01-01" not in str(text)
+        assert "2026, up to 323 days old" in str(text) and "2026-01-01" not in str(text)
     asked, cell = requested(users="300", tiers="")
     assert f"of {cell.answer.price_as_of}; others since 2026-06-15." in str(asked.prices)  # terms are older
 
@@ -586,7 +584,7 @@ def test_a_full_page_of_an_old_price_keeps_all_high_ends_together() -> None:
     record = with_smaller_model(record_for(solved), solved)
     asked = build_page(record, question).request
     every = record.headline_cells[1].moves[-1].high_usd
-    assert every and f"€{every * 0.92:,.0f}" in str(asked.together) and "(old)" in str(asked.basis)
+    assert every and f"€{every * 0.92:,.0f}" in str(asked.together) and "days old" in str(asked.basis)
     assert ("prices" in str(asked.together)) is ("List prices" not in [mover.name for mover in asked.movers])
 
 
@@ -635,7 +633,7 @@ def test_an_old_price_keeps_its_bar() -> None:
     question = ask(Catalog(), EUROPEAN | {"as_of": "2026-11-20", "ask": "gpt-oss-120b"})
     solved = solve(replace(question, headline=(1, 0)))
     asked = build_page(record_for(solved), solved.question).request
-    assert "(old)" in str(asked.basis) and "List prices" in [mover.name for mover in asked.movers]
+    assert "days old" in str(asked.basis) and "List prices" in [mover.name for mover in asked.movers]
 
 
 def test_a_day_of_measuring_on_a_machine_that_is_not_rented_is_named() -> None:
@@ -683,6 +681,6 @@ def test_more_that_wait_than_planned_stand_beside_the_plan() -> None:
         asked, cell = requested(**more)
         [speed] = [str(text) for text in asked.serves if str(text).startswith("First word")]
         shares.append(cell.wait_fraction or 0)
-        assert f" {100 * shares[-1]:.2g}% wait" in speed and "about 5% may wait" in str(asked.serves[0])
+        assert f" {100 * shares[-1]:.2g}% wait" in speed
         assert "Worst" not in speed and "99% within" in speed
     assert min(shares) < 0.05 < max(shares)
