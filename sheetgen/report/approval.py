@@ -148,7 +148,7 @@ _TEST = template(
 )
 _SPAN = template(
     "{low} to {high}[paged? pages][loosened? (target[both?s]: [aimed?[both?|first word ]{first_target} s][both?, ]"
-    "[paced?{pace_target} tokens a second])][compared?, now {now}]",
+    "[paced?{pace_target} tokens/s])][compared?, now {now}]",
     loosened=either(is_text(q.first_target), is_text(q.pace_target)),
     compared=is_text(q.now),
     both=both(is_text(q.first_target), is_text(q.pace_target)),
@@ -180,10 +180,10 @@ _SPEED = template(
     beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
-_SURVIVOR = "{rent}, {usd}, {before}[alike?|, {after} after a failure]"
+_SURVIVOR = "{rent}, {usd}, {before}[alike?|, {after} after failure]"
 _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
-    "{per_hour} an hour served|more wait for a place, longer]|the others serve all]]|"
+    "{per_hour} an hour sure|more wait for a place, longer]|the others serve all]]|"
     "The machine fails: nothing is served]"
     f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{rent}}, {{usd}}|]|; "
     f"surviving: {_SURVIVOR}]].",
@@ -200,7 +200,7 @@ _SURVIVES_TOO = template(f"Also survives: {_SURVIVOR}.", alike=q.is_alike == 1)
 _TOO_SLOW = template("Too [short?small or ]slow: the margin, {usd} more, lowers that.", short=q.is_short == 1)
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template(
-    "All {users} at once: [waits?last answer after {last}; without waits ]{usd}.",
+    "All {users} at once: [waits?last answer after about {last}; without waits ]{usd}.",
     waits=is_text(q.last),
 )
 _QUALITY = template(

@@ -220,8 +220,8 @@ late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_ove
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
 slow = template(
-    f"{{confidence:percent}} sure: [many?{{full}} s at full load|{_ALL_BUT_FEW} {{full}} s]; {WAITERS} wait "
-    f"{{mean_wait}} s longer on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    f"{{confidence:percent}} sure: [many?{{full}} s at full load|{_ALL_BUT_FEW} {{full}} s]; {WAITERS} queue "
+    f"for {{mean_wait}} s on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
     over=is_over,
     many=is_text(q.all_but_few),
 )
@@ -242,7 +242,7 @@ kept = template(
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
     "to be [short?large and ]fast enough{kept}][tested?, tested on day one]"
-    "[brief?|; excludes wrong loads, failures].",
+    "[brief?|; assumes this load, no failures].",
     single=is_text(q.sure),
     short=q.is_short == 1,
     targeted=either(_AIMED, _PACED),
@@ -479,9 +479,10 @@ memory_counted = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache at its fullest {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets[mean? on average] [safe?even at the slowest of its range|as predicted, not "
-    "at the slowest of its range]|[none?No model meets both targets[mean? on average] at the slowest of its range|"
-    "{n_safe} of {n_models} models meet both targets[mean? on average] even at the slowest of their range]]|How fast it is]",
+    "[aimed?[single?It meets both targets[mean? at the average load] [safe?even at the slowest of its range|as "
+    "predicted, not at the slowest of its range]|[none?No model meets both targets[mean? at the average load] at the "
+    "slowest of its range|{n_safe} of {n_models} models meet both targets[mean? at the average load] even at the "
+    "slowest of their range]]|How fast it is]",
     mean=q.is_mean == 1,
     aimed=q.n_aimed > 0,
     single=q.n_models == 1,

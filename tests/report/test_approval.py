@@ -284,7 +284,7 @@ def test_longer_requests_may_be_slower_unless_their_targets_are_stated() -> None
     name = "Length"
     assert "(targets: 14 s, " in spans()[name]  # twice what 16k tokens may take
     assert "(target: first word 14 s)" in spans(tpot_ms="50")[name]
-    assert "16 tokens a second" in spans()[name] and "16 tokens a second" not in spans(tpot_ms="50")[name]
+    assert "16 tokens/s" in spans()[name] and "16 tokens/s" not in spans(tpot_ms="50")[name]
     assert "target" not in spans(ttft_ms="7000", tpot_ms="50")[name]
     assert "target" not in spans(ttft_ms="off", tpot_ms="off")[name]
 
@@ -378,7 +378,7 @@ def test_targets_at_a_rate_are_met_on_average_and_its_row_names_the_model() -> N
     def finding(**load: str) -> str:
         return str(printed_page(solve(ask(Catalog(), ASKED | load))).findings[1])
 
-    assert "on average" in finding(users="400", tiers="") and "on average" not in finding(tiers="32")
+    assert "average" in finding(users="400", tiers="") and "average" not in finding(tiers="32")
     shape = {"users": 400, "stated_users": 400, "concurrent_requests": 9.9, "n_instances": 4, "model": "Llama 3.1 8B"}
     row = sentences.people_in_numbers.of(dict.fromkeys(sentences.people_in_numbers.inputs, 1) | shape)
     assert "Llama 3.1 8B" in str(row)
@@ -681,6 +681,6 @@ def test_more_that_wait_than_planned_stand_beside_the_plan() -> None:
         asked, cell = requested(**more)
         [speed] = [str(text) for text in asked.serves if str(text).startswith("First word")]
         shares.append(cell.wait_fraction or 0)
-        assert f" {100 * shares[-1]:.2g}% wait" in speed
+        assert f" {100 * shares[-1]:.2g}% queue" in speed
         assert "Worst" not in speed and "99% within" in speed
     assert min(shares) < 0.05 < max(shares)
