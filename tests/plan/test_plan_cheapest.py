@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -188,11 +189,15 @@ def some_supplied_plan(dice: random.Random) -> dict[str, Any]:
     committed = [
         {"id": name, "type": name, "count": dice.choice([1, 2, 4]), "until": until, "usd_per_hour": 3} for name in types
     ]
+    buy = dice.choice(["on-demand", "reserved-1yr", "mix"])
+    for service in services:
+        if buy == "reserved-1yr" and dice.random() < 0.5:
+            service["buy"] = "on-demand"
     return {
         "plan": {"start": "2027-Q1", "quarters": dice.choice([1, 2]), "as_of": "2026-11-26"},
         "services": services,
         "policy": {
-            "buy": dice.choice(["on-demand", "reserved-1yr", "mix"]),
+            "buy": buy,
             "near_tie_fraction": 0,
             "moving_cost_usd": 0,
         },
@@ -216,10 +221,14 @@ def test_nothing_is_bought_beside_idle_machines_that_are_paid_and_can_serve(seed
     data = some_supplied_plan(dice)
     answer = solved(data)
     place, case = {machine.instance: t for t, machine in enumerate(answer.types)}, answer.case
-    needed, committed, gap = (
-        answer.supply[name][..., case] for name in ("needed_instances", "committed_instances", "gap")
+    needed, committed, gap, idle, lent = (
+        answer.supply[name][..., case]
+        for name in ("needed_instances", "committed_instances", "gap", "idle_anyway", "lent_instances")
     )
-    assert not ((gap > 0) & (committed > needed)).any()
+    assert not ((gap > 0) & (committed - lent > needed)).any()
+    for one, other in itertools.permutations(place, 2):  # the classes of a machine
+        if one.partition(" ")[0] == other.partition(" ")[0]:
+            assert not ((gap[place[one]] > 0) & (idle[place[other]] > 0)).any()
     names = {(s, q): there.instance for (s, q), there in answer.hardware.placed.items()}
     for part in data["supply"]["committed"]:
         t = place[part["type"]]
@@ -228,7 +237,7 @@ def test_nothing_is_bought_beside_idle_machines_that_are_paid_and_can_serve(seed
             others = {(q, name) for (i, q), name in names.items() if i != s}
             is_alone = all((q, name) not in others and gap[place[name], q] > 0 for q, name in on.items())
             alone = needed_alone(data, service, part["type"]) if on and is_alone else None
-            assert alone is None or any(alone[q] > committed[t, q] - needed[t, q] for q in on)
+            assert alone is None or any(alone[q] > committed[t, q] - lent[t, q] - needed[t, q] for q in on)
 
 
 @pytest.mark.parametrize("seed", range(amount(8, 50)))
