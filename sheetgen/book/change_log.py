@@ -35,7 +35,7 @@ def sum_state(now: float, built: float, tolerance: float) -> str:
     return state
 
 
-SCHEMA = 16  # raised with the text of formulas, and with each name that a workbook must have; a test holds the names
+SCHEMA = 17  # raised with the text of formulas, and with each name that a workbook must have; a test holds the names
 LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 

@@ -81,7 +81,7 @@ from sheetgen.units import (
 )
 
 PULL = "run pull"  # what a cell says whose value is not of the inputs any more
-SCHEMA = 6  # of the layout
+SCHEMA = 7  # of the layout
 LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
