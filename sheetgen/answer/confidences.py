@@ -97,11 +97,12 @@ def _served(grid: Grid) -> Column:
     return (grid.spread("monthly_usd", ("load", "offer")) > 0).any(axis=1)
 
 
-def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
+def by_confidence(solved: Solution, levels_of: Sequence[float] = ()) -> list[tuple[AtConfidence | None, ...]]:
     """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order, each in the
-    layout that the rule of near ties takes among those of its price; None where nothing holds the load."""
+    layout that the rule of near ties takes among those of its price; None where nothing holds the load. levels_of:
+    other confidences, in their order."""
     asked, levels = solved.question.settings.confidence, list[list[AtConfidence | None]]()
-    for confidence in sorted({EVEN, asked, SURE}):
+    for confidence in levels_of or sorted({EVEN, asked, SURE}):
         is_asked = confidence == asked
         grid = solved.grid.read_again(AGAIN.again("at_lowest_price" if is_asked else AT_LEVEL[confidence]), AGAIN)
         picks = [

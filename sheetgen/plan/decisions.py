@@ -571,7 +571,7 @@ def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
     plan = answer.plan
     others = tuple(other for other in plan.base if other is not base)
     quantiles = {"p50": CASE["p50"], plan.policy.plan_at: answer.case}
-    grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=replace(plan, base=others))
+    grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=plan.ordering(others, plan.held))
     paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * len(base.runs(len(plan.quarters)))
     with_base = answer.money["spend_usd"][:, [*quantiles.values()]]
     spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - with_base.sum(axis=0)

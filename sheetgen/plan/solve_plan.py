@@ -180,12 +180,12 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
     put_supply(grid, plan, types)
     rented = buy(grid, plan, types)
     if plan.policy.buy == MIX and (base := (*bases(plan, types, rented, CASE[plan.policy.plan_at]),)):
-        plan = replace(plan, base=base)
+        plan = plan.ordering(base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
     held = late(Answer(plan, hardware, types, grid, rented))[1] if plan.supply.ordered else ()
     if held:
-        plan = replace(plan, held=held)
+        plan = plan.ordering(plan.base, held)
         rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
     work_out(grid, "money")

@@ -119,7 +119,7 @@ class Plan:
         every = (*itertools.chain.from_iterable(of_questions), *self.unread)
         return list({unused.source: unused for unused in every if unused.source not in used}.values())
 
-    @property
+    @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
 
@@ -209,8 +209,8 @@ class Plan:
         """The place of a day, in quarters from the first day; one outside of the plan is at its end."""
         q = self.quarter_of(day)
         if q is None:
-            return Fraction(0 if day < self.first_day(self.quarters[0]) else len(self.quarters))
-        first, last = self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
+            return Fraction(0 if day < self._days_of_quarters[0][0] else len(self.quarters))
+        first, last = self._days_of_quarters[q]
         return q + Fraction((day - first).days, (last - first).days + 1)
 
     @cached_property
@@ -288,8 +288,7 @@ class Plan:
     @cached_property
     def week(self) -> Week:
         """The hours of a week in which its services have loads of their own."""
-        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
-        return week_of(self.services, [first + (last - first) / 2 for first, last in days])
+        return week_of(self.services, [first + (last - first) / 2 for first, last in self._days_of_quarters])
 
     @property
     def rents_by_hour(self) -> bool:
@@ -326,8 +325,19 @@ class Plan:
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
-        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
-        return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
+        return next((q for q, (first, last) in enumerate(self._days_of_quarters) if first <= day <= last), None)
+
+    @cached_property
+    def _days_of_quarters(self) -> list[tuple[datetime.date, datetime.date]]:
+        """By quarter its first and its last day."""
+        return [(self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters]
+
+    def ordering(self, base: tuple[Base, ...], held: tuple[Held, ...] = ()) -> Plan:
+        """The plan with a mix's base and what is held, of which neither its spans nor its week depend."""
+        other = replace(self, base=base, held=held)
+        for name in ("quarters", "spans", "week", "there", "_days_of_quarters"):
+            other.__dict__[name] = getattr(self, name)
+        return other
 
     def question_in(self, service: Service, quarter: Quarter) -> Question:
         """The question of a service in a quarter."""

@@ -141,8 +141,8 @@ class _Filled:
         """The machines that each way fills, and spares, of one type or several: with ways and types before the
         quarters."""
         is_there = self.types[:, None] == types[..., None]
-        fills, spares = (numpy.moveaxis(part, 0, -2)[..., None, :] for part in (self.fills, self.spares))
-        return fills * is_there, spares * is_there
+        fills, spares = self.fills.transpose(1, 2, 0, 3), self.spares.transpose(1, 0, 2)
+        return fills[..., None, :] * is_there, spares[..., None, :] * is_there
 
     @cached_property
     def quarters(self) -> list[int]:
@@ -168,6 +168,60 @@ Ways = dict[int, _Filled]  # by service, one each
 Key = tuple[bytes, ...]  # by service its offers, of which all else follows
 
 
+class _Tried:
+    """The ways of a service that are tried while the others stay: few near its own, those elsewhere, last none at all;
+    and the cost of each unit that a way is on, with it, as it was worked out last: only what changes is anew."""
+
+    def __init__(self, few: _Filled, elsewhere: _Filled, nothing: _Filled, units: Sequence[Array], unit: Array) -> None:
+        self.few, self.mine, self.elsewhere, self.nothing = few, few[[0]], elsewhere, nothing
+        there = numpy.where(elsewhere.types >= 0, elsewhere.types, self.mine.types)
+        self.types = numpy.concatenate([few.types, there, nothing.types])
+        self.last = len(self.types) - 1
+        is_on = numpy.zeros((len(self.types), unit.max(initial=0) + 1), bool)
+        served = numpy.nonzero(self.types >= 0)
+        is_on[served[0], unit[self.types[served]]] = True
+        is_on[-1] = is_on[0]
+        pairs = [numpy.nonzero(is_on[:, unit[some[:, 0]]]) for some in units]
+        self.types_of_rows = [some[of_rows] for some, (_, of_rows) in zip(units, pairs, strict=True)]
+        self.way = numpy.concatenate([way for way, _ in pairs])
+        self.unit = numpy.concatenate([unit[types[:, 0]] for types in self.types_of_rows])
+        self.ends = numpy.cumsum([len(types) for types in self.types_of_rows])
+        self.usd, self.is_rest = numpy.zeros(len(self.way)), self.way == self.last
+        self.besides_usd = numpy.zeros(0)
+        self.filled, self.spared = numpy.full(is_on.shape[1], -1), numpy.zeros(0)
+
+    def __getitem__(self, which: Array) -> _Filled:
+        """Some of the ways, in their order."""
+        n = len(self.few.types)
+        near, others = which[which < n], which[(which >= n) & (which < self.last)] - n
+        parts = [self.few[near]] if near.size else []
+        parts += [self.mine.but(self.elsewhere[others])] if others.size else []
+        parts += [self.nothing] * (len(which) - len(near) - len(others))
+        return parts[0] if len(parts) == 1 else _Filled.of_all(parts)
+
+    def changed(self, filled: Array, spared: Array, unit: Array) -> Iterator[tuple[int, Array, Array]]:
+        """The rows whose unit is not as it was, by kind of unit, with their types. filled: by unit, see `_Sum`; spared:
+        by type the largest of what others spare."""
+        is_other = filled != self.filled
+        if self.spared.shape == spared.shape:
+            is_other[unit[(spared != self.spared).any(axis=(0, 2))]] = True
+        self.filled, self.spared = filled, spared
+        rows = numpy.flatnonzero(is_other[self.unit])
+        begins = (0, *self.ends[:-1].tolist())
+        for kind, (begin, end) in enumerate(zip(begins, self.ends.tolist(), strict=True)):
+            some = rows[(rows >= begin) & (rows < end)]
+            if some.size:
+                yield kind, some, self.types_of_rows[kind][some - begin]
+
+    def saves_usd(self, usd: Array) -> Array:
+        """By way what it saves over the service's own. usd: by unit what it costs with that."""
+        without = usd.copy()
+        without[self.unit[self.is_rest]] = self.usd[self.is_rest]
+        more = numpy.bincount(self.way, self.usd - without[self.unit], len(self.types))
+        whole = more[:-1] + self.besides_usd
+        return numpy.asarray(whole[0] - whole)
+
+
 def _key(ways: Ways) -> Key:
     return tuple(way.offers.tobytes() for way in ways.values())
 
@@ -179,6 +233,7 @@ class _Sum:
     machines: Array
     spared: Array  # (machines of the largest replica, share of zones) x service x type x quarters
     usd: Array
+    filled: Array  # by unit a number for what is filled of it; 0 where nothing is
 
 
 class _Search:
@@ -245,6 +300,8 @@ class _Search:
         self.elsewhere = {s: self._filled([*_ways(supply, layouts[s])]) for s in home}
         self.seen: dict[bytes, float] = {}  # what `_usd` gave, by a unit's types and what is filled and spared of them
         self.swept: dict[tuple[int | None, Key], Ways] = {}  # what `_swept` gave, by the service that rests
+        self.numbers: dict[bytes, int] = {}  # of what is filled of a unit
+        self.tried: dict[tuple[int, bytes], _Tried] = {}  # by a service and the offers it has
 
     def total_usd(self, ways: Ways) -> float:
         """The cost of the plan, and what must be saved besides for services that are not at home."""
@@ -299,12 +356,14 @@ class _Search:
     def moves(self, ways: Ways) -> dict[At, float]:
         """By move what the plan would cost more without it; NaN where it cannot do without."""
         saves: dict[At, float] = {}
-        total = self._sum(ways).usd.sum()
-        for s, way in ways.items():
-            stays = dict(self._stays(s, way))
-            for _, q in self._moves(s, way):
-                other = ways | {s: stays[q]} if q in stays else None
-                saves[s, q] = numpy.nan if other is None else float(self._sum(other).usd.sum() - total)
+        moving = {s: moves for s, way in ways.items() if (moves := self._moves(s, way))}
+        together = self._sum(ways) if moving else None
+        for s, moves in moving.items():
+            assert together is not None
+            stays, place = dict(self._stays(s, ways[s])), [*ways].index(s)
+            for _, q in moves:
+                other = self._sum_with(together, place, ways[s], stays[q]) if q in stays else None
+                saves[s, q] = numpy.nan if other is None else float(other.usd.sum() - together.usd.sum())
         return saves
 
     def _moves(self, s: int, way: _Filled) -> list[tuple[int, int]]:
@@ -316,7 +375,9 @@ class _Search:
     def _leaves(self, s: int, ways: _Filled) -> Array:
         """By way whether a service is not on what was ordered for it from the first on."""
         stood = self.stands_on[s]
-        return ~numpy.isin(ways.types[:, ways.quarters[0]], stood) & bool(stood)
+        if not stood:
+            return numpy.zeros(len(ways.types), bool)
+        return ~numpy.isin(ways.types[:, ways.quarters[0]], stood)
 
     def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
         """By move the service without it: on the machines of before until the next one, where those can serve it."""
@@ -333,10 +394,10 @@ class _Search:
         """See `Assignment.nearby`."""
         tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
         least = -DEARER * self.total_usd(ways)
-        every = [(float(saves[i]), s, some[[i]]) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
+        every = [(float(saves[i]), s, some, i) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
         seen = {_key(ways)}
-        for _, s, there in sorted(every, key=lambda way: -way[0]):
-            other = ways | {s: there}
+        for _, s, some, i in sorted(every, key=lambda way: -way[0]):
+            other = ways | {s: some[numpy.array([i])]}
             if (key := _key(other)) not in seen:
                 seen.add(key)
                 yield other
@@ -349,13 +410,14 @@ class _Search:
         for s, saves, every in self._tried(some, now, together):
             able = numpy.full(len(saves), True)
             if leaves:
-                able = (every.types[:, every.quarters] != every.types[0, every.quarters]).all(axis=1)
+                quarters = every.mine.quarters
+                able = (every.types[:-1, quarters] != every.types[0, quarters]).all(axis=1)
             best = int(numpy.where(able, saves, -numpy.inf).argmax())
-            yield s, float(saves[best]), every[[best]]
+            yield s, float(saves[best]), every[numpy.array([best])]
 
     def _tried(
         self, some: Sequence[int], now: Ways, together: _Sum, in_parts: bool = False
-    ) -> Iterator[tuple[int, Array, _Filled]]:
+    ) -> Iterator[tuple[int, Array, _Tried]]:
         """By service what each of its ways saves while the others stay, and the ways."""
         n = max(1, ROWS // (len(self.place) * together.machines[:, :, 0].size))
         for i in range(0, len(some), n):
@@ -363,42 +425,42 @@ class _Search:
 
     def _tried_of_each(
         self, some: Sequence[int], now: Ways, together: _Sum, in_parts: bool
-    ) -> Iterator[tuple[int, Array, _Filled]]:
+    ) -> Iterator[tuple[int, Array, _Tried]]:
         """The same of few: by unit that a way is on what it costs with it, over what it costs without the service."""
-        others, nothing = self._spares_of_others(some, now, together), self._filled([{}])
-        in_use = numpy.append((together.machines > A_BIT).any(axis=(0, 1, 3)), True)  # by type, and last of none
-        tried, rows, n_ways = list[_Filled](), defaultdict[int, list[tuple[Array, ...]]](list), 0
-        for i, s in enumerate(some):
-            mine, alone = now[s], self.elsewhere[s]
-            halves = self._parts(mine, alone[in_use[alone.types].all(axis=1)]) if in_parts else ()
-            ways = [mine, self.home[s], *(way for _, way in self._stays(s, mine)), mine.but(alone), *halves, nothing]
-            tried.append(every := _Filled.of_all(ways))
-            is_on = numpy.zeros((len(every.types), self.n_units), bool)
-            served = numpy.nonzero(every.types >= 0)
-            is_on[served[0], self.unit[every.types[served]]] = True
-            is_on[-1] = is_on[0]
-            for b, units in enumerate(self.units):
-                way, unit = numpy.nonzero(is_on[:, self.unit[units[:, 0]]])
-                if not way.size:
-                    continue
-                types = units[unit]
-                (fills, spares), (left, _) = every[way].on(types), mine.on(types)
+        fresh, tried = defaultdict[int, list[tuple[Any, ...]]](list), list[_Tried]()
+        for s, others in zip(some, self._spares_of_others(some, now, together), strict=True):
+            tried.append(every := self._ways_tried(s, now[s], together if in_parts else None))
+            for kind, rows, types in every.changed(together.filled, others, self.unit):
+                (fills, spares), (left, _) = every[every.way[rows]].on(types), now[s].on(types)
                 machines = together.machines[:, :, types] + fills - left
-                largest = numpy.maximum(others[i][:, types], spares)
-                rows[b].append((numpy.full(len(way), i), n_ways + way, types, machines, largest))
-            n_ways += len(is_on)
-        usd, without = numpy.zeros(n_ways), numpy.tile(together.usd, (len(some), 1))
-        last = numpy.cumsum([len(ways.types) for ways in tried]) - 1  # by service the way that is nothing
-        for parts in rows.values():
-            which, way, types = (numpy.concatenate([row[k] for row in parts]) for k in range(3))
-            machines, largest = (numpy.concatenate([row[k] for row in parts], axis=-3) for k in (3, 4))
-            unit, of_row = self.unit[types[:, 0]], self._usd(types, machines, largest)
-            rest = way == last[which]
-            without[which[rest], unit[rest]] = of_row[rest]
-            numpy.add.at(usd, way, of_row - without[which, unit])
-        for s, every, of_ways in zip(some, tried, numpy.split(usd, last[:-1] + 1), strict=True):
-            whole = of_ways[:-1] + self._besides_usd(s, every[:-1])
-            yield s, whole[0] - whole, every[:-1]
+                fresh[kind].append((every, rows, types, machines, numpy.maximum(others[:, types], spares)))
+        for parts in fresh.values():
+            types = numpy.concatenate([part[2] for part in parts])
+            machines, largest = (numpy.concatenate([part[k] for part in parts], axis=-3) for k in (3, 4))
+            usd, ends = self._usd(types, machines, largest), numpy.cumsum([len(part[1]) for part in parts])
+            for (every, rows, *_), of_rows in zip(parts, numpy.split(usd, ends[:-1]), strict=True):
+                every.usd[rows] = of_rows
+        for s, every in zip(some, tried, strict=True):
+            yield s, every.saves_usd(together.usd), every
+
+    def _ways_tried(self, s: int, mine: _Filled, together: _Sum | None) -> _Tried:
+        """The ways of a service that are tried; with the sum of all those in parts of the quarters, too, on types that
+        are in use."""
+        key = s, mine.offers.tobytes()
+        if together is None and key in self.tried:
+            return self.tried[key]
+        alone, nothing = self.elsewhere[s], self._filled([{}])
+        few = _Filled.of_all([mine, self.home[s], *(way for _, way in self._stays(s, mine))])
+        if together is not None:
+            in_use = numpy.append((together.machines > A_BIT).any(axis=(0, 1, 3)), True)  # by type, and last of none
+            halves = self._parts(mine, alone[in_use[alone.types].all(axis=1)])
+            alone = _Filled.of_all([mine.but(alone), *halves])
+        every = _Tried(few, alone, nothing, self.units, self.unit)
+        besides = [self._besides_usd(s, ways) for ways in (few, mine.but(alone))]
+        every.besides_usd = numpy.concatenate(besides)
+        if together is None:
+            self.tried[key] = every
+        return every
 
     def _parts(self, now: _Filled, others: _Filled) -> Iterator[_Filled]:
         """A service elsewhere from a quarter on, or until then."""
@@ -414,8 +476,10 @@ class _Search:
         yield {s: self._filling_least(s) for s in self.home}
         if n < 2:
             return
-        at_home, spared_there = _Filled.of_all([*self.home.values()]).on(self.every[None])
-        own = self._by_unit(at_home, spared_there).sum(axis=1)
+        homes = _Filled.of_all([*self.home.values()])
+        near = {*self.unit[homes.types[homes.types >= 0]].tolist()}
+        at_home = homes.on(some := self._types_of(near))
+        own = self._by_unit(*at_home, some).sum(axis=1)
         by_type = defaultdict[int, dict[int, tuple[float, int, float, _Filled]]](dict)
         for place, ((s, ways), own_usd) in enumerate(zip(self.elsewhere.items(), own, strict=True)):
             there, types = self.home[s].but(ways), ways.types.max(axis=1)
@@ -430,11 +494,13 @@ class _Search:
         for t, of_it in by_type.items():
             services = sorted(of_it, key=lambda s: of_it[s][0])
             _, places, besides_usd, chosen = zip(*(of_it[s] for s in services), strict=True)
-            comes, spared = _Filled.of_all(chosen).on(self.every[None])
-            filled = machines[:, :, None] + numpy.cumsum(comes - at_home[:, :, [*places]], axis=2)
+            all_chosen = _Filled.of_all(chosen)
+            some = self._types_of(near | {*self.unit[all_chosen.types[all_chosen.types >= 0]].tolist()})
+            comes, spared = all_chosen.on(some)
+            filled = machines[:, :, some] + numpy.cumsum(comes - homes[[*places]].on(some)[0], axis=2)
             # The largest replicas of those that stay and of those that went: never less than there are.
-            largest = numpy.maximum(spares[:, None], numpy.maximum.accumulate(spared, axis=1))
-            usd = self._by_unit(filled, largest).sum(axis=1) + numpy.cumsum(besides_usd)
+            largest = numpy.maximum(spares[:, some], numpy.maximum.accumulate(spared, axis=1))
+            usd = self._by_unit(filled, largest, some).sum(axis=1) + numpy.cumsum(besides_usd)
             for last in {int(usd.argmin()), len(chosen) - 1}:
                 start = self.home | dict(zip(services[: last + 1], chosen, strict=False))
                 rank = not self.is_there[t], float(usd[last])
@@ -492,7 +558,9 @@ class _Search:
         which, quarters = numpy.nonzero(of_all.types >= 0)
         filled = numpy.moveaxis(of_all.fills[which, ..., quarters], 0, -1)
         numpy.add.at(machines, (..., of_all.types[which, quarters], quarters), filled)  # type: ignore[arg-type]
-        return _Sum(machines, spared, self._by_unit(machines[:, :, None], spared.max(axis=1)[:, None])[0])
+        usd = self._by_unit(machines[:, :, None], spared.max(axis=1)[:, None], self.every[None])[0]
+        some = self.unit[(machines > A_BIT).any(axis=(0, 1, 3))]
+        return _Sum(machines, spared, usd, self._numbered(numpy.zeros(self.n_units, int), some, machines))
 
     def _sum_with(self, together: _Sum, place: int, mine: _Filled, there: _Filled) -> _Sum:
         """The sum where a service, by its place among all, is there: of other units what it was."""
@@ -507,7 +575,19 @@ class _Search:
             some = units[numpy.isin(self.unit[units[:, 0]], [*changed])]
             if some.size:
                 usd[self.unit[some[:, 0]]] = self._usd(some, machines[:, :, some], spared.max(axis=1)[:, some])
-        return _Sum(machines, spared, usd)
+        return _Sum(machines, spared, usd, self._numbered(together.filled, numpy.array([*changed]), machines))
+
+    def _numbered(self, filled: Array, changed: Array, machines: Array) -> Array:
+        """By unit the number of what is filled of it, where that of some has changed."""
+        filled = filled.copy()
+        for unit in numpy.unique(changed).tolist():
+            of_unit = numpy.round(machines[:, :, self.unit == unit], 9) + 0.0
+            filled[unit] = self.numbers.setdefault(of_unit.tobytes(), len(self.numbers) + 1) if of_unit.any() else 0
+        return filled
+
+    def _types_of(self, units: set[int]) -> Array:
+        """The types of some units, as one row."""
+        return numpy.flatnonzero(numpy.isin(self.unit, [*units]))[None]
 
     def _spared(self, ways: Ways) -> Array:
         """By service and type what it spares."""
@@ -525,16 +605,18 @@ class _Search:
         second, first = numpy.partition(every, -2, axis=1)[:, -2:].swapaxes(0, 1)
         return [numpy.where(every[:, place[s]] == first, second, first) for s in some]
 
-    def _by_unit(self, machines: Array, spares: Array) -> Array:
-        """By plan and unit what must be bought costs. machines, spares: with plans and types before the quarters."""
+    def _by_unit(self, machines: Array, spares: Array, types: Array) -> Array:
+        """By plan and unit what must be bought costs. machines, spares: with plans and types before the quarters;
+        types: those, in their order, all of a unit."""
         n_plans = machines.shape[2]
         usd = numpy.zeros((n_plans, self.n_units))
-        used = numpy.asarray((machines > A_BIT).any(axis=(0, 1, 2, 4)))
+        used, place = numpy.zeros(len(self.every), bool), numpy.zeros(len(self.every), int)
+        used[types], place[types] = (machines > A_BIT).any(axis=(0, 1, 2, 4)), numpy.arange(types.size)
         for some in self.units:
             units = some[used[some].any(axis=1)]
             if units.size:
-                rows = n_plans * len(units), units.shape[1], len(self.months)
-                filled, spared = (part[..., units, :].reshape(*part.shape[:-3], *rows) for part in (machines, spares))
+                rows, mine = (n_plans * len(units), units.shape[1], len(self.months)), place[units]
+                filled, spared = (part[..., mine, :].reshape(*part.shape[:-3], *rows) for part in (machines, spares))
                 of_rows = self._usd(numpy.tile(units, (n_plans, 1)), filled, spared)
                 usd[:, self.unit[units[:, 0]]] = of_rows.reshape(n_plans, -1)
         return usd
@@ -544,7 +626,7 @@ class _Search:
         quantile. types: by row, those of its unit; machines, spares: what is filled, and the largest that is spared,
         with rows and types before the quarters."""
         # Sums of parts that are taken off again leave a trace that is no machine.
-        rows = *(numpy.moveaxis(part, -3, 0) for part in (numpy.round(machines, 9), spares)), types
+        rows = numpy.round(machines, 9).transpose(2, 0, 1, 3, 4), spares.transpose(1, 0, 2, 3), types
         whole = numpy.ascontiguousarray(numpy.concatenate([part.reshape(len(types), -1) for part in rows], axis=1))
         keys = whole.view(f"V{whole[0].nbytes}").ravel().tolist()
         fresh = {key: row for row, key in enumerate(keys) if key not in self.seen}

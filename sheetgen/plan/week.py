@@ -6,6 +6,7 @@ A week stands for a quarter, at the offset from UTC that a service's time zone h
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 import zoneinfo
 from collections.abc import Callable, Sequence
@@ -136,15 +137,12 @@ def week_of(services: Sequence[Service], middles: Sequence[datetime.date]) -> We
         return Week(numpy.ones((len(services), len(middles), 1)), numpy.zeros((len(middles), 1), int), MINUTES_OF_HOUR)
     minutes = math.gcd(MINUTES_OF_HOUR, *(minute for of_service in offsets for minute in of_service))
     n_parts = HOURS_OF_WEEK * MINUTES_OF_HOUR // minutes
-    parts = numpy.array(
-        [
-            [
-                [day.over_peak(i * minutes + offset) if day else 1.0 for i in range(n_parts)]
-                for offset in offsets_of_service
-            ]
-            for day, offsets_of_service in zip(days, offsets, strict=True)
-        ]
-    )
+
+    @functools.cache
+    def loads(day: Profile | None, offset: int) -> list[float]:
+        return [day.over_peak(i * minutes + offset) if day else 1.0 for i in range(n_parts)]
+
+    parts = numpy.array([[loads(day, offset) for offset in row] for day, row in zip(days, offsets, strict=True)])
     unlike = [numpy.unique(parts[:, q], axis=1, return_inverse=True) for q in range(len(middles))]
     n_kinds = max(loads.shape[1] for loads, _ in unlike)
     # A quarter with fewer kinds of hours than another has the last of its own again, of which no hour is.
