@@ -264,7 +264,11 @@ class _Search:
         self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         self.spans, none = plan.spans, numpy.zeros(len(plan.spans))
-        self.kept_since = numpy.array(self.spans.kept_since(plan.policy.release_after_quarters))
+        kept_since = numpy.array(self.spans.kept_since(plan.policy.release_after_quarters))
+        self.before = numpy.arange(len(none)) - kept_since  # by span how many before it are kept in it
+        # By span itself and those; of one that keeps fewer its first one again.
+        back = numpy.arange(1 + self.before.max(initial=0))[:, None]
+        self.earlier = numpy.maximum(numpy.arange(len(none)) - back, kept_since)
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(none))
         self.supply = supply
         self.kinds = [(place.candidate.gpu.id, place.candidate.gpu_count) for place in types.values()]
@@ -638,13 +642,14 @@ class _Search:
 
     def _usd_of_rows(self, types: Array, machines: Array, spares: Array) -> Array:
         spans = numpy.arange(len(self.spans))
-        filled, spared = (numpy.moveaxis(part, 0, -3)[..., self.spans.quarters] for part in (machines, spares))
+        filled = machines.transpose(1, 2, 0, 3, 4)[..., self.spans.quarters]
+        spared = spares.transpose(1, 0, 2, 3)[..., self.spans.quarters]
         needed = needs.needed_instances(*filled, *spared[:, None], self.lost[types])
         pairs = needed.reshape(2, -1, *needed.shape[1:])
         held = numpy.where(self.is_held[types][..., None], pairs.max(axis=1, keepdims=True), pairs)
         needed = held.reshape(needed.shape)
-        before, earlier = spans - self.kept_since, spans.reshape(-1, *[1] * needed.ndim)
-        kept = needs.kept_instances(_by_earlier_span(needed), earlier, spans, before)
+        earlier = self.earlier.reshape(len(self.earlier), *[1] * (needed.ndim - 1), -1)
+        kept = needs.kept_instances(self._by_earlier_span(needed), earlier, spans, self.before)
         owned = numpy.zeros(kept.shape)
         if self.is_owned[types[0, 0]]:
             of_types = [*numpy.moveaxis(kept, -2, 0)]
@@ -652,13 +657,17 @@ class _Search:
             owned = numpy.stack([numpy.broadcast_to(count, of_types[0].shape) for count in counts], axis=-2)
         committed = self.committed[types]
         short = needs.short_instances(needed, owned, committed)
-        missing = needs.gap(_by_earlier_span(short), earlier, spans, before, kept, owned, committed)
+        missing = needs.gap(self._by_earlier_span(short), earlier, spans, self.before, kept, owned, committed)
         for purchase, term in self.terms.items():
             mine = self.bought_as[types] == purchase
             paid = term.paid_quarters(numpy.moveaxis(short[:, mine], -1, 0))
             missing[:, mine] = numpy.moveaxis(paid, 0, -1) / self.spans.shares
         months = self._paid_months(missing, self.of_term[types])
         return numpy.asarray((months * self.month_usd[types]).sum(axis=1))
+
+    def _by_earlier_span(self, counts: Array) -> Array:
+        """Counts by span, the last side, and first by the spans from which it keeps machines."""
+        return numpy.moveaxis(counts[..., self.earlier], -2, 0)
 
     def _paid_months(self, missing: Array, of_term: Array) -> Array:
         """By row and type months of machines that are paid, of those that are missing by block of hours, row, type and
@@ -677,8 +686,3 @@ class _Search:
         base = numpy.where(enough, numpy.take_along_axis(counts, order, axis=-1), 0).max(axis=-1)
         above = numpy.maximum(0, missing - base[..., None])
         return numpy.asarray((above * paid).sum(axis=(0, -1)) + base * of_term * whole)
-
-
-def _by_earlier_span(counts: Array) -> Array:
-    """Counts by span, the last side, as rows that are read whole for each span: they are the first side then."""
-    return numpy.moveaxis(counts, -1, 0)[..., None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy
 import pytest
 from amounts import amount
 
@@ -13,6 +14,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import unserved
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import moves_usd, solved_plan
+from sheetgen.plan.together import A_CENT, _Search
 from sheetgen.plan.worked_plan import CASE, Answer
 
 CATALOG = Catalog()
@@ -239,3 +241,24 @@ def test_a_machine_that_is_given_makes_no_plan_dearer(seed: int) -> None:
     assert len(after.hardware.nothing) <= len(before.hardware.nothing)
     if len(after.hardware.nothing) == len(before.hardware.nothing):
         assert (after.money["spend_usd"].sum(axis=0) <= before.money["spend_usd"].sum(axis=0) + A_DOLLAR).all()
+
+
+@pytest.mark.parametrize("seed", range(amount(3, 20)))
+def test_a_way_saves_what_it_saves_where_nothing_was_worked_out_before(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, tried_of_each = some_plan(random.Random(seed)), _Search._tried_of_each
+    data["supply"]["owned"] = [{"id": "o", "gpu": "h100", "count": 8, "cost_per_quarter": 1000}]
+    again = list[bool]()
+
+    def checked(self: _Search, *state: Any) -> list[Any]:
+        before = [*tried_of_each(self, *state)]
+        remembered, self.tried = self.tried, {}
+        for (_, saves, _), (_, anew, _) in zip(before, tried_of_each(self, *state), strict=True):
+            again.append(bool(numpy.abs(saves - anew).max() < A_CENT))
+        self.tried = remembered
+        return before
+
+    monkeypatch.setattr(_Search, "_tried_of_each", checked)
+    solved(data)
+    assert again and all(again)
