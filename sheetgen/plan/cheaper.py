@@ -144,9 +144,9 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
 def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines, with which every quarter is within its budget: any of them by
     itself, or the best of each kind together; of as many those that bind nothing after the plan's end, then those that
-    save most. Where no set of them does, the set that saves most, without a lever that adds nothing to it. None where
-    the budget holds, or nothing saves."""
-    of_kinds = best_of_kinds(levers)
+    save most. Where no set of them does, the set that saves most, less what it binds after the plan's end more than the
+    plan does, without a lever that adds nothing to it. None where the budget holds, or nothing saves."""
+    of_kinds, most_usd = best_of_kinds(levers), 0.0
     together: tuple[tuple[Lever, ...], Lever] | None = None
     for n in range(1, len(KINDS)) if trials.answer.over else ():
         sets = []
@@ -157,11 +157,13 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
             result = chosen[0] if n == 1 else _worked_out(trials, [lever.change for lever in chosen])
             if result is not None:
                 holds = not result.over
-                sets.append((holds, holds and not result.binds_after, result.mean_usd, chosen, result))
+                after_usd = max(0.0, result.bound_after_usd - trials.answer.bound_after_usd)
+                net_usd = result.mean_usd if holds else result.mean_usd - after_usd
+                sets.append((holds, holds and not result.binds_after, net_usd, chosen, result))
         if sets:
-            holds, _, mean_usd, chosen, result = max(sets, key=lambda ranked: ranked[:3])
-            if holds or together is None or mean_usd > together[1].mean_usd + A_DOLLAR:
-                together = chosen, result
+            holds, _, net_usd, chosen, result = max(sets, key=lambda ranked: ranked[:3])
+            if holds or together is None or net_usd > most_usd + A_DOLLAR:
+                together, most_usd = (chosen, result), net_usd
             if holds:
                 break
     if together is None:

@@ -40,7 +40,7 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer, moves_usd
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
+NEARBY = 2  # whole plans with one service elsewhere that are tried, by service
 REARRANGED = 1  # the same where the others move for it
 A_CENT = 0.01
 LeftOut = frozenset[str]  # types of machine
