@@ -137,7 +137,8 @@ class _Search:
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
         best = self._fewer(best) if tried is None and self.is_few else best
-        return (self._moving(self._moved(best)) if self.is_few else best).answer
+        best = self._moved(best) if self.is_few else best
+        return (self._moving(best) if len(self.plan.services) <= FEW else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
         """A whole plan without some of its types of machine, where it is better for it."""
