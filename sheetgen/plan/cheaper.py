@@ -115,14 +115,15 @@ class Trials:
 
 
 def cheaper(trials: Trials) -> tuple[Lever, ...]:
-    """The changes that make the plan cheaper, what saves most first; of a kind one of those with the same result."""
+    """The changes that make the plan cheaper, what saves most first; of classes one of those with the same result."""
     answer = trials.answer
     changes = (*_policies(answer.plan), *_in_fp8(answer))
     tried = (*(_worked_out(trials, [change]) for change in changes), *_classes(trials), *_elsewhere(trials))
     unlike = dict[tuple[str, tuple[int, ...]], Lever]()
     for lever in sorted(filter(None, tried), key=lambda lever: -round(lever.mean_usd / A_CENT)):
         money = lever.asked_usd, lever.saves_p50_usd, lever.moves_usd, lever.bound_usd
-        unlike.setdefault((lever.change.kind, tuple(round(usd / A_CENT) for usd in money)), lever)
+        name = lever.change.kind if lever.change.kind == CLASS else lever.change.name
+        unlike.setdefault((name, tuple(round(usd / A_CENT) for usd in money)), lever)
     return tuple(unlike.values())
 
 
