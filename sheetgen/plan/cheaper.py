@@ -17,9 +17,9 @@ from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
-from sheetgen.plan.solve_plan import moves_usd, solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND
@@ -35,19 +35,20 @@ GIVES_UP = {
 }
 PARTS = {"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}
 A_BIT = 1e-9  # of a service
+A_CENT = 0.01
 A_DOLLAR = 1.0  # a lever that adds no more to others adds nothing
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the plan that may make it cheaper. keeps_hardware: on the machines of the plan, so that it may save
-    still more on others."""
+    """A change of the plan that may make it cheaper. buy: of a class, what is bought in it then; orders in it are what
+    makes it one."""
 
     kind: str
     name: str
     gives_up: str
     make: Callable[[Plan], Plan]
-    keeps_hardware: bool = False
+    buy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,21 @@ class Lever:
     bound_after_usd: float  # of that what is paid after the plan's end
     over: tuple[str, ...]  # quarters that are over their budget then
 
+    @property
+    def mean_usd(self) -> float:
+        """The saving on average at p50 and of what is to be approved."""
+        return (self.saves_usd + self.saves_p50_usd) / 2
+
+    @property
+    def binds_after(self) -> bool:
+        """True where orders are paid after the plan's end."""
+        return self.bound_after_usd > A_DOLLAR
+
 
 @dataclass(frozen=True)
 class Closing:
     """Levers that are pulled together, the quarters that are over their budget even then, and what is to be decided
-    then; by_itself: of each kind the best, other machines too, where it makes the budget hold by itself."""
+    then; by_itself: of each kind, other machines too, the best that makes the budget hold by itself."""
 
     levers: tuple[Lever, ...]
     by_itself: tuple[Lever, ...]
@@ -98,54 +109,64 @@ class Trials:
 
     def _solved(self, changes: Sequence[Change]) -> Answer | None:
         plan = functools.reduce(lambda changed, change: change.make(changed), changes, self.answer.plan)
-        of_plan = self.answer.hardware
-        hardware = of_plan if all(change.keeps_hardware for change in changes) else None
-        fresh, tried = replace(plan, questions={**plan.questions}), [of_plan.left_out]
+        fresh = replace(plan, questions={**plan.questions})
         try:
-            return solved_plan(fresh, timed=False, kept=of_plan.loads, hardware=hardware, tried=tried)
+            return solved_plan(fresh, timed=False, kept=self.answer.hardware.loads)
         except SheetgenError:
             return None
 
 
 def cheaper(trials: Trials) -> tuple[Lever, ...]:
-    """The changes that make the plan cheaper, what saves most first."""
+    """The changes that make the plan cheaper, what saves most first; of classes one of those with the same result."""
     answer = trials.answer
-    changes = (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer))
-    tried = (*(_worked_out(trials, [change]) for change in changes), *_elsewhere(trials))
-    return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd - lever.saves_p50_usd))
+    changes = (*_policies(answer.plan), *_in_fp8(answer))
+    tried = (*(_worked_out(trials, [change]) for change in changes), *_classes(trials), *_elsewhere(trials))
+    unlike = dict[tuple[str, tuple[int, ...]], Lever]()
+    for lever in sorted(filter(None, tried), key=lambda lever: -round(lever.mean_usd / A_CENT)):
+        money = lever.asked_usd, lever.saves_p50_usd, lever.moves_usd, lever.bound_usd
+        name = lever.change.kind if lever.change.kind == CLASS else lever.change.name
+        unlike.setdefault((name, tuple(round(usd / A_CENT) for usd in money)), lever)
+    return tuple(unlike.values())
 
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
-    """By kind the lever that saves most, on average at p50 and of what is to be approved; of classes what they bind
-    after the plan's end is not counted as saved."""
+    """By kind the lever that saves most, on average at p50 and of what is to be approved; of classes the best that
+    binds nothing after the plan's end, and the best of all where that saves more."""
     best = []
     for kind in KINDS:
-        of_kind = [lever for lever in levers if lever.change.kind == kind]
-        best += [max(of_kind, key=_net_usd)] if of_kind else []
+        of_kind = sorted((lever for lever in levers if lever.change.kind == kind), key=lambda lever: -lever.mean_usd)
+        if kind == CLASS:
+            unbound = next((lever for lever in of_kind if not lever.binds_after), None)
+            of_kind = [lever for lever in (unbound, *of_kind[:1]) if lever]
+            best += [*dict.fromkeys(of_kind)]
+        else:
+            best += of_kind[:1]
     return best
 
 
-def _net_usd(lever: Lever) -> float:
-    return (lever.saves_usd + lever.saves_p50_usd) / 2 - lever.bound_after_usd
-
-
 def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
-    """The fewest levers, of each kind but other machines the best, with which every quarter is within its budget, of as
-    many those that save most together; where no set of them does, the set that saves most, without a lever that adds
-    nothing to it. None where the budget holds, or nothing saves."""
-    of_kinds = best_of_kinds(levers)
-    best = [lever for lever in of_kinds if lever.change.kind != PLACES]
+    """The fewest levers, of each kind but other machines, with which every quarter is within its budget: any of them by
+    itself, or the best of each kind together; of as many those that bind nothing after the plan's end, then those that
+    save most. Where no set of them does, the set that saves most, less what it binds after the plan's end more than the
+    plan does, without a lever that adds nothing to it. None where the budget holds, or nothing saves."""
+    of_kinds, most_usd = best_of_kinds(levers), 0.0
     together: tuple[tuple[Lever, ...], Lever] | None = None
-    for n in range(1, len(best) + 1) if trials.answer.over else ():
+    for n in range(1, len(KINDS)) if trials.answer.over else ():
         sets = []
-        for chosen in itertools.combinations(best, n):
+        for chosen in itertools.combinations(levers if n == 1 else of_kinds, n):
+            kinds = {lever.change.kind for lever in chosen}
+            if PLACES in kinds or len(kinds) < n:
+                continue
             result = chosen[0] if n == 1 else _worked_out(trials, [lever.change for lever in chosen])
             if result is not None:
-                sets.append((not result.over, _net_usd(result), chosen, result))
+                holds = not result.over
+                after_usd = max(0.0, result.bound_after_usd - trials.answer.bound_after_usd)
+                net_usd = result.mean_usd if holds else result.mean_usd - after_usd
+                sets.append((holds, holds and not result.binds_after, net_usd, chosen, result))
         if sets:
-            holds, net_usd, chosen, result = max(sets, key=lambda ranked: ranked[:2])
-            if holds or together is None or net_usd > _net_usd(together[1]) + A_DOLLAR:
-                together = chosen, result
+            holds, _, net_usd, chosen, result = max(sets, key=lambda ranked: ranked[:3])
+            if holds or together is None or net_usd > most_usd + A_DOLLAR:
+                together, most_usd = (chosen, result), net_usd
             if holds:
                 break
     if together is None:
@@ -153,8 +174,17 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     chosen, result = together
     other = trials.changed([lever.change for lever in chosen])
     decided = decisions(other, unserved(other)) if other else ()
-    by_itself = tuple(lever for lever in of_kinds if not lever.over)
+    by_itself = tuple(_of_kinds_by_itself(levers))
     return Closing(chosen, by_itself, result.saves_usd, result.saves_p50_usd, result.over, decided)
+
+
+def _of_kinds_by_itself(levers: Sequence[Lever]) -> Iterator[Lever]:
+    """Of each kind the best lever that makes the budget hold, of classes one that binds nothing after the plan's end
+    first."""
+    for kind in KINDS:
+        of_kind = [lever for lever in levers if lever.change.kind == kind and not lever.over]
+        if of_kind:
+            yield max(of_kind, key=lambda lever: (not (kind == CLASS and lever.binds_after), lever.mean_usd))
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
@@ -166,6 +196,8 @@ def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:
     asked, moves = sum(other.asked_usd), trials.more_moves_usd(other)
     saves = sum(answer.asked_usd) - asked - moves
     at_p50 = float((answer.money["spend_usd"] - other.money["spend_usd"])[:, CASE["p50"]].sum()) - moves
+    if any(change.buy not in (None, *_bought_as(other)) for change in changes):
+        return None
     if saves + at_p50 <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
     waits = _waits_more(other.plan, trials.lost, unserved(other))
@@ -219,19 +251,20 @@ def _policies(plan: Plan) -> Iterator[Change]:
         yield Change(POLICY, f"survive: {word}", GIVES_UP[word], less)
     if any(redundancy.hot_share and level for redundancy, level in zip(redundancies, levels, strict=True)):
         none_hot = functools.partial(_surviving, update={"hot_share": 0.0})
-        yield Change(POLICY, "hot_share: 0", "after a loss replicas start anew elsewhere", none_hot, True)
-    for name, gives_up, keeps_hardware in (
-        ("headroom_fraction", "no reserve above the load", False),
-        ("release_after_quarters", "machines may have to be had again a quarter later", True),
+        yield Change(POLICY, "hot_share: 0", "after a loss replicas start anew elsewhere", none_hot)
+    for name, gives_up in (
+        ("headroom_fraction", "no reserve above the load"),
+        ("release_after_quarters", "machines may have to be had again a quarter later"),
     ):
         if value := getattr(plan.policy, name):
             without = functools.partial(_with_policy, update={name: type(value)(0)})
-            yield Change(POLICY, f"{name}: 0", gives_up, without, keeps_hardware)
+            yield Change(POLICY, f"{name}: 0", gives_up, without)
 
 
-def _classes(answer: Answer) -> Iterator[Change]:
-    """Everything that is bought in the plan's class in another one, of those that may be used."""
-    plan, allowed = answer.plan, answer.plan.supply.allowed
+def _classes(trials: Trials) -> Iterator[Lever | None]:
+    """Everything that is bought in the plan's class in another one that may be used, where something is sold in it. Of
+    a mix again without the longest term of its base, until that binds nothing after the plan's end."""
+    plan = trials.answer.plan
     ways = {ON_DEMAND: "prices and machines that are not bound"} | {
         purchase: f"{quarters} quarters are paid, used or not"
         if quarters > 1
@@ -239,11 +272,40 @@ def _classes(answer: Answer) -> Iterator[Change]:
         for purchase, quarters in QUARTERS_OF_TERM.items()
     }
     ways[CAPACITY_BLOCK] += f"; {sentences.BLOCK_ENDS}"
-    ways[MIX] = "its base is paid for its terms, used or not"
     for buy, gives_up in ways.items():
-        may = buy == MIX or (buy not in allowed.exclude and buy in (allowed.purchase or ways))
-        if may and buy != plan.policy.buy:
-            yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
+        if buy != plan.policy.buy and plan.supply.allowed.may_buy(buy):
+            change = functools.partial(_with_policy, update={"buy": buy})
+            yield _worked_out(trials, [Change(CLASS, f"buy: {buy}", gives_up, change, buy)])
+    without: tuple[str, ...] = ()
+    while True:
+        mix = Change(CLASS, *_mix_without(without), functools.partial(_mixed, without=without), MIX)
+        if without or plan.policy.buy != MIX:
+            yield _worked_out(trials, [mix])
+        answer = trials.changed([mix]) if without or plan.policy.buy != MIX else trials.answer
+        if answer is None or not answer.plan.base or answer.bound_after_usd <= A_DOLLAR:
+            return
+        longest = max({base.purchase for base in answer.plan.base}, key=QUARTERS_OF_TERM.__getitem__)
+        without = (*without, *(way for way in ways if QUARTERS_OF_TERM.get(way) == QUARTERS_OF_TERM[longest]))
+
+
+def _mix_without(classes: Sequence[str]) -> tuple[str, str]:
+    """A mix without some classes as it is written, and what it gives up."""
+    excluded = f", exclude: [{', '.join(classes)}]" if classes else ""
+    return f"buy: {MIX}{excluded}", "its base is paid for its terms, used or not"
+
+
+def _mixed(plan: Plan, without: Sequence[str]) -> Plan:
+    """The plan with a mix that has no orders in some classes."""
+    allowed = plan.supply.allowed
+    allowed = allowed.model_copy(update={"exclude": (*dict.fromkeys((*allowed.exclude, *without)),)})
+    supply = plan.supply.model_copy(update={"allowed": allowed})
+    return replace(_with_policy(plan, {"buy": MIX}), supply=supply)
+
+
+def _bought_as(answer: Answer) -> set[str]:
+    """The classes of what is ordered; with a base, a mix of them."""
+    bought = {machine.buying.purchase for t, machine in enumerate(answer.types) if answer.to_buy[t].any()}
+    return bought | ({MIX} if answer.plan.base else set())
 
 
 def _elsewhere(trials: Trials) -> Iterator[Lever]:
@@ -280,7 +342,7 @@ def _in_fp8(answer: Answer) -> Iterator[Change]:
     plan = answer.plan
     wide = {plan.services[s].id: names for s in answer.largest[:MOST] if (names := _wide(plan, plan.services[s]))}
     sets = [wide] if len(wide) > 1 else []
-    for chosen in (*sets, *({service: names} for service, names in wide.items())):
+    for chosen in (*({service: names} for service, names in wide.items()), *sets):
         parts = " and ".join(part for name, part in PARTS.items() if any(name in names for names in chosen.values()))
         name = f"{parts} in FP8: {', '.join(chosen)}"
         yield Change(PRECISION, name, "answers may change", functools.partial(_narrowed, wide=chosen))

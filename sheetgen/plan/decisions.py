@@ -63,10 +63,13 @@ class Decision:
     there_on: datetime.date | None = None  # of a late order, or a quota that is raised late
     shed: tuple[Unserved, ...] = ()
     break_even: BreakEven | None = None
-    saves_usd: float | None = None  # expected, of a move or over a commitment's term; below 0 where it costs more
+    # Expected over a commitment's term; of a move what the plan would cost more without it, all other services laid out
+    # anew, to approve and at p50, less the cost of the move. Below 0 where it costs more.
+    saves_usd: float | None = None
+    saves_p50_usd: float | None = None  # of a move
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
-    moving_usd: float | None = None  # of a move, of which what it saves has nothing
+    moving_usd: float | None = None  # of a move, in no sum
     moves: int | None = None  # of a move its service, by position
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
     p50_usd: float | None = None  # of an order by the hour in place of a term, where demand is at p50
@@ -689,11 +692,13 @@ def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iter
         if not place.moved or (before and before.instance == place.instance):
             continue
         first = _needed_from(plan, q)
-        saves = None if math.isnan(place.saves_usd) else place.saves_usd
+        other = answer.without_moves.get(frozenset({(s, q)}))
+        saves, at_p50 = answer.more_usd(other) if other else (None, None)
         moving = runs_on_usd.get((s, q), 0.0) if stated is None else stated
         twice = f", which runs {plan.policy.move_days:g} days more" if stated is None and moving else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         left = before.instance if before else listed(plan.stands_on(s, q))
         about = f"service {plan.services[s].id} from {left}{twice}"
         subject = "move", place.instance, n, None
-        yield dated(plan, *subject, first, 0, None, about=about, saves_usd=saves, moving_usd=moving, moves=s)
+        move = dated(plan, *subject, first, 0, None, about=about, moves=s)
+        yield replace(move, saves_usd=saves, saves_p50_usd=at_p50, moving_usd=moving)

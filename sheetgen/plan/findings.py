@@ -37,10 +37,10 @@ from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED
-from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.solve_plan import solved_plan, without_moves
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
@@ -67,6 +67,18 @@ class Check:
 
 
 @dataclass(frozen=True)
+class WithoutMoves:
+    """The plan without any of the moves that are to be signed now, worked out anew. over_usd: by quarter that is over
+    its budget then, the amount at p90 with contingency."""
+
+    n_moves: int
+    asked_usd: float
+    p50_usd: float
+    moves_usd: float  # of the moves that it has itself
+    over_usd: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Findings:
     """A plan worked out, its joint draws, what is worth committing, what must be decided, and what changed."""
 
@@ -81,6 +93,7 @@ class Findings:
     checks: tuple[Check, ...]
     cheaper: tuple[Lever, ...]
     closing: Closing | None  # of levers that make the budget hold where it does not
+    without_moves: WithoutMoves | None  # none where no move is to be signed, or a service cannot do without
     served: tuple[Served, ...]  # where a budget or a quota does not hold
     hosted: tuple[Hosted, ...]
     measurements: Mapping[At, Measured]  # by service and quarter
@@ -167,11 +180,30 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         tuple(checks(answer, decided, lost)),
         levers,
         closing(trials, levers),
+        _without_moves(answer, decided),
         tuple(served(answer, lost)),
         tuple(hosted(answer)),
         measured,
         to_measure(answer, measured),
     )
+
+
+def _without_moves(answer: Answer, decided: Sequence[Decision]) -> WithoutMoves | None:
+    plan = answer.plan
+    signed = [move for move in decided if move.moves is not None and kind(plan, move) == NOW]
+    moves = frozenset((s, q) for s, q in answer.hardware.moves for move in signed if _is_of(plan, move, (s, q)))
+    other = without_moves(answer, moves) if moves else None
+    if other is None:
+        return None
+    over = {
+        quarter: -other.left_usd(q)[1] for q, quarter in enumerate(map(str, plan.quarters)) if quarter in other.over
+    }
+    at_p50 = float(other.money["spend_usd"][:, CASE["p50"]].sum())
+    return WithoutMoves(len(moves), sum(other.asked_usd), at_p50, moves_usd(other, plan), over)
+
+
+def _is_of(plan: Plan, move: Decision, slot: At) -> bool:
+    return slot == (move.moves, plan.quarter_of(move.needed_from))
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ many plans out that are alike (the bridge) keeps what each load gave, and only w
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -56,6 +55,29 @@ class Hardware:
     left_out: frozenset[str] = frozenset()  # types of machine on which nothing is put, as the plan is cheaper for it
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
+    assignment: Assignment | None = field(default=None, compare=False, repr=False)  # of which the places are
+
+    @property
+    def moves(self) -> frozenset[At]:
+        """The moves to other machines."""
+        return frozenset(slot for slot, place in self.placed.items() if place.moved)
+
+    def nearby(self, n: int, n_rearranged: int, resting: frozenset[int]) -> Iterator[Hardware]:
+        """See `Assignment.nearby` and `Assignment.rearranged`."""
+        if self.assignment is not None:
+            yield from map(self.assigned, self.assignment.nearby(n, resting))
+            yield from map(self.assigned, self.assignment.rearranged(n_rearranged, resting))
+
+    def without(self, moves: Collection[At]) -> Hardware | None:
+        """See `Assignment.without`."""
+        there = self.assignment.without(moves) if self.assignment is not None else None
+        return None if there is None else self.assigned(there)
+
+    def assigned(self, assignment: Assignment) -> Hardware:
+        """The same with the services elsewhere."""
+        where = {slot: self.ways[slot].placed(offer) for slot, offer in assignment.offers.items()}
+        where |= {slot: replace(where[slot], moved=True) for slot in assignment.moves}
+        return replace(self, placed=where, assignment=assignment)
 
     def everywhere(self, slot: At) -> Mapping[str, Placed]:
         """The places of a service by the type of machine that can serve it."""
@@ -157,13 +179,14 @@ class Sized:
     kept: Loads  # those of other plans, too
     case: int  # the quantile that is bought
 
-    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[tuple[Hardware, Nearby]]:
+    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[Hardware]:
         """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
-        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term; each with
-        what is near it. left_out: types of machine on which nothing is put."""
+        itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
+        types of machine on which nothing is put."""
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
+        nowhere = Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads)
         of_term = _of_term(plan, loads)
         for by in _ways(plan, of_term):
             offers = dict[At, int]()
@@ -173,14 +196,13 @@ class Sized:
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
             if not here:
-                yield Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads), lambda: iter(())
+                yield nowhere
                 return
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
             for assignment in together(plan, here, layouts, by_hour, of_term, tries):
-                if (where := _places(assignment, loads)) not in every:
-                    every.append(where)
-                    hardware = Hardware(where, {}, nothing, {}, left_out, self.kept, self.loads)
-                    yield hardware, functools.partial(_nearby, hardware, assignment, loads)
+                if (hardware := nowhere.assigned(assignment)).placed not in every:
+                    every.append(hardware.placed)
+                    yield hardware
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
@@ -194,21 +216,6 @@ class Sized:
                 assert load.pick is not None
                 alone[slot] = load.offers.instance(load.pick)
         return replace(hardware, speed=speed, alone=alone)
-
-
-Nearby = Callable[[], Iterator[tuple[Hardware, "Nearby"]]]
-
-
-def _places(assignment: Assignment, loads: Mapping[At, _Load]) -> dict[At, Placed]:
-    where = {slot: loads[slot].placed(offer) for slot, offer in assignment.offers.items()}
-    return where | {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in assignment.moves.items()}
-
-
-def _nearby(hardware: Hardware, assignment: Assignment, loads: Mapping[At, _Load]) -> Iterator[tuple[Hardware, Nearby]]:
-    """See `Assignment.nearby`; each with what is near it."""
-    for other in assignment.nearby():
-        there = replace(hardware, placed=_places(other, loads))
-        yield there, functools.partial(_nearby, there, other, loads)
 
 
 def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:

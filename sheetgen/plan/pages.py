@@ -24,6 +24,7 @@ from sheetgen.plan.findings import (
     HOLDS,
     Changed,
     Findings,
+    WithoutMoves,
     answered_at_once,
     cautions,
     changed_now,
@@ -325,7 +326,9 @@ def _first_of_all(findings: Findings) -> Iterator[Text]:
     decides most."""
     answer = findings.answer
     if (changed := changed_now(findings)) and findings.closing:
-        yield _with_levers(findings.closing, changed)
+        yield _with_levers(findings.closing, changed, best_of_kinds(findings.cheaper))
+    if findings.without_moves is not None:
+        yield _not_moved(answer.plan, findings.without_moves)
     if idle := [*_idle(answer)]:
         yield words("Idle, though machines are ordered for these quarters: {}.", joined("; ", idle))
     bound = {s for decision in findings.now if decision.binds_usd for s in served(answer, decision)}
@@ -346,9 +349,21 @@ def _idle(answer: Answer) -> Iterator[Text]:
         yield words(f"{{}} x {machine}, {{}}", cell(float(counts[t, some].max()), WHOLE), usd(cost))
 
 
-def _with_levers(closing: Closing, changed: Sequence[Changed]) -> Text:
-    """The decision that levers change most, and all that is to be signed with them alone."""
-    kinds, are_many = _kinds(closing.levers), len(closing.levers) > 1
+def _not_moved(plan: Plan, without: WithoutMoves) -> Text:
+    """The plan without any of the moves to sign, and what is over its budget then."""
+    moves = "the move" if without.n_moves == 1 else f"the {without.n_moves} moves"
+    over = [words(f"{quarter} by {{}} at p90", usd(more)) for quarter, more in without.over_usd.items()]
+    pattern = f"Without {moves} to sign, worked out anew: {{}} to approve, {{}} at p50"
+    budget = (
+        words("; over budget then: {}", joined(", ", over)) if over else "; no quarter over budget" * bool(plan.budget)
+    )
+    return words("{}{}.", words(pattern, usd(without.asked_usd), usd(without.p50_usd)), budget)
+
+
+def _with_levers(closing: Closing, changed: Sequence[Changed], best: Sequence[Lever]) -> Text:
+    """The decision that levers change most, and all that is to be signed with them alone. best: levers that are
+    shown."""
+    kinds, are_many = _kinds(closing.levers, best), len(closing.levers) > 1
     first = f"Decide the {kinds} lever{'s' * are_many} first: with {'them' if are_many else 'it'}"
     if len(closing.by_itself) > 1 and not are_many:
         first = f"Decide on a lever first: with {kinds}"
@@ -372,8 +387,15 @@ def _other_number(changed: Changed) -> Text:
     )
 
 
-def _kinds(levers: Sequence[Lever]) -> str:
-    return listed([lever.change.kind for lever in levers])
+def _kinds(levers: Sequence[Lever], shown: Sequence[Lever]) -> str:
+    """Levers by their kinds; with the change of those that are not the only one of their kind that is shown."""
+    changes = {name: [lever.change.name for lever in shown if lever.change.kind == name] for name in KINDS}
+    return listed(
+        [
+            change.kind if changes[change.kind] == [change.name] else f"{change.kind} ({change.name})"
+            for change in (lever.change for lever in levers)
+        ]
+    )
 
 
 def _sure_in(plan: Plan, measured: ToMeasure) -> Text:
@@ -529,10 +551,10 @@ def _expected(decision: Decision) -> Text:
         return words("binds nothing, {}, and {}", usd(decision.usd), at_p50)
     if decision.saves_usd is None:
         return ""
+    if decision.saves_p50_usd is not None:
+        return words("expected to save {}, less its move", _saved(decision))
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
-    if decision.moving_usd:
-        expected = words("{} before the {} of the move, which no sum has", expected, usd(decision.moving_usd))
     if decision.saves_after_usd:
         expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
     return expected
@@ -626,10 +648,11 @@ def _verdict(answer: Answer) -> Text:
 
 def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     """Of policy, class and precision the change that saves most, by itself; and which of them make the budget hold."""
-    of_kind = {lever.change.kind: lever for lever in levers}
-    rows = [
-        _lever_row(findings.answer.plan, name, of_kind.get(name)) for name in KINDS if name in of_kind or name != PLACES
-    ]
+    rows = list[tuple[Text, ...]]()
+    for name in KINDS:
+        of_kind: list[Lever | None] = [lever for lever in levers if lever.change.kind == name]
+        none = [None] if name != PLACES else []
+        rows += [_lever_row(findings.answer.plan, name, lever) for lever in of_kind or none]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
     lines = (*_closing(findings), *_at_hosts(findings))
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *lines)
@@ -682,9 +705,9 @@ def _is_dearer(lever: Lever) -> bool:
     return round(lever.saves_usd) < 0 or round(lever.saves_p50_usd) < 0
 
 
-def _saved(saving: Lever | Closing) -> Text:
-    """The money that levers save of what is to be approved and at p50; what they cost more instead."""
-    asked, p50 = saving.saves_usd, saving.saves_p50_usd
+def _saved(saving: Lever | Closing | Decision) -> Text:
+    """The money that levers or a move save of what is to be approved and at p50; what they cost more instead."""
+    asked, p50 = saving.saves_usd or 0.0, saving.saves_p50_usd or 0.0
     if round(asked) < 0:
         return words("{} at p50, costs {} more to approve", usd(p50), usd(-asked))
     if round(p50) < 0:
@@ -709,9 +732,10 @@ def _closing(findings: Findings) -> Iterator[Text]:
     closing = findings.closing
     if closing is None:
         return
-    kinds, are_many = _kinds(closing.levers), len(closing.levers) > 1
+    best = best_of_kinds(findings.cheaper)
+    kinds, are_many = _kinds(closing.levers, best), len(closing.levers) > 1
     if closing.by_itself:
-        by_itself = f"{_kinds(closing.by_itself)} by itself"
+        by_itself = f"{_kinds(closing.by_itself, best)} by itself"
         subject = f"Each of {by_itself}" if closing.by_itself[1:] else f"The lever {by_itself}"
         yield f"{subject} brings every quarter within its budget."
     elif not closing.over:

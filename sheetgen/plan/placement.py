@@ -37,7 +37,6 @@ class Placed:
     wait_z: float
     output_tokens: float
     moved: bool = False
-    saves_usd: float = 0.0  # until the plan's end or the next move, of a move; NaN where the plan cannot do without it
 
     @property
     def instance(self) -> str:

@@ -69,6 +69,7 @@ def record_of(findings: Findings) -> Record:
         "variance": list(findings.last.variance) if findings.last else [],
         "cheaper": [_lever(lever) for lever in findings.cheaper],
         "closing": _closing(findings),
+        "without_moves": _without_moves(findings),
         "served": [_as_json(answer, share) for share in findings.served],
         "hosted": [
             _as_json(answer, hosts) | {"p50_usd": answer.part_usd(hosts.service, CASE["p50"])}
@@ -200,6 +201,7 @@ NAMES = {  # of fields, where JSON has others
     "other": "or",
     "month_usd": "monthly_usd",
     "saves_usd": "expected_saving_usd",
+    "saves_p50_usd": "expected_saving_p50_usd",
     "saves_after_usd": "saving_after_plan_usd",
 }
 LEFT_OUT = ("machine_months", "missing", "moves")  # fields that JSON has not
@@ -346,6 +348,19 @@ def _lever(lever: Lever) -> Record:
         "bound_usd": lever.bound_usd,
         "bound_after_plan_usd": lever.bound_after_usd,
         "over_budget": list(lever.over),
+    }
+
+
+def _without_moves(findings: Findings) -> Record | None:
+    without = findings.without_moves
+    if without is None:
+        return None
+    return {
+        "n_moves": without.n_moves,
+        "asked_usd": without.asked_usd,
+        "p50_usd": without.p50_usd,
+        "moves_usd": plain(without.moves_usd),
+        "over_budget": [{"quarter": quarter, "usd": usd} for quarter, usd in without.over_usd.items()],
     }
 
 

@@ -2,7 +2,8 @@
 
 The hardware is that of the cheapest whole plan that is found. Of few services plans are tried without each type of
 machine that is bought, too, the one with the fewest services first: more types to choose from may hide a cheaper plan
-on fewer of them.
+on fewer of them. At last each move, and all of them together, are left undone, with the other services laid out anew:
+a move that saves nothing over that is none of the plan.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate
 
 import numpy
 
 from sheetgen.plan.decisions import late, unserved
-from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Nearby, Sized, sized
+from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Sized, sized
 from sheetgen.plan.orders import class_months
+from sheetgen.plan.placement import At
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Base, Plan
@@ -36,12 +38,12 @@ from sheetgen.plan.tables import (
     work_out,
 )
 from sheetgen.plan.terms import base_of
-from sheetgen.plan.together import moving_usd
-from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.program.grid import Grid
 
 FEW = 12  # services, of which plans without some types of machine are tried
-NEARBY = 4  # whole plans with one service elsewhere that are tried, by service
+NEARBY = 2  # whole plans with one service elsewhere that are tried, by service
+REARRANGED = 1  # the same where the others move for it
 LeftOut = frozenset[str]  # types of machine
 
 
@@ -55,8 +57,7 @@ def solved_plan(
     """The plan worked out; not timed, without how fast its hardware is. kept: see `sized`; hardware: what it is on,
     where that is not to be chosen; tried: the types without which it is tried, where these are not to be searched
     for."""
-    plan = replace(plan, base=(), held=())
-    grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
+    plan, grid = _unsolved(plan)
     if hardware:
         return _bought(plan, grid, hardware)
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
@@ -65,10 +66,17 @@ def solved_plan(
     return _timed(best, loads.with_speeds(best.hardware)) if timed else best
 
 
-def moves_usd(answer: Answer, plan: Plan) -> float:
-    """The cost of a plan's moves, as a plan counts them."""
-    moved = ((q, place) for (_, q), place in answer.hardware.placed.items() if place.moved)
-    return sum(moving_usd(plan, place, plan.months[q]) for q, place in moved)
+def _unsolved(plan: Plan) -> tuple[Plan, Grid]:
+    """A plan without what is worked out of it, and its demand."""
+    plan = replace(plan, base=(), held=())
+    return plan, demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
+
+
+def without_moves(answer: Answer, moves: frozenset[At]) -> Answer | None:
+    """The plan without some moves, all other services laid out anew; None where a service cannot do without its own."""
+    if moves not in answer.without_moves:
+        _Search(*_unsolved(answer.plan), None).without_moves(_Whole.of_answer(answer), moves)
+    return answer.without_moves[moves]
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,9 @@ class _Whole:
     answer: Answer
     lost: tuple[float, ...]  # days of services that have no machine, of those up to each priority
     usd: float  # to the end of its terms, and its moves; the mean of p50 and of the quantile that is bought
-    nearby: Nearby  # hardware with one service elsewhere
 
     @classmethod
-    def of_answer(cls, answer: Answer, nearby: Nearby) -> _Whole:
+    def of_answer(cls, answer: Answer) -> _Whole:
         plan, case = answer.plan, answer.case
         lost = defaultdict[float, float](float)
         for s, q in answer.hardware.nothing:
@@ -94,20 +101,24 @@ class _Whole:
             answer,
             tuple(round(days, 6) for days in accumulate(lost[priority] for priority in sorted({*plan.priorities}))),
             spend + moves_usd(answer, plan),
-            nearby,
         )
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Its cost in cents; of equal ones with the fewest moves first."""
+        return round(self.usd, 2), len(self.answer.hardware.moves)
 
     def is_cheaper(self, other: _Whole) -> bool:
         """True where it is, and serves no less."""
-        return self.usd < other.usd - A_CENT and self._serves_no_less(other)
+        return self.usd < other.usd - A_CENT and self.serves_no_less(other)
 
     def is_better(self, other: _Whole) -> bool:
         """True where it is cheaper, or serves more for no more than a near tie."""
         near_usd = other.usd * (1 + self.answer.plan.policy.near_tie_fraction)
-        serves_more = self.lost != other.lost and self._serves_no_less(other)
+        serves_more = self.lost != other.lost and self.serves_no_less(other)
         return self.is_cheaper(other) or (serves_more and self.usd <= near_usd)
 
-    def _serves_no_less(self, other: _Whole) -> bool:
+    def serves_no_less(self, other: _Whole) -> bool:
         """True where of the services up to each priority no more is lost."""
         return all(mine <= theirs for mine, theirs in zip(self.lost, other.lost, strict=True))
 
@@ -115,8 +126,9 @@ class _Whole:
 class _Search:
     """The hardware of a plan, and cheaper whole plans."""
 
-    def __init__(self, plan: Plan, grid: Grid, loads: Sized) -> None:
-        self.plan, self.grid, self.loads = plan, grid, loads
+    def __init__(self, plan: Plan, grid: Grid, loads: Sized | None) -> None:
+        self.plan, self.grid, self.loads = plan, grid, loads  # no loads: of a plan that has its hardware
+        self.wholes: dict[frozenset[tuple[At, int]], _Whole] = {}  # by the places of the services
         # One service by itself is where `recommend` has it.
         self.is_few = 1 < len(plan.services) <= FEW or (len(plan.services) == 1 and supplied(plan).is_any)
 
@@ -126,7 +138,8 @@ class _Search:
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
         best = self._fewer(best) if tried is None and self.is_few else best
-        return (self._moved(best) if self.is_few else best).answer
+        best = self._moved(best) if self.is_few else best
+        return (self._moving(best) if len(self.plan.services) <= FEW else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
         """A whole plan without some of its types of machine, where it is better for it."""
@@ -142,22 +155,46 @@ class _Search:
             else:
                 return best
 
-    def _moved(self, best: _Whole) -> _Whole:
-        """A whole plan with services moved one by one, while it is cheaper for it."""
+    def _moved(self, best: _Whole, near: int = NEARBY, resting: frozenset[int] = frozenset()) -> _Whole:
+        """A whole plan with services moved one by one, and the others for it, while it is cheaper for it. near: see
+        NEARBY; resting: those that are not moved."""
+        n_services = len(self.plan.services)
         while True:
-            ways = islice(best.nearby(), NEARBY * len(self.plan.services))
-            cheaper = next((other for way in ways if (other := self._whole(*way)).is_cheaper(best)), None)
+            ways = best.answer.hardware.nearby(near * n_services, REARRANGED * n_services, resting)
+            cheaper = next((other for way in ways if (other := self._whole(way)).is_cheaper(best)), None)
             if cheaper is None:
                 return best
             best = cheaper
 
-    def _whole(self, hardware: Hardware, nearby: Nearby) -> _Whole:
-        return _Whole.of_answer(_bought(self.plan, self.grid, hardware), nearby)
+    def _moving(self, best: _Whole) -> _Whole:
+        """A whole plan without moves that save nothing, all together or one by itself."""
+        while moves := best.answer.hardware.moves:
+            sets = dict.fromkeys((moves, *(frozenset([move]) for move in sorted(moves))))
+            others = filter(None, (self.without_moves(best, some) for some in sets))
+            idle = (other for other in others if other.rank < best.rank and other.serves_no_less(best))
+            if (better := next(idle, None)) is None:
+                break
+            best = self._moved(better, 0)
+        return best
+
+    def without_moves(self, whole: _Whole, moves: frozenset[At]) -> _Whole | None:
+        """A whole plan without some of its moves."""
+        hardware = whole.answer.hardware.without(moves)
+        other = None if hardware is None else self._whole(hardware)
+        other = self._moved(other, 0, frozenset(s for s, _ in moves)) if other and self.is_few else other
+        whole.answer.without_moves[moves] = other.answer if other else None
+        return other
+
+    def _whole(self, hardware: Hardware) -> _Whole:
+        places = frozenset((slot, place.offer) for slot, place in hardware.placed.items())
+        if places not in self.wholes:
+            self.wholes[places] = _Whole.of_answer(_bought(self.plan, self.grid, hardware))
+        return self.wholes[places]
 
     def _without(self, left_out: LeftOut) -> _Whole:
         """The best whole plan without some types of machine, of the ways in which places are found."""
-        places = self.loads.places(self.plan, left_out)
-        best, *others = (self._whole(*way) for way in places)
+        assert self.loads is not None
+        best, *others = map(self._whole, self.loads.places(self.plan, left_out))
         for other in others:
             if other.is_better(best):
                 best = other

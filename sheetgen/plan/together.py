@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy
@@ -87,15 +88,33 @@ class Assignment:
         return {(s, q): int(way.offers[0, q]) for s, way in self.ways.items() for q in way.quarters}
 
     @property
-    def moves(self) -> dict[At, float]:
-        """The amount by which the plan would cost more without each move; NaN where it cannot do without."""
-        return self.search.moves(self.ways)
+    def moves(self) -> frozenset[At]:
+        """The moves to other machines."""
+        return frozenset((s, q) for s, way in self.ways.items() for _, q in self.search.moves(s, way))
 
-    def nearby(self) -> Iterator[Assignment]:
+    def nearby(self, n: int, resting: frozenset[int]) -> Iterator[Assignment]:
         """The same with one service elsewhere, in all quarters, from one on or until it; those first that seem to save
-        most, and none that seems dearer by more than DEARER."""
-        for ways in self.search.nearby(self.ways):
-            yield Assignment(self.search, ways)
+        most, and none that seems dearer by more than DEARER. n: the number of them; resting: services that stay."""
+        for _, ways in islice(self.search.nearby(self.ways, resting), n):
+            yield replace(self, ways=ways)
+
+    def rearranged(self, n: int, resting: frozenset[int]) -> Iterator[Assignment]:
+        """The same with one service elsewhere, as `nearby` has it, and the others where the plan is cheaper then."""
+        seen = {_key(self.ways)}
+        for s, ways in islice(self.search.nearby(self.ways, resting), n):
+            there = self.search.improved(ways, waits=s, resting=resting)
+            if (key := _key(there)) not in seen:
+                seen.add(key)
+                yield replace(self, ways=there)
+
+    def without(self, moves: Collection[At]) -> Assignment | None:
+        """The same without some moves: these services stay on the machines of before, and the others are where the
+        plan is cheaper then. None where one of them cannot do without."""
+        stay = {s: self.search.stays(s, self.ways[s], moves) for s in {s for s, _ in moves}}
+        held = {s: way for s, way in stay.items() if way is not None}
+        if len(held) < len(stay):
+            return None
+        return replace(self, ways=self.search.improved(self.ways | held, resting=frozenset(held)))
 
 
 def _ways(supply: Supplied, layouts: Iterable[Mapping[At, Placed]]) -> Iterator[Mapping[At, Placed]]:
@@ -317,7 +336,7 @@ class _Search:
         self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(way) for s, way in self.home.items()}
         self.elsewhere = {s: self._filled([*_ways(supply, layouts[s])]) for s in home}
         self.seen: dict[bytes, float] = {}  # what `_usd` gave, by a unit's types and what is filled and spared of them
-        self.swept: dict[tuple[int | None, Key], Ways] = {}  # what `_swept` gave, by the service that rests
+        self.swept: dict[tuple[frozenset[int], Key], Ways] = {}  # what `_swept` gave, by the services that rest
         self.numbers: dict[bytes, int] = {}  # of what is filled of a unit
         self.tried: dict[tuple[int, bytes], _Tried] = {}  # by a service and the offers it has
 
@@ -326,18 +345,18 @@ class _Search:
         besides = (self._besides_usd(s, way) for s, way in ways.items())
         return float(self._sum(ways).usd.sum() + sum(float(usd[0]) for usd in besides))
 
-    def improved(self, ways: Ways, waits: int | None = None) -> Ways:
+    def improved(self, ways: Ways, waits: int | None = None, resting: frozenset[int] = frozenset()) -> Ways:
         """Services moved one by one while that makes the plan cheaper: home, to any type, to what is there, or no more
         from what they were on before. In each sweep the one that saves most goes first, as it may leave no reason to
-        the others. waits: a service that does not move in the first."""
+        the others. waits: a service that does not move in the first; resting: those that never move."""
         now = ways
         for sweep in range(SWEEPS):
-            rests = None if sweep else waits
+            rest = resting if sweep or waits is None else resting | {waits}
             before = _key(now)
-            if (rests, before) not in self.swept:
-                self.swept[rests, before] = self._swept([s for s in now if s != rests], now)
-            now = self.swept[rests, before]
-            if _key(now) == before and rests is None:
+            if (rest, before) not in self.swept:
+                self.swept[rest, before] = self._swept([s for s in now if s not in rest], now)
+            now = self.swept[rest, before]
+            if _key(now) == before and rest == resting:
                 break
         return now
 
@@ -371,20 +390,7 @@ class _Search:
                     now = better
         return now
 
-    def moves(self, ways: Ways) -> dict[At, float]:
-        """By move what the plan would cost more without it; NaN where it cannot do without."""
-        saves: dict[At, float] = {}
-        moving = {s: moves for s, way in ways.items() if (moves := self._moves(s, way))}
-        together = self._sum(ways) if moving else None
-        for s, moves in moving.items():
-            assert together is not None
-            stays, place = dict(self._stays(s, ways[s])), [*ways].index(s)
-            for _, q in moves:
-                other = self._sum_with(together, place, ways[s], stays[q]) if q in stays else None
-                saves[s, q] = numpy.nan if other is None else float(other.usd.sum() - together.usd.sum())
-        return saves
-
-    def _moves(self, s: int, way: _Filled) -> list[tuple[int, int]]:
+    def moves(self, s: int, way: _Filled) -> list[tuple[int, int]]:
         """The quarters in which a service comes to other machines, each with the type of before; the first of all where
         it leaves those that were ordered for it."""
         (leaves,) = self._leaves(s, way)
@@ -399,18 +405,31 @@ class _Search:
 
     def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
         """By move the service without it: on the machines of before until the next one, where those can serve it."""
-        quarters, others = numpy.arange(len(self.months)), self.elsewhere[s]
-        moves, (types,) = self._moves(s, now), now.types
-        ends = (*(q for _, q in moves[1:]), len(quarters))
-        for (before, q), end in zip(moves, ends, strict=False):
-            mine = (quarters >= q) & (quarters < end) & (types >= 0)
-            able = (others.types.max(axis=1) == before) & (others.types[:, mine] >= 0).all(axis=1)
-            for i in numpy.flatnonzero(able)[:1]:
-                yield q, now.but(others[[i]], mine)
+        for _, q in self.moves(s, now):
+            if (stays := self.stays(s, now, {(s, q)})) is not None:
+                yield q, stays
 
-    def nearby(self, ways: Ways) -> Iterator[Ways]:
-        """See `Assignment.nearby`."""
-        tried = self._tried([*ways], ways, self._sum(ways), in_parts=True)
+    def stays(self, s: int, now: _Filled, without: Collection[At]) -> _Filled | None:
+        """A service without some moves: on the machines of before each until the next one; None where those cannot
+        serve it."""
+        quarters, others = numpy.arange(len(self.months)), self.elsewhere[s]
+        moves, (types,), stays = self.moves(s, now), now.types, now
+        ends, left = (*(q for _, q in moves[1:]), len(quarters)), -1
+        for (before, q), end in zip(moves, ends, strict=False):
+            if (s, q) not in without:
+                left = -1
+                continue
+            left = left if left >= 0 else before
+            mine = (quarters >= q) & (quarters < end) & (types >= 0)
+            able = (others.types.max(axis=1) == left) & (others.types[:, mine] >= 0).all(axis=1)
+            if not able.any():
+                return None
+            stays = stays.but(others[[int(able.argmax())]], mine)
+        return stays
+
+    def nearby(self, ways: Ways, resting: Collection[int]) -> Iterator[tuple[int, Ways]]:
+        """See `Assignment.nearby`; each with the service that is elsewhere."""
+        tried = self._tried([s for s in ways if s not in resting], ways, self._sum(ways), in_parts=True)
         least = -DEARER * self.total_usd(ways)
         every = [(float(saves[i]), s, some, i) for s, saves, some in tried for i in numpy.flatnonzero(saves >= least)]
         seen = {_key(ways)}
@@ -418,7 +437,7 @@ class _Search:
             other = ways | {s: some[numpy.array([i])]}
             if (key := _key(other)) not in seen:
                 seen.add(key)
-                yield other
+                yield s, other
 
     def _best(
         self, some: Sequence[int], now: Ways, together: _Sum, leaves: bool = False

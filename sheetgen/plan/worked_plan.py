@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy
@@ -16,6 +16,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.orders import Unserved
+from sheetgen.plan.placement import At
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
@@ -35,12 +36,19 @@ from sheetgen.plan.tables import (
     put_supply,
     work_out,
 )
+from sheetgen.plan.together import moving_usd
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
 
 A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 DAY, BAND, RESERVE, SPARE = "day", "band", "reserve", "spare machines"  # factors of the utilization
+
+
+def moves_usd(answer: Answer, plan: Plan) -> float:
+    """The cost of a plan's moves, as a plan counts them."""
+    moved = ((q, place) for (_, q), place in answer.hardware.placed.items() if place.moved)
+    return sum(moving_usd(plan, place, plan.months[q]) for q, place in moved)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class Answer:
     grid: Grid
     rented: Sequence[Rented]  # by type, at the three quantiles
     waiting: Sequence[Unserved] = ()  # see decisions.late
+    # What was worked out of it without some of its moves; none where a service cannot do without.
+    without_moves: dict[frozenset[At], Answer | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def case(self) -> int:
@@ -165,6 +175,12 @@ class Answer:
         """The amounts to be approved: the spend on the machines that are bought, and its contingency."""
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
+
+    def more_usd(self, other: Answer) -> tuple[float, float]:
+        """The amounts by which another way to serve this plan costs more to approve and at p50, its moves counted."""
+        moves = moves_usd(other, self.plan) - moves_usd(self, self.plan)
+        at_p50 = float((other.money["spend_usd"] - self.money["spend_usd"])[:, CASE["p50"]].sum())
+        return sum(other.asked_usd) - sum(self.asked_usd) + moves, at_p50 + moves
 
     @property
     def already_usd(self) -> float:

@@ -14,9 +14,9 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import unserved
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.solve_plan import moves_usd, solved_plan
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.together import A_CENT, _Search
-from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 
 CATALOG = Catalog()
 TYPES = (
