@@ -41,7 +41,7 @@ def printed_page(solved: Solution) -> Page:
 def never_measured() -> str:
     """How the request begins the risk that the speed of a GPU was never measured."""
     risk = SENTENCES["never_measured"].fill(usd="", rent="", other=False, named=False, is_same_gpu=0)
-    return str(risk).partition(":")[0]
+    return str(risk).partition(";")[0]
 
 
 def book_for(

@@ -63,6 +63,7 @@ from sheetgen.answer.reasons import passed_over, why_not
 from sheetgen.answer.replica_bills import longest_context, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
+from sheetgen.answer.solve import tables
 from sheetgen.answer.surer_terms import terms_as_sure
 from sheetgen.answer.survivors import survivors
 from sheetgen.answer.waits import waits_of
@@ -380,6 +381,12 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 
 
 HOURS_OF_A_MEASUREMENT = 24
+
+
+def cheapest_at(question: Question, confidence: float) -> AtConfidence | None:
+    """The cheapest rental for a question of one load at a confidence; None where nothing holds the load."""
+    ((cheapest,),) = by_confidence(tables(question), (confidence,))
+    return cheapest
 
 
 def measured_first(solved: Solution) -> Iterator[tuple[tuple[str, ...], MeasureRecord | None]]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.answer.answer_record import MeasureRecord
-from sheetgen.answer.confidences import by_confidence
-from sheetgen.answer.recording import measured_first
-from sheetgen.answer.solve import choose, chosen_of, tables
+from sheetgen.answer.recording import cheapest_at, measured_first
+from sheetgen.answer.solve import chosen_of
 from sheetgen.plan.placement import At
 from sheetgen.plan.schema import COMMITTED, OWNED
 from sheetgen.plan.sized_alone import load_alone, starts_elsewhere
@@ -91,9 +90,9 @@ def _failed_costs_usd(answer: Answer, slot: At, measure: MeasureRecord) -> float
     if measure.failed_costs_usd == 0:
         return 0.0
     asked, place = _alone(answer, s, [q], starts_elsewhere(answer, s, q)), answer.hardware.placed[slot]
-    own_usd = choose(tables(replace(asked, candidates=(place.candidate,))))[0].monthly_usd
-    ((sure,),) = by_confidence(tables(asked), (SURE,))
-    return None if sure is None or own_usd is None else max(0.0, sure.monthly_usd - own_usd)
+    own = cheapest_at(replace(asked, candidates=(place.candidate,)), asked.settings.confidence)
+    sure = cheapest_at(asked, SURE)
+    return None if sure is None or own is None else max(0.0, sure.monthly_usd - own.monthly_usd)
 
 
 def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasure]:

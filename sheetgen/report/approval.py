@@ -185,7 +185,7 @@ _FAILS = template(
     "[several?One machine fails: [counted?{left} of {asked} served|[short?[grows?requests queue, {cleared} of "
     "{per_hour} an hour sure|more wait for a place, longer]|the others serve all]]|"
     "The machine fails: nothing is served]"
-    f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{rent}}, {{usd}}|]|; "
+    f"[margin?; the margin survives, {{after}} sure|[told?[apart?; surviving: {{usd}}|]|; "
     f"surviving: {_SURVIVOR}]].",
     apart=q.is_apart == 1,
     margin=q.is_margin == 1,
@@ -1176,7 +1176,7 @@ def _basis(
     exchange = ""
     if settings.currency != "USD":
         rate = f"{wording.plain(settings.fx_rate)} {settings.currency}"
-        beside = str(month) if is_short else f"{month} at {rate} a dollar"  # stays in dollars
+        beside = f"{month} at {rate}{' a dollar' * (not is_short)}"  # stays in dollars
         exchange = beside if month else f"1 US dollar is {rate}"
     sold_as = wording.discounted(TERMS.get(settings.purchase, settings.purchase), question)
     if is_short:

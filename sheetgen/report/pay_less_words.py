@@ -185,7 +185,7 @@ WAYS: dict[str, Way] = {
             host_lacks=host_lacks,
         ),
         only_if=template(
-            "hosted by {host}, data there[told?, {host_lacks}]",
+            "data hosted at {host}[told?, {host_lacks}]",
             told=either(is_text(q.region), q.is_unknown == 1),
             host_lacks=host_lacks,
         ),

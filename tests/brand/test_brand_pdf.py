@@ -167,5 +167,5 @@ def test_the_same_bytes_each_time(tmp_path: Path) -> None:
 
 def test_markdown_has_name_and_footer() -> None:
     text = markdown_of(page_of(1), Brand("*Acme* & Sons", "Confidential_."))
-    assert text.startswith("\\*Acme\\* \\& Sons\n\n# ") and text.endswith("\n\nConfidential\\_.\n")
+    assert text.startswith("\\*Acme\\* & Sons\n\n# ") and text.endswith("\n\nConfidential\\_.\n")
     assert markdown_of(page_of(1)) == markdown_of(replace(page_of(1)), None)

@@ -128,7 +128,7 @@ def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
             "region is 'us-eats-1', which none of the lists has. Did you mean",
         ),
         (("aws.csv", *DAY, "--to", " "), "to is blank. Name a folder, or leave it out."),
-        (("aws.csv", *DAY, "--catalogs", "none"), "none: is no folder."),
+        (("aws.csv", *DAY, "--catalogs", "none"), "none: cannot be read (No such file or directory)."),
         (("file:///etc/passwd", *DAY), "file:///etc/passwd: is neither a file nor an address of http or https."),
     ):
         result = run("catalog", "prices", *arguments)

@@ -146,7 +146,7 @@ def test_a_mail_has_owning_and_says_of_each_term_what_else_it_gives_up() -> None
     assert f"{second.monthly} ({second.loses}; " in text and second.loses == "the same"
     told = " ".join(text.split())
     assert own.loses.removeprefix("cash, ") in told  # staff, space, the old price, US power and space
-    assert str(page.request.failure).partition(": ")[2] in told and "surviving: 3 of these, €" in told
+    assert str(page.request.failure).partition(": ")[2] in told and "surviving: €" in told
     assert f"cancel any day. {page.request.options[0].rent}." in text
     page = answered(ask="70b", users="300", tiers="")
     assert f"cancel any day. {page.request.options[0].rent}." in mail_of(Letter(page, "sheet")).text
