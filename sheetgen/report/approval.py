@@ -335,7 +335,7 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
         {
             "movers": short if is_old else _without_list_prices(short),
             "together": _moved_together(cell, is_priced=not is_old, is_brief=True),
-            "ways": tuple(map(_brief_way, own)),
+            "ways": tuple(replace(way, is_brief=True) for way in own),
         },
         {
             "reasons": compared[1:],
@@ -355,11 +355,6 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
 
 def _without_list_prices(movers: Sequence[Mover]) -> tuple[Mover, ...]:
     return tuple(mover for mover in movers if mover.name != _LIST_PRICES or len(movers) < _FEW_MOVERS)
-
-
-def _brief_way(way: WayRow) -> WayRow:
-    """A way without its working hours, and without the year of a term that has several."""
-    return replace(way, loses=way.loses.partition(":")[0] if way.kind == "hours" else way.loses, year="")
 
 
 _FEW_MOVERS = 3

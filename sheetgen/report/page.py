@@ -204,11 +204,13 @@ class WayRow:
     year: Text = ""  # "$150,880 a year": of a term that is longer
     pays_after: Text = ""  # "10.1": months after which it pays off
     pays_off: str = ""  # "pays off in 10.1 months"
+    is_brief: bool = False  # on a full page: without its working hours, and without the year of a term that has several
 
     @property
     def lost(self) -> str:
         """The losses of a way, what it costs a year, and what has to be done first."""
-        return "; ".join(filter(None, (self.loses, str(self.year), self.needs)))
+        loses = self.loses.partition(":")[0] if self.is_brief and self.kind == "hours" else self.loses
+        return "; ".join(filter(None, (loses, str(self.year) * (not self.is_brief), self.needs)))
 
     @property
     def gives_up(self) -> str:
