@@ -308,7 +308,7 @@ def _plan_contents(page: PlanPage, name: str, attached: Sequence[str]) -> Conten
         words("{}.", joined("; ", asked.facts)),
         (("approved", words("{}{}.", brief.asked, until)), ("change", "Tell us what should change.")),
         (),
-        (*brief.points, ("Attached", _attached(name, attached, is_asked=True))),
+        (*brief.points, ("Attached", _attached(name, attached, is_asked=True, has_purposes=False))),
         page.owner,
         f"As of {page.as_of}; {brief.prices}.",
         page.version,

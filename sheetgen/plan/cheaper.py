@@ -25,6 +25,7 @@ from sheetgen.report import sentences
 from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND
 
 POLICY, CLASS, PRECISION, PLACES = KINDS = ("policy", "class", "precision", "machines")
+LOST_AFTER_FRACTION = 0.5  # of what a lever binds after the plan: its demand is not known, and may still be there
 MOST = 4  # services that are tried in FP8 by themselves: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
 SURVIVE = BY_NAME["survive"].words  # from nothing to a zone
@@ -68,6 +69,11 @@ class Lever:
     def mean_usd(self) -> float:
         """The saving on average at p50 and of what is to be approved."""
         return (self.saves_usd + self.saves_p50_usd) / 2
+
+    @property
+    def worth_usd(self) -> float:
+        """That saving less the share of what is bound after the plan's end that counts as lost."""
+        return self.mean_usd - LOST_AFTER_FRACTION * self.bound_after_usd
 
     @property
     def binds_after(self) -> bool:
@@ -131,10 +137,10 @@ def cheaper(trials: Trials) -> tuple[Lever, ...]:
 
 def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
     """By kind the lever that saves most, on average at p50 and of what is to be approved; of classes the best that
-    binds nothing after the plan's end, and the best of all where that saves more."""
+    binds nothing after the plan's end, and the best of all where that is worth more."""
     best = []
     for kind in KINDS:
-        of_kind = sorted((lever for lever in levers if lever.change.kind == kind), key=lambda lever: -lever.mean_usd)
+        of_kind = sorted((lever for lever in levers if lever.change.kind == kind), key=lambda lever: -lever.worth_usd)
         if kind == CLASS:
             unbound = next((lever for lever in of_kind if not lever.binds_after), None)
             of_kind = [lever for lever in (unbound, *of_kind[:1]) if lever]
@@ -147,8 +153,8 @@ def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
 def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
     """The fewest levers, of each kind but other machines, with which every quarter is within its budget: any of them by
     itself, or the best of each kind together; of as many those that bind nothing after the plan's end, then those that
-    save most. Where no set of them does, the set that saves most, less what it binds after the plan's end more than the
-    plan does, without a lever that adds nothing to it. None where the budget holds, or nothing saves."""
+    are worth most. Where no set of them does, the set that is worth most, without a lever that adds nothing to it. None
+    where the budget holds, or nothing saves."""
     of_kinds, most_usd = best_of_kinds(levers), 0.0
     together: tuple[tuple[Lever, ...], Lever] | None = None
     for n in range(1, len(KINDS)) if trials.answer.over else ():
@@ -160,13 +166,11 @@ def closing(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
             result = chosen[0] if n == 1 else _worked_out(trials, [lever.change for lever in chosen])
             if result is not None:
                 holds = not result.over
-                after_usd = max(0.0, result.bound_after_usd - trials.answer.bound_after_usd)
-                net_usd = result.mean_usd if holds else result.mean_usd - after_usd
-                sets.append((holds, holds and not result.binds_after, net_usd, chosen, result))
+                sets.append((holds, holds and not result.binds_after, result.worth_usd, chosen, result))
         if sets:
-            holds, _, net_usd, chosen, result = max(sets, key=lambda ranked: ranked[:3])
-            if holds or together is None or net_usd > most_usd + A_DOLLAR:
-                together, most_usd = (chosen, result), net_usd
+            holds, _, worth_usd, chosen, result = max(sets, key=lambda ranked: ranked[:3])
+            if holds or together is None or worth_usd > most_usd + A_DOLLAR:
+                together, most_usd = (chosen, result), worth_usd
             if holds:
                 break
     if together is None:
@@ -184,7 +188,7 @@ def _of_kinds_by_itself(levers: Sequence[Lever]) -> Iterator[Lever]:
     for kind in KINDS:
         of_kind = [lever for lever in levers if lever.change.kind == kind and not lever.over]
         if of_kind:
-            yield max(of_kind, key=lambda lever: (not (kind == CLASS and lever.binds_after), lever.mean_usd))
+            yield max(of_kind, key=lambda lever: (not (kind == CLASS and lever.binds_after), lever.worth_usd))
 
 
 def _worked_out(trials: Trials, changes: Sequence[Change]) -> Lever | None:

@@ -693,8 +693,8 @@ def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iter
             continue
         first = _needed_from(plan, q)
         other = answer.without_moves.get(frozenset({(s, q)}))
-        saves, at_p50 = answer.more_usd(other) if other else (None, None)
         moving = runs_on_usd.get((s, q), 0.0) if stated is None else stated
+        saves, at_p50 = (more_usd - moving for more_usd in answer.more_usd(other)) if other else (None, None)
         twice = f", which runs {plan.policy.move_days:g} days more" if stated is None and moving else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         left = before.instance if before else listed(plan.stands_on(s, q))

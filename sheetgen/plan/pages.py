@@ -483,7 +483,10 @@ def _other_ways(answer: Answer, decision: Decision) -> list[Text]:
 
 
 def _placed(answer: Answer, decision: Decision) -> Text:
-    """A decision in short with the region of its machines."""
+    """A decision in short with the region of its machines, or with the pool that a service moves to."""
+    q = answer.plan.quarter_of(decision.needed_from)
+    if decision.moves is not None and q is not None and (pools := answer.pools_alone(decision.instance, q)):
+        return _decided(decision, f"owned ({', '.join(pools)})")
     return _decided(decision, answer.region_of(decision.instance, decision.purchase))
 
 
@@ -552,7 +555,10 @@ def _expected(decision: Decision) -> Text:
     if decision.saves_usd is None:
         return ""
     if decision.saves_p50_usd is not None:
-        return words("expected to save {}, less its move", _saved(decision))
+        return words("expected to save {} by itself, less its move", _saved(decision))
+    if decision.saves_after_usd and decision.saves_usd < decision.saves_after_usd:
+        within, after = decision.saves_after_usd - decision.saves_usd, decision.saves_after_usd
+        return words("expected to cost {} more in the plan and to save {} after its end", usd(within), usd(after))
     saves = "save" if decision.saves_usd >= 0 else "cost more, by"
     expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
     if decision.saves_after_usd:

@@ -20,7 +20,7 @@ from sheetgen.plan.placement import At
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
-from sheetgen.plan.stated_plan import Plan, machine_in
+from sheetgen.plan.stated_plan import Plan, machine_in, term
 from sheetgen.plan.tables import (
     CONSTANTS,
     OF_MONEY,
@@ -119,6 +119,16 @@ class Answer:
         rows = (row for name, row in plan.types.items() if plan.machine(name) == machine_in(instance))
         return next((f"{row.provider} {row.region_of(way)}".strip() for row in rows), "")
 
+    def pools_alone(self, instance: str, q: int) -> list[str]:
+        """The owned pools whose machines are all that there is of a type in a quarter; none where others are rented."""
+        t, plan = self.place[instance], self.plan
+        counts = {name: float(column[t, q, self.case]) for name, column in self.supply_counts.items()}
+        if not counts["owned"] or counts["committed"] or counts["gap"]:
+            return []
+        first, last = plan.first_day(plan.quarters[q]), plan.last_day(plan.quarters[q])
+        pools = (pool for pool in plan.supply.owned if plan.gpus[pool.id].id == self.types[t].gpu)
+        return [pool.id for pool in pools if term(pool)[0] <= last and term(pool)[1] > first]
+
     @cached_property
     def regions(self) -> dict[str, list[str]]:
         """By provider and region the types of machine that are bought or committed there."""
@@ -177,10 +187,9 @@ class Answer:
         return spend, reserve
 
     def more_usd(self, other: Answer) -> tuple[float, float]:
-        """The amounts by which another way to serve this plan costs more to approve and at p50, its moves counted."""
-        moves = moves_usd(other, self.plan) - moves_usd(self, self.plan)
+        """The amounts by which another way to serve this plan costs more to approve and at p50."""
         at_p50 = float((other.money["spend_usd"] - self.money["spend_usd"])[:, CASE["p50"]].sum())
-        return sum(other.asked_usd) - sum(self.asked_usd) + moves, at_p50 + moves
+        return sum(other.asked_usd) - sum(self.asked_usd), at_p50
 
     @property
     def already_usd(self) -> float:
