@@ -25,6 +25,7 @@ from sheetgen.report import sentences
 from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND
 
 POLICY, CLASS, PRECISION, PLACES = KINDS = ("policy", "class", "precision", "machines")
+MOST_SEEN = 1  # plan with changes that is kept
 LOST_AFTER_FRACTION = 0.5  # of what a lever binds after the plan: its demand is not known, and may still be there
 MOST = 4  # services that are tried in FP8 by themselves: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
@@ -96,7 +97,8 @@ class Closing:
 
 @dataclass(frozen=True)
 class Trials:
-    """The plan with changes, each set of them worked out once; lost: what the plan itself does not serve."""
+    """The plan with changes; lost: what the plan itself does not serve. seen: the last set of changes, worked out, as
+    a large plan takes too much memory to keep all."""
 
     answer: Answer
     lost: Sequence[Unserved]
@@ -106,6 +108,8 @@ class Trials:
         """The plan with changes; None where it cannot be worked out."""
         names = tuple(change.name for change in changes)
         if names not in self.seen:
+            while len(self.seen) >= MOST_SEEN:
+                del self.seen[next(iter(self.seen))]
             self.seen[names] = self._solved(changes)
         return self.seen[names]
 
