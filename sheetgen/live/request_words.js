@@ -179,9 +179,10 @@ function* servedOf(record) {
     per_hour: count(Math.round((question.users || record.users) * question.workload.requests_per_user_per_day * CONSTANTS.peak_hour_share * CONSTANTS.burst_factor)),
     ...enoughValues(record),
   };
-  const ends = { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
+  const slow = slowValues(record),
+    ends = slow.mean_wait ? {} : { low: secondsWords(record.ttft_seconds_low), high: secondsWords(record.ttft_seconds_high) };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), first_target: "", pace_target: "", ...ends, ...slowValues(record), ...(question.users ? { limit: "" } : {}), is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), first_target: "", pace_target: "", low: "", high: "", ...ends, ...slow, limit: "", is_mean: Number(question.isRate), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 

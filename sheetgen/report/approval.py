@@ -976,17 +976,18 @@ def _serves(question: Question, cell: CellRecord, is_short: bool = False, is_ran
             **enough_values(question, cell),
         )
     if workload.output_tokens > 1:
+        slow = slow_values(question, cell)
         yield _SPEED.fill(
             first=seconds(answer.ttft_seconds),
             low=seconds(answer.ttft_seconds_low),
             high=seconds(answer.ttft_seconds_high),
-            ranged=is_ranged,
+            ranged=is_ranged and not slow["mean_wait"],  # beside the slow case it says little
             is_mean=int(cell.is_rate),
             pace=wording.pace(1 / answer.tpot_seconds),
             is_beyond=not is_short and question.speed.is_beyond(cell.input_tokens),
             aimed=False,  # beside the certainty
             paced=False,
-            **(slow_values(question, cell) | {"limit": ""}),  # which the sheet says
+            **(slow | {"limit": ""}),  # which the sheet says
         )
     if per_person := _per_person(question, cell):
         yield per_person

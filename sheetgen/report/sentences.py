@@ -219,9 +219,10 @@ late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_ove
 # First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
+_QUEUED = f"{{mean_wait}} s more on average for the {WAITERS} who queue"
 slow = template(
-    f"{{confidence:percent}} sure: [many?{{full}} s at full load|{_ALL_BUT_FEW} {{full}} s]; {WAITERS} queue "
-    f"for {{mean_wait}} s on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
+    f"{{confidence:percent}} sure at full load: [many?{{full}} s, {_QUEUED}; {_ALL_BUT_FEW} {{all_but_few}} s|"
+    f"{_ALL_BUT_FEW} {{full}} s, {_QUEUED}].",
     over=is_over,
     many=is_text(q.all_but_few),
 )

@@ -681,6 +681,6 @@ def test_more_that_wait_than_planned_stand_beside_the_plan() -> None:
         asked, cell = requested(**more)
         [speed] = [str(text) for text in asked.serves if str(text).startswith("First word")]
         shares.append(cell.wait_fraction or 0)
-        assert f" {100 * shares[-1]:.2g}% queue" in speed
+        assert f" the {100 * shares[-1]:.2g}% who queue" in speed
         assert "Worst" not in speed and "99% within" in speed
     assert min(shares) < 0.05 < max(shares)
