@@ -206,7 +206,7 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
         (
             "meta_plan_schema",
             99,
-            "its layout is 99, of another sheetgen; this one reads 6. Build it anew: sheetgen",
+            "its layout is 99, of another sheetgen; this one reads 7. Build it anew: sheetgen",
         ),
     ],
 )
