@@ -44,12 +44,10 @@ class Commands(Group):
         try:
             with stops_cleanly(), gc_paused():
                 return super().main(*args, **extra)
-        except (Stopped, SystemExit):  # click ends with 1 where a signal comes before the command or after it
-            if (number := stopped_by()) is None:
-                raise
-            raise SystemExit(128 + number) from None
-        except OSError as error:
-            if error.filename is not None:
+        except BaseException as error:
+            if (number := stopped_by()) is not None:  # click and Python make other errors of it: Abort, RuntimeError
+                raise SystemExit(128 + number) from None
+            if not isinstance(error, OSError) or error.filename is not None:
                 raise
             _give_up(f"the result cannot be written ({error.strerror or error}).")
 

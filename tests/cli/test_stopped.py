@@ -166,3 +166,16 @@ def test_a_set_that_cannot_be_renamed_leaves_no_parts(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError):
         write_files({tmp_path / "a": b"1", tmp_path / "b": b"2"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b"]
+
+
+def test_a_signal_within_the_making_of_a_class_is_no_traceback() -> None:
+    """Python 3.11 makes a RuntimeError of what `__set_name__` raises, as while pydantic is imported."""
+    code = (
+        "import os, signal, sys; from sheetgen import cli; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "Named = type('Named', (), {'__set_name__': lambda *a: os.kill(os.getpid(), signal.SIGINT)}); "
+        "cli.Commands.invoke = lambda *a, **k: type('Owner', (), {'part': Named()}); "
+        "sys.argv[1:] = ['list', 'gpus']; cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 128 + signal.SIGINT and "Traceback" not in done.stderr
