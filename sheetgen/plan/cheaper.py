@@ -18,6 +18,7 @@ from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.services_table import first_named, short_name
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.spending import A_CENT
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.question.inputs import BY_NAME
@@ -37,7 +38,6 @@ GIVES_UP = {
 }
 PARTS = {"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}
 A_BIT = 1e-9  # of a service
-A_CENT = 0.01
 A_DOLLAR = 1.0  # a lever that adds no more to others adds nothing
 
 

@@ -37,7 +37,7 @@ def solved(data: dict[str, Any]) -> Answer:
     return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
 
 
-def found(data: dict[str, Any]) -> Findings:
+def findings_of(data: dict[str, Any]) -> Findings:
     return findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
 
 
@@ -86,7 +86,7 @@ def as_printed(lever: Lever, data: dict[str, Any], whole: Findings) -> None:
 
 @pytest.fixture(scope="module")
 def saas() -> Findings:
-    return found(SAAS)
+    return findings_of(SAAS)
 
 
 def test_a_lever_is_what_the_plan_gives_with_it(saas: Findings) -> None:
@@ -101,7 +101,7 @@ def test_levers_of_any_plan_are_what_it_gives_with_them(seed: int) -> None:
     dice = random.Random(seed)
     data = some_plan(dice)
     data["policy"] |= dice.choice([{}, {"release_after_quarters": 1}, {"headroom_fraction": 0.2}])
-    whole = found(data)
+    whole = findings_of(data)
     for lever in dice.sample(whole.cheaper, min(len(whole.cheaper), amount(2, 20))):
         if lever.change.kind != "machines":
             as_printed(lever, data, whole)
@@ -146,7 +146,7 @@ def test_a_class_that_nothing_is_sold_in_is_no_lever() -> None:
         "services": [SMALL | {"growth": {"series": [1, 0.2, 0.2, 0.2]}}],
         "supply": {"allowed": {"providers": ["azure", "gcp"]}},
     }
-    levers = [lever for lever in found(data).cheaper if lever.change.kind == "class"]
+    levers = [lever for lever in findings_of(data).cheaper if lever.change.kind == "class"]
     assert levers and not any("capacity-block" in lever.change.name for lever in levers)
     for lever in levers:
         other, buy = solved(with_change(data, lever)), lever.change.name.removeprefix("buy: ").split(",")[0]
@@ -165,7 +165,7 @@ def test_a_mix_has_a_lever_that_binds_nothing_after_the_plan() -> None:
         "services": [SMALL | {"demand": {"requests": {"per_day": 4_000_000}}, "profile": "business"}],
         "supply": {"allowed": {"providers": ["azure"]}},
     }
-    whole = found(data)
+    whole = findings_of(data)
     classes = [lever for lever in best_of_kinds(whole.cheaper) if lever.change.kind == "class"]
     unbound, *bound = classes
     every = [lever for lever in whole.cheaper if lever.change.kind == "class"]
@@ -202,7 +202,7 @@ def test_the_plan_without_the_moves_to_sign_is_said() -> None:
         "supply": supply,
         "budget": {"2027-Q1": 10_000, "2027-Q2": 1_000_000},
     }
-    whole = found(data)
+    whole = findings_of(data)
     stays = solved(data | {"services": [service | {"allowed": {"instances": [nc40]}}]})
     without = whole.without_moves
     assert without is not None and without.n_moves == 1
