@@ -185,8 +185,8 @@ def _fields(plan: Plan, section: str, part: Entry, place: Loc, stem: str = "") -
                 kind_of(type(part), field, blank=row.blank),
                 _stated(plan, value) if row.display is USD else value,
             )
-            of, name = f"{type(part).__name__}.{field}", f"{stem}{row.name or field}"
-            yield _row(plan, section, of, (*place, field), stated, kind, name, part=part)
+            input_name, name = f"{type(part).__name__}.{field}", f"{stem}{row.name or field}"
+            yield _row(plan, section, input_name, (*place, field), stated, kind, name, part=part)
 
 
 def _stated(plan: Plan, usd: float | None) -> float | None:

@@ -44,8 +44,8 @@ def findings_of(data: dict[str, Any]) -> Findings:
 def with_change(data: dict[str, Any], lever: Lever) -> dict[str, Any]:
     """The plan as it is written, with what a lever's name says."""
     if lever.change.kind == "precision":
-        what, _, names = lever.change.name.partition(" in FP8: ")
-        dtypes = {WIDTHS[part]: "fp8" for part in what.split(" and ")}
+        parts, _, names = lever.change.name.partition(" in FP8: ")
+        dtypes = {WIDTHS[part]: "fp8" for part in parts.split(" and ")}
         models = {service["id"]: service.get("model") for service in data["services"]}
         with_models = [{"model": models.get(s.get("like"))} | s for s in data["services"]]  # which `like` would follow
         return data | {"services": [in_fp8(s, dtypes) if s["id"] in names.split(", ") else s for s in with_models]}
