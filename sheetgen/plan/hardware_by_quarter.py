@@ -293,25 +293,31 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], by: str, of_term: Mapping[str,
     near_by, months = picked | stood, plan.months
     for slot in sorted(loads):
         load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
-        names = load.everywhere.keys() if by != PEAK else near_by & load.everywhere.keys()
-        for name in sorted(names):
-            is_pick = load.pick is not None and load.offers.instance(load.pick) == name
-            offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
-            enters = moving_usd(plan, load.placed(offer), months[slot[1]])
-            usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
-            month = _by_hour_usd(plan, slot, load.placed(offer)) if by == HOURS else load.usd(offer)
-            month *= of_term.get(name, 1) if by == TERM else 1
+        names = sorted(load.everywhere.keys() if by != PEAK else near_by & load.everywhere.keys())
+        of_names = [load.everywhere[name].offer for name in names]
+        if load.pick is not None and (picked_name := load.offers.instance(load.pick)) in names:
+            of_names[names.index(picked_name)] = load.pick
+        there = [load.placed(offer) for offer in of_names]
+        usd_of_month = _by_hour_usd(plan, slot, there) if by == HOURS else [load.usd(offer) for offer in of_names]
+        cheapest_usd, cheapest_way = min(best.values())
+        for name, place, month in zip(names, there, usd_of_month, strict=True):
+            stays = [best[before] for before in ("", name) if before in best]
+            usd, way = min([*stays, (cheapest_usd + moving_usd(plan, place, months[slot[1]]), cheapest_way)])
+            share = of_term.get(name, 1) if by == TERM else 1
             near = 1 if name in near_by else 1 + plan.policy.near_tie_fraction
-            ways[name] = usd + month * near * months[slot[1]], (*way, offer)
+            ways[name] = usd + month * share * near * months[slot[1]], (*way, place.offer)
         best = ways
     return dict(zip(sorted(loads), min(best.values())[1], strict=True))
 
 
-def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
-    """A month of a service by itself, of whose machines each is rented for the hours that need it."""
+def _by_hour_usd(plan: Plan, slot: At, there: Sequence[Placed]) -> list[float]:
+    """By place a month of a service by itself, of whose machines each is rented for the hours that need it."""
+    if not there:
+        return []
     week = plan.week
-    filled = filled_by_hour([there], week.over_peak[slot][None])[0].reshape(2, -1)
-    return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean()) * there.instance_month_usd
+    filled = filled_by_hour(there, week.over_peak[slot][None])[0].T.reshape(len(there), 2, -1)
+    machines = (numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean(axis=1)
+    return [float(usd) for usd in machines * [place.instance_month_usd for place in there]]
 
 
 def _by_service(slots: Iterable[At]) -> Iterator[tuple[int, list[At]]]:

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -674,7 +675,7 @@ class _Search:
         # Sums of parts that are taken off again leave a trace that is no machine.
         rows = numpy.round(machines, 9).transpose(2, 0, 1, 3, 4), spares.transpose(1, 0, 2, 3), types
         whole = numpy.ascontiguousarray(numpy.concatenate([part.reshape(len(types), -1) for part in rows], axis=1))
-        keys = whole.view(f"V{whole[0].nbytes}").ravel().tolist()
+        keys = [blake2b(row, digest_size=16).digest() for row in whole]
         fresh = {key: row for row, key in enumerate(keys) if key not in self.seen}
         new, n = [*fresh.values()], max(1, AT_ONCE // whole.shape[1])
         for i in range(0, len(new), n):
