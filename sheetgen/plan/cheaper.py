@@ -121,7 +121,8 @@ class Trials:
         plan = functools.reduce(lambda changed, change: change.make(changed), changes, self.answer.plan)
         fresh = replace(plan, questions={**plan.questions})
         try:
-            return solved_plan(fresh, timed=False, kept=self.answer.hardware.loads)
+            hardware, stays = self.answer.hardware, all(change.kind in (POLICY, PRECISION) for change in changes)
+            return solved_plan(fresh, timed=False, kept=hardware.loads, begin=hardware, only_changed=stays)
         except SheetgenError:
             return None
 

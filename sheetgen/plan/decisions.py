@@ -657,7 +657,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         subject = "renew" if again else "let end", answer.types[t].instance, again or sum(counts), purchase
         usd, days = paid * again * quarter * min(n_quarters, len(plan.quarters) - q), plan.lead_days(purchase)
         decision = dated(plan, *subject, first, days, usd, about=about, binds_usd=paid * again * quarter * n_quarters)
-        waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
+        waiting = float(waiting_usd(float(months[t, q, answer.case]), paid, again, quarter))
         yield replace(decision, cost_of_waiting_usd=waiting) if again else replace(decision, late=False)
     for pool in plan.supply.owned:
         first, gpu = term(pool)[1], plan.gpus[pool.id].id

@@ -6,10 +6,9 @@ many plans out that are alike (the bridge) keeps what each load gave, and only w
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +25,7 @@ from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
 from sheetgen.plan.terms import quarters_of_term
-from sheetgen.plan.together import FEWER, TRIES, Assignment, moving_usd, together
+from sheetgen.plan.together import FEWER, TRIES, Assignment, by_service, moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
@@ -86,6 +85,17 @@ class Hardware:
     def on(self, slot: At, instance: str) -> Placed | None:
         """The place of a service on a type of machine; None where that cannot serve it."""
         return self.everywhere(slot).get(instance)
+
+    def is_of(self, loads: Mapping[At, _Load]) -> bool:
+        """True where these loads are on it, unchanged."""
+        return all(slot in self.placed and load is self.ways[slot] for slot, load in loads.items())
+
+    def kept_on(self, slot: At, load: _Load, otherwise: Placed) -> Placed:
+        """The place of a changed load on the machine of here; otherwise where that cannot serve it."""
+        place = self.placed.get(slot)
+        if place is None or load is self.ways[slot]:
+            return place or otherwise
+        return load.everywhere.get(place.instance, otherwise)
 
 
 @dataclass(frozen=True)
@@ -179,27 +189,36 @@ class Sized:
     kept: Loads  # those of other plans, too
     case: int  # the quantile that is bought
 
-    def places(self, plan: Plan, left_out: frozenset[str] = frozenset()) -> Iterator[Hardware]:
+    def places(
+        self,
+        plan: Plan,
+        left_out: frozenset[str] = frozenset(),
+        begin: Hardware | None = None,
+        only_changed: bool = True,
+    ) -> Iterator[Hardware]:
         """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
         itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
-        types of machine on which nothing is put."""
+        types of machine on which nothing is put; begin: the hardware from which alone a search begins; only_changed:
+        services whose load is as it was there stay on it."""
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
         nowhere = Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads)
+        served = by_service({slot: load for slot, load in loads.items() if slot not in nothing})
+        if not served:
+            yield nowhere
+            return
+        layouts = {s: [*_layouts(mine, self.keys)] for s, mine in served.items()}
         of_term = _of_term(plan, loads)
+        resting = frozenset(s for s, mine in served.items() if begin and only_changed and begin.is_of(mine))
         for by in _ways(plan, of_term):
             offers = dict[At, int]()
-            for s in range(len(plan.services)):
-                mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
+            for mine in served.values():
                 offers |= _alone(plan, mine, by, of_term)
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
-            layouts = {s: [*_layouts({slot: loads[slot] for slot in mine}, self.keys)] for s, mine in _by_service(here)}
-            if not here:
-                yield nowhere
-                return
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
-            for assignment in together(plan, here, layouts, by_hour, of_term, tries):
+            first = begin and {slot: begin.kept_on(slot, loads[slot], here[slot]) for slot in here}
+            for assignment in together(plan, here, layouts, by_hour, of_term, tries, first, resting):
                 if (hardware := nowhere.assigned(assignment)).placed not in every:
                     every.append(hardware.placed)
                     yield hardware
@@ -318,11 +337,6 @@ def _by_hour_usd(plan: Plan, slot: At, there: Sequence[Placed]) -> list[float]:
     filled = filled_by_hour(there, week.over_peak[slot][None])[0].T.reshape(len(there), 2, -1)
     machines = (numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean(axis=1)
     return [float(usd) for usd in machines * [place.instance_month_usd for place in there]]
-
-
-def _by_service(slots: Iterable[At]) -> Iterator[tuple[int, list[At]]]:
-    for s, of_service in itertools.groupby(sorted(slots), lambda slot: slot[0]):
-        yield s, [*of_service]
 
 
 def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapping[At, Placed]]:

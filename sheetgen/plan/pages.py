@@ -41,6 +41,7 @@ from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Committed, Owned
 from sheetgen.plan.served import STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, machine_name, owners_table, services_table, short_name
+from sheetgen.plan.solve_plan import FEW
 from sheetgen.plan.spending import A_CENT, NO_BUDGET
 from sheetgen.plan.stated_plan import Plan, machine_in, term
 from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
@@ -660,8 +661,15 @@ def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
         none = [None] if name != PLACES else []
         rows += [_lever_row(findings.answer.plan, name, lever) for lever in of_kind or none]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
-    lines = (*_closing(findings), *_at_hosts(findings))
+    is_large = bool(levers) and len(findings.answer.plan.services) > FEW
+    lines = (*_closing(findings), *([_OF_MANY] if is_large else []), *_at_hosts(findings))
     return _section(table(saves, _LEVER_HEADS, rows if levers else []), *lines)
+
+
+_OF_MANY = (
+    f"Of more than {FEW} services a lever begins with this plan's machines: "
+    "a plan that is run with it may save more or less."
+)
 
 
 def _at_hosts(findings: Findings) -> Iterator[Text]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
@@ -32,6 +32,7 @@ from sheetgen.plan.stated_plan import Plan, machine_in
 from sheetgen.plan.supplied import Supplied, supplied
 from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 
+_T = TypeVar("_T")
 SWEEPS = 4  # over all services, as a move may make room for another
 A_BIT = 1e-9  # of a month
 DEARER = 0.02  # of all, by which what is tried as a whole plan may seem dearer: a search goes by blocks of hours
@@ -57,24 +58,36 @@ def together(
     by_hour: bool,
     of_term: Mapping[str, float],
     tries: int,
+    begin: Mapping[At, Placed] | None = None,
+    resting: frozenset[int] = frozenset(),
 ) -> Iterator[Assignment]:
     """The services, moved from `here` where the plan is cheaper for it, in the cheapest ways first. layouts: of each
     service, one on each type of machine that can serve it, or several; by_hour: where what is bought is rented for the
     hours that need it; of_term: by type what a month of the cheapest term of a mix costs over one on demand; tries: see
-    TRIES."""
+    TRIES; begin: the places from which alone the search begins, where those are given; resting: the services that
+    stay on them."""
     supply = supplied(plan)
-    by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
-    for slot in sorted(here):
-        by_service[slot[0]][slot] = here[slot]
-    search = _Search(plan, supply, by_service, layouts, by_hour, of_term)
-    if len(by_service) == 1 and not supply.is_any:  # where `recommend` has it
+    home = by_service(here)
+    search = _Search(plan, supply, home, layouts, by_hour, of_term)
+    if len(home) == 1 and not supply.is_any:  # where `recommend` has it
         yield Assignment(search, search.home)
         return
-    n = max(1, tries // len(by_service))
+    if begin is not None:
+        yield Assignment(search, search.improved(search.ways(by_service(begin)), resting=resting))
+        return
+    n = max(1, tries // len(home))
     every = [search.improved(start) for start in (search.home, *search.starts(n))]
     unlike = {_key(ways): ways for ways in every}
     for ways in sorted(unlike.values(), key=search.total_usd)[: max(1, n // TRIES_OF_WHOLE)]:
         yield Assignment(search, search.exchanged(ways, n))
+
+
+def by_service(by_slot: Mapping[At, _T]) -> dict[int, dict[At, _T]]:
+    """By service what it has in each quarter."""
+    of_service: dict[int, dict[At, _T]] = defaultdict(dict)
+    for slot in sorted(by_slot):
+        of_service[slot[0]][slot] = by_slot[slot]
+    return of_service
 
 
 @dataclass(frozen=True)
@@ -321,7 +334,7 @@ class _Search:
         was_ordered = numpy.array([plan.was_ordered(name) for name in types])
         is_committed = numpy.array([machine_in(name) in supply.committed for name in types])
         self.is_there = is_committed | self.is_owned | was_ordered
-        self.home = {s: self._filled([mine]) for s, mine in home.items()}
+        self.home = self.ways(home)
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
         for s, way in self.home.items():
@@ -340,6 +353,10 @@ class _Search:
         self.swept: dict[tuple[frozenset[int], Key], Ways] = {}  # what `_swept` gave, by the services that rest
         self.numbers: dict[bytes, int] = {}  # of what is filled of a unit
         self.tried: dict[tuple[int, bytes], _Tried] = {}  # by a service and the offers it has
+
+    def ways(self, places: Mapping[int, Mapping[At, Placed]]) -> Ways:
+        """By service its places as a way."""
+        return {s: self._filled([mine]) for s, mine in places.items()}
 
     def total_usd(self, ways: Ways) -> float:
         """The cost of the plan, and what must be saved besides for services that are not at home."""

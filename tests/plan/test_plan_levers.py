@@ -18,7 +18,7 @@ from sheetgen.plan.findings import Findings, findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.solve_plan import FEW, solved_plan
 from sheetgen.plan.worked_plan import Answer, moves_usd
 
 CATALOG = Catalog()
@@ -105,6 +105,35 @@ def test_levers_of_any_plan_are_what_it_gives_with_them(seed: int) -> None:
     for lever in dice.sample(whole.cheaper, min(len(whole.cheaper), amount(2, 20))):
         if lever.change.kind != "machines":
             as_printed(lever, data, whole)
+
+
+def test_a_lever_of_a_large_plan_begins_with_its_machines() -> None:
+    """It is a plan that can be had: on the machines it comes to, its money is that of the plan with the change. And no
+    service moves for a lever that changes nothing of it."""
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"},
+        "services": [
+            SMALL | {"id": f"s{i}", "demand": {"at_once": 40 + 30 * i}, "redundancy": {"survive": "machine"}}
+            for i in range(FEW + 1)
+        ],
+        "supply": {"allowed": {"providers": ["aws"]}},
+        "policy": {"headroom_fraction": 0.2},
+    }
+    whole = findings_of(data)
+    trials = Trials(whole.answer, whole.unserved)
+    assert {lever.change.kind for lever in whole.cheaper} >= {"policy", "class", "precision"}
+    for lever in whole.cheaper:
+        plan = plan_of(Document("plan.yaml", with_change(data, lever), {}), CATALOG)
+        trial = trials.changed([lever.change])
+        assert trial is not None
+        again = solved_plan(plan, timed=False, hardware=trial.hardware)
+        assert sum(again.asked_usd) == pytest.approx(lever.asked_usd, abs=A_CENT), lever.change.name
+        if lever.change.kind == "precision":
+            narrowed = lever.change.name.partition(" in FP8: ")[2].split(", ")
+            others = {slot: p for slot, p in trial.hardware.placed.items() if f"s{slot[0]}" not in narrowed}
+            assert others.items() <= whole.answer.hardware.placed.items()
+    near = f"Of more than {FEW} services a lever begins with this plan's machines"
+    assert any(near in str(line) for section in plan_page(whole).first for line in section.lines)
 
 
 def test_what_a_move_saves_is_the_plan_without_it(saas: Findings) -> None:

@@ -702,6 +702,15 @@ def test_renewals_of_a_quarter_are_one_decision() -> None:
     assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
 
 
+def test_a_renewal_of_which_most_lies_after_the_plan_has_a_cost_of_waiting() -> None:
+    """It was an array, and a plan whose renewal is no order's other way ended with a traceback."""
+    signed = {"id": "c", "type": NC40, "count": 3, "usd_per_hour": 5, "purchase": "reserved-1yr", "until": "2027-09-30"}
+    decided = whole_plan([SERVICE], 4, supply={"committed": [signed]}).decisions
+    (renewal,) = [way for decision in decided for way in decision.ways if way.what == "renew"]
+    assert renewal.saves_usd is None and type(renewal.cost_of_waiting_usd) is float and hash(renewal)
+    assert renewal.cost_of_waiting_usd == pytest.approx(3 * (ON_DEMAND - 5 * 730 * 3))
+
+
 def test_nothing_is_bound_for_machines_whose_need_ends() -> None:
     """The commitment ends a month before the last quarter that needs its machines: they were renewed for a year."""
     signed = {"id": "c", "type": NC40, "count": 3, "usd_per_hour": 5, "purchase": "reserved-1yr", "until": "2027-05-31"}
