@@ -91,10 +91,13 @@ class Hardware:
         return all(slot in self.placed and load is self.ways[slot] for slot, load in loads.items())
 
     def kept_on(self, slot: At, load: _Load, otherwise: Placed) -> Placed:
-        """The place of a changed load on the machine of here; otherwise where that cannot serve it."""
+        """The place of a load as it is here, or of a changed one on the machine of here; otherwise where that cannot
+        serve it."""
         place = self.placed.get(slot)
-        if place is None or load is self.ways[slot]:
-            return place or otherwise
+        if place is None:
+            return otherwise
+        if load.offers is self.ways[slot].offers and load.able[place.offer]:
+            return load.placed(place.offer)
         return load.everywhere.get(place.instance, otherwise)
 
 

@@ -152,7 +152,7 @@ class _Search:
                 left_out = best.answer.hardware.left_out | {instance}
                 if left_out not in seen:
                     seen.add(left_out)
-                    if (other := self._without(left_out)).is_better(best):
+                    if (other := self._without(left_out, best.answer.hardware, only_changed=False)).is_better(best):
                         best = other
                         break
             else:
