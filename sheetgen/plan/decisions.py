@@ -211,8 +211,9 @@ def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
     for decision in decided:
         q, instance = plan.quarter_of(decision.needed_from), decision.instance
         mine = [order for order in orders if (order.instance, plan.quarter_of(order.needed_from)) == (instance, q)]
-        if decision.is_offered and mine:
-            others[min(mine, key=lambda order: order.needed_from != decision.needed_from)].append(decision)
+        same_day = [order for order in mine if order.needed_from == decision.needed_from]
+        if decision.is_offered and same_day:
+            others[same_day[0]].append(decision)
         elif decision.what == "commit":
             apart.append(replace(decision, about=f"in place of {plan.class_of(instance)}: {decision.about}"))
         else:

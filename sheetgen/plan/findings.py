@@ -36,7 +36,7 @@ from sheetgen.plan.orders import Unserved, class_months
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
 from sheetgen.plan.served import Served, served
-from sheetgen.plan.services_table import NAMED
+from sheetgen.plan.services_table import NAMED, first_named
 from sheetgen.plan.solve_plan import solved_plan, without_moves
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
@@ -290,6 +290,9 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
 
 def warnings(findings: Findings) -> Iterator[str]:
     """The checks that do not hold, but for those of which the tables speak."""
+    committed = findings.answer.plan.supply.committed
+    if findings.last and committed and not any(part.services for part in committed):
+        yield _NO_SERVICES
     answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
     for check in findings.checks:
         if not check.holds and check.statement not in OF_TABLES:
@@ -300,6 +303,12 @@ def warnings(findings: Findings) -> Iterator[str]:
             named, n = against[:NAMED], len(against[NAMED:])
             failing = f"{check.failing[0].upper()}{check.failing[1:]}"
             yield f"{failing}: {'; '.join(named)}{f'; and {n} more' if n else ''}."
+
+
+_NO_SERVICES = (
+    "No commitment says which services are on it (supply.committed[].services), so one may leave it without a decision;"
+    " sheetgen plan init --from the last plan's JSON writes them."
+)
 
 
 def answered_at_once(findings: Findings) -> Iterator[str]:
@@ -316,16 +325,21 @@ def answered_at_once(findings: Findings) -> Iterator[str]:
         then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
     if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
         then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
-    yield f"The days of late decisions assume an answer on {answered}; {listed(then)}."
+    yield f"The days of late decisions assume an answer on {answered}, the last day of approval; {listed(then)}."
 
 
-def cautions(plan: Plan, decision: Decision) -> list[str]:
-    """That the machines of a decision may be taken away or end on their day, and those of an order may not be free."""
+def cautions(answer: Answer, decision: Decision) -> list[str]:
+    """That the machines of a decision may be taken away or end on their day, and those of an order may not be free; and
+    over how many zones they are."""
+    plan, q = answer.plan, answer.plan.quarter_of(decision.needed_from)
     told = [_OF_CLASS[decision.purchase]] if decision.purchase in _OF_CLASS and decision.what in _SIGNED else []
     if decision.what != "order":
         return told
     if decision.n_instances > number(assumptions(plan.catalog), "reservation_above_instances"):
         told.append(sentences.ASK_CAPACITY.format(machines=f"{decision.n_instances:,.0f} machines"))
+    losses = {plan.services[s].id: plan.redundancy(s) for s in ([] if q is None else answer.on(decision.instance, q))}
+    if over := {name: loss.zones for name, loss in losses.items() if loss.survive == "zone"}:
+        told.append(f"over {max(over.values())} zones with those that are there, for {first_named([*over])}")
     return told
 
 

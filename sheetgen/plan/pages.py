@@ -347,7 +347,8 @@ def _idle(answer: Answer) -> Iterator[Text]:
     for cost, t, some in sorted(every, key=lambda row: -row[0])[:NAMED]:
         first, last = (answer.plan.quarters[some[i]] for i in (0, -1))
         machine = f"{short_name(answer.types[t].instance)} ({first}{f' to {last}' if last != first else ''})"
-        yield words(f"{{}} x {machine}, {{}}", cell(float(counts[t, some].max()), WHOLE), usd(cost))
+        up_to = "up to " if last != first else ""
+        yield words(f"{up_to}{{}} x {machine}, {{}}", cell(float(counts[t, some].max()), WHOLE), usd(cost))
 
 
 def _not_moved(plan: Plan, without: WithoutMoves) -> Text:
@@ -478,7 +479,7 @@ def _other_ways(answer: Answer, decision: Decision) -> list[Text]:
         decided = _decided(way, there if there != here else "")
         is_order = way.what == "order" and way.p50_usd is None
         worth = phrase(": ", (decided, cost if is_order else _worth(way) or cost))
-        told = cautions(answer.plan, way) if way.is_offered else []
+        told = cautions(answer, way) if way.is_offered else []
         ways.append(words(f"or by {way.order_by} {{}}", phrase("; ", (worth, *told))))
     return ways
 
@@ -518,7 +519,7 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"{cover.purchase} until then{until}" if cover else ""
     about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
-    return [*about, *cautions(answer.plan, decision), _cancelled(answer.plan, decision)]
+    return [*about, *cautions(answer, decision), _cancelled(answer.plan, decision)]
 
 
 def _cancelled(plan: Plan, decision: Decision) -> str:

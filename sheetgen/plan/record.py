@@ -229,7 +229,7 @@ def _as_json(answer: Answer, part: Any) -> Any:
             row[NAMES.get(field.name, field.name)] = _as_json(answer, value)
     if isinstance(part, Decision):
         row |= {"kind": kind(plan, part), "owners": owners(answer, part), "about": part.about or None}
-        row["cautions"] = cautions(plan, part)
+        row["cautions"] = cautions(answer, part)
     return row
 
 
