@@ -16,6 +16,7 @@ from amounts import IN_LONG
 from answers import book_for
 from openpyxl import Workbook
 from openpyxl.worksheet import _reader
+from option_values import OptionValue
 from workbook_cells import PRICES_SHEET, CellValue, Place, cells, moved
 
 from sheetgen.answer.levers import levers_of_sheet
@@ -83,7 +84,9 @@ def book_bytes(solved: Solution, *, with_decision: bool = True) -> bytes:
     return write_xlsx(book_for(solved, levers, choices))
 
 
-def build(folder: Path, name: str, options: Mapping[str, Any], *, with_decision: bool = True) -> tuple[Path, Question]:
+def build(
+    folder: Path, name: str, options: Mapping[str, OptionValue], *, with_decision: bool = True
+) -> tuple[Path, Question]:
     """A workbook in `folder`, and the question that it answers. Without Decision it is recalculated twice as fast.
 
     Tests of several files have the same one: it is built once a process."""
@@ -230,7 +233,7 @@ def with_settings(question: Question, **settings: Any) -> Question:
     return dataclasses.replace(question, settings=new, models=models)
 
 
-def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: Any) -> Question:
+def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: OptionValue) -> Question:
     """`question` with one GPU changed, wherever it stands."""
 
     def changed(gpu: Gpu) -> Gpu:

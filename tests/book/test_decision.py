@@ -12,6 +12,7 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from cells_of import FEW
+from option_values import OptionValue
 from recalculation import compare, poison, recalculate_with_formualizer, values_after
 from workbook_cells import values
 
@@ -35,7 +36,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("decision"), "one", OPTIONS)[0]
 
 
-def picks(rng: random.Random) -> dict[str, Any]:
+def picks(rng: random.Random) -> dict[str, str | float]:
     """Choices on the page, from usual to odd."""
     served = [m for m in books.catalog().models() if m.kind != "draft"]
     return {
@@ -55,14 +56,14 @@ def picks(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def per_second(question: Question, picked: Mapping[str, Any]) -> float:
+def per_second(question: Question, picked: Mapping[str, str | float]) -> float:
     """Requests a second of the people that are asked for; 0 of requests at once."""
     settings = question.settings
     a_day = (picked["users"] or 0) * picked["requests_per_user_per_day"]
     return float(a_day * settings.peak_hour_share / 3600 * settings.burst_factor)
 
 
-def asked(picked: Mapping[str, Any]) -> Question:
+def asked(picked: Mapping[str, str | float]) -> Question:
     """The question of the page, for `solve`: of the workbook's own candidates and layouts."""
     own = ask(books.catalog(), OPTIONS)
     model = next(m for m in decision(solve(own)).models if m.name == picked["model"])
@@ -180,7 +181,7 @@ def test_a_workload_fills_questions_and_tokens_in_place_of_those_typed(tmp_path:
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{"models": "8b"}, {"models": "70b"}])
-def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, Any]) -> None:
+def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, OptionValue]) -> None:
     given = {**OPTIONS, **options}
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]

@@ -9,8 +9,9 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from cells_of import FEW
+from option_values import Options
 from recalculation import values_after
-from workbook_cells import values
+from workbook_cells import Values, values
 
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
@@ -34,7 +35,7 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("headline"), "rate", RATE, with_decision=False)[0]
 
 
-def answers(options: dict[str, Any]) -> dict[str, Any]:
+def answers(options: Options) -> dict[str, Any]:
     """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
     answers = {}
@@ -48,7 +49,7 @@ def answers(options: dict[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def grid(values: dict[Any, Any]) -> list[tuple[str, str, Any]]:
+def grid(values: Values) -> list[tuple[str, str, Any]]:
     """The cells of the first model's band on the first sheet: workload, load, $ per month."""
     labels = {int(key[1][1:]): value for key, value in values.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
     [top] = [row for row, label in labels.items() if str(label).startswith("Cost by workload")]
@@ -57,7 +58,7 @@ def grid(values: dict[Any, Any]) -> list[tuple[str, str, Any]]:
     return [(labels[row], load, values["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
 
 
-def agree(values: dict[Any, Any], want: dict[str, Any]) -> None:
+def agree(values: Values, want: dict[str, Any]) -> None:
     assert len(want) == 3 * N_MODELS
     for name, value in want.items():
         assert values[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name

@@ -12,10 +12,10 @@ import subprocess
 from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import pytest
 from answers import page_for, record_for
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.solution import Fit, Solution, headline_rows
@@ -32,7 +32,7 @@ from sheetgen.writers.html import print_environment
 TEMPLATES = Path(__file__).parents[2] / "templates"
 BAND_END = 1.2816  # standard deviations
 COMMAND_EMS = 60.0  # about a line of A4
-LOADS: list[dict[str, Any]] = [
+LOADS: list[Options] = [
     {"model": "70b", "context": "16k", "concurrent_requests": 200},
     {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128, "confidence": 0.5},  # ranks
     {"model": "kimi-k2", "context": "4k", "concurrent_requests": 8, "gpus": "h100"},  # spans machines
@@ -66,7 +66,7 @@ def launched(answer: Solution, *engines: str) -> dict[int, Launch]:
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
-def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
+def test_the_flags_are_of_the_fullest_replica(load: Options) -> None:
     answer = solved(**load)
     record = record_for(answer, ())
     point, choice = fullest_replica(answer.question, record.cells[0]), record.cells[0].answer

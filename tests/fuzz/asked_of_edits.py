@@ -9,6 +9,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from option_values import OptionValue
 from workbook_cells import CellValue, number
 from yellow_cells import Key, Yellow
 
@@ -36,7 +37,7 @@ AS_THEY_STAND = ("decision_", "case_", "output_", "money_model")
 FOLLOW = ("decision_tpot_ms", "decision_ttft_ms")  # the tokens, until somebody types over them
 
 
-def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, CellValue]) -> dict[str, Any]:
+def asked(start: Mapping[str, OptionValue], yellow: Yellow, edits: Mapping[Key, CellValue]) -> dict[str, Any]:
     """The options for `ask`: `start`, those that the workbook was built with, and `edits` over it."""
     typed_over = {key[1]: value for key, value in edits.items() if key[0] == "inputs"}
     now = {**yellow.inputs, **typed_over}

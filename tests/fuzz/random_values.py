@@ -72,10 +72,10 @@ def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Cel
         return rng.choice(_PRICES) if level != ABSURD else rng.choice((*_PRICES, 1e-6, 1e6))
     kind = TABLES[spot.key[0].removeprefix("own_")][name]
     value = number_for(rng, kind, spot.old, level)
-    if name == "interconnect_bytes_per_second" and value is not None:
+    is_link = name == "interconnect_bytes_per_second" and value is not None
+    if is_link and number(spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
         # Links that become fast enough for ranks have no columns for them in a workbook built before (test_edits).
-        if number(spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
-            value = min(number(value), LEAST_LINK_BYTES_PER_SECOND - 1)
+        value = min(number(value), LEAST_LINK_BYTES_PER_SECOND - 1)
     return round(value) if isinstance(value, float) and spot.key[0] == "models" else value  # of bytes and parameters
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import books
 from agreement import Compared, compare
 from answers import book_for
 from asked_of_edits import asked
+from option_values import OptionValue
 from random_edits_of import Dealer, Edits, trial
 from recalculation import edit, values_after
 from workbook_cells import CellValue, Place, Values, formulas
@@ -53,7 +53,7 @@ class After:
 class Workbook:
     """A workbook that was built from `options`, and the folder for its edited copies."""
 
-    options: Mapping[str, Any]
+    options: Mapping[str, OptionValue]
     folder: Path
 
     @cached_property

@@ -7,11 +7,11 @@ import math
 import re
 from dataclasses import replace
 from datetime import date
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from answers import printed_page, record_for
+from option_values import OptionValue
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
@@ -31,7 +31,7 @@ ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026
 
 
 @functools.cache
-def requested(**more: Any) -> tuple[Request, CellRecord]:
+def requested(**more: OptionValue) -> tuple[Request, CellRecord]:
     """The request with all that it may say, and the load of the record that it is made from."""
     question = ask(Catalog(), {name: value for name, value in (ASKED | more).items() if value})
     solved = solve(question)

@@ -104,7 +104,7 @@ def typed_columns(places: Places, table: str) -> Iterator[str]:
 ANY_INPUT = {**ENGINE, **SETTINGS}
 
 
-def without_picks(typed: Mapping[str, Any]) -> dict[str, Any]:
+def without_picks(typed: Mapping[str, Mapping[str, CellValue]]) -> dict[str, Any]:
     """`typed` without what sheets are pointed at: the Decision page begins with the answer of its own build."""
     picks = ("decision_", "case_", "speed_")
     inputs = {n: v for n, v in typed.get("inputs", {}).items() if not n.startswith(picks)}
