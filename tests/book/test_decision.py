@@ -20,6 +20,7 @@ from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
 from sheetgen.api import answered, recommend
 from sheetgen.book.decision_choices import decision
+from sheetgen.book.decision_sheet import AT_EVEN_CHANCE
 from sheetgen.question.sheet_question import Load, Question, ask
 from sheetgen.report.sentences import LOST_WITH_IT
 from sheetgen.report.wording import sure
@@ -294,7 +295,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
     gives_up = {str(shown.get(("Decision", f"A{r}"))): shown.get(("Decision", f"G{r}")) for r in range(30, 90)}
     even = cell.at_level(0.5)
     assert even is not None and even.chance < cell.answer.chance
-    assert str(sure(even.chance)) in str(gives_up["At least an even chance to be fast enough"])
+    assert str(sure(even.chance)) in str(gives_up[AT_EVEN_CHANCE])
     assert "sure" not in str(gives_up["Working hours only"]), "it rents what the answer rents"
 
 
@@ -330,7 +331,7 @@ def test_a_way_that_saves_nothing_rents_nothing_and_four_bits_are_not_offered_tw
     rows = {str(by_place.get(("Decision", f"A{r}"))): r for r in range(35, 80)}
     cells = {label: [by_place.get(("Decision", f"{c}{r}")) for c in "DEG"] for label, r in rows.items()}
     assert cells["The model in 4 bits"] == ["already so", "-", "-"]
-    for label in ("Conversations in 8 bits", "At least an even chance to be fast enough"):
+    for label in ("Conversations in 8 bits", AT_EVEN_CHANCE):
         rented, usd, lost = cells[label]
         assert (usd == "-") == (rented in ("saves nothing", "already so")) == (lost == "-"), label
     assert by_place["rec_decision_n_instances"] == 2 and cells["One-year term"][0].startswith("1 ×")

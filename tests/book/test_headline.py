@@ -15,6 +15,7 @@ from workbook_cells import Values, values
 
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
+from sheetgen.book.sizing_sheet import COSTS
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ask
 
@@ -52,7 +53,7 @@ def answers(options: Options) -> dict[str, Any]:
 def grid(values: Values) -> list[tuple[str, str, Any]]:
     """The cells of the first model's band on the first sheet: workload, load, $ per month."""
     labels = {int(key[1][1:]): value for key, value in values.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
-    [top] = [row for row, label in labels.items() if str(label).startswith("Cost by workload")]
+    [top] = [row for row, label in labels.items() if str(label).startswith(COSTS)]
     heads = {column: values["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
     rows = [top + 3 + N_WORKLOADS + 1 + 2 * w for w in range(N_WORKLOADS)]
     return [(labels[row], load, values["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]

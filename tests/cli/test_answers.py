@@ -24,7 +24,8 @@ def test_size_bill_by_bill(run) -> None:  # type: ignore[no-untyped-def]
 
 def test_size_exits_0_where_it_does_not_fit(run) -> None:  # type: ignore[no-untyped-def]
     result = run("size", "--model", "405b", "--gpu", "t4")
-    assert result.exit_code == 0 and "does not fit: " in result.output
+    sized = sheetgen.size(model="405b", gpu="t4")
+    assert result.exit_code == 0 and not sized["fits"] and sized["verdict"] in result.output
 
 
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]

@@ -26,7 +26,11 @@ def test_bills_first_then_the_command(run) -> None:  # type: ignore[no-untyped-d
     assert flags["--tensor-parallel-size"] == "4" and flags["--max-model-len"] == "16384"
     n = int(flags["--max-num-seqs"])
     assert f" {n} sequences: KV pool " in text and f"--max-num-seqs {n} ({n} " in text
-    assert "# vLLM 0.33.0: does not fit: " in text and ": --tensor-parallel-size 8" in text
+    record = json.loads(run("size", *POINT, "--flags", "vllm", "--json").output)
+    checked = record["flags"]["vllm"]["checked"]
+    assert (
+        not checked["fits"] and f"# vLLM 0.33.0: {checked['verdict']}" in text and ": --tensor-parallel-size 8" in text
+    )
     assert "\nSTACK\n  vLLM: " in text
 
 

@@ -18,7 +18,7 @@ TIGHT = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context_toke
 @pytest.mark.parametrize("engine", ENGINES)
 def test_too_many_requests(engine: str) -> None:
     flags = written((engine,), **TIGHT)[0][engine]
-    assert not flags.checked.fits and flags.checked.verdict.startswith("does not fit: ")
+    assert not flags.checked.fits
     printed = flags.checked.printed
     assert printed is not None and printed.holds
     n = printed.answer["max_num_seqs"]

@@ -181,10 +181,10 @@ def test_people_stand_in_the_sentence_as_they_were_stated() -> None:
 def test_several_models_are_a_choice_and_together_a_sum() -> None:
     choice, _ = requested(ask="")
     assert [option.reply for option in choice.options] == ["Llama 3.1 8B", "Llama 3.1 70B"] and not choice.subject
-    assert "do not add their costs" in str(choice.sentence)
     total, _ = requested(ask="", together="yes")
     (only,) = total.options
     assert amount(only.price) == pytest.approx(sum(amount(option.price) for option in choice.options))
+    assert str(only.price) in str(total.sentence) and str(only.price) not in str(choice.sentence)
 
 
 def test_where_nothing_serves_it_nothing_is_to_be_approved() -> None:
