@@ -74,7 +74,7 @@ def ran(command: str, columns: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("columns")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -92,7 +92,7 @@ def too_long(text: str, columns: int) -> list[str]:
 
 @pytest.mark.some(6)
 @pytest.mark.parametrize("command", (*COMMANDS, *helps(main)))
-def test_no_line_is_wider_than_the_terminal(command: str, here: Path) -> None:
+def test_no_line_is_wider_than_the_terminal(command: str, workdir: Path) -> None:
     assert too_long(ran(command, 80), 80) == []
 
 

@@ -198,7 +198,7 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
         assert shows(first.text, fact), fact
     # What is ordered now adds up to what is to be signed.
     of_decisions = next(section.table for section in page().first if section.table)
-    tables = [part.table for part in page().sections if part.table and part.table.heads == of_decisions.heads]
+    tables = [part.table for part in page().sections if part.table and part.table.columns == of_decisions.columns]
     printed = [row for table in tables for row in table.rows if str(row[1]).startswith("order")]
     orders = [
         decision

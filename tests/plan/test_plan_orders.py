@@ -509,8 +509,8 @@ def test_an_offered_commitment_is_in_no_sum_and_binds() -> None:
     binds = f"${commit['binds_usd']:,.0f}"
     table = next(section.table for section in page.first if section.table)  # of the decisions to sign
     assert [str(text) for text in table.rows[0][4:6]] == ["–", binds]
-    told = [*map(str, page.tiles[1].facts), *(str(text) for _, text in page.brief.points)]
-    assert sum(binds in text for text in told) == 2
+    assert any(binds in str(fact) for fact in page.tiles[1].facts)
+    assert any(binds in str(text) for _, text in page.brief.points)
 
 
 IN_EUROPE = {
