@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
+from option_values import OptionValue
 
 from sheetgen import api
 from sheetgen.answer import declined_class, levers, recording
@@ -95,7 +96,7 @@ class Asked:
     """The question of a build as the key of a cache: two are the same where they say the same of one catalog, wherever
     it was written."""
 
-    def __init__(self, catalog: Catalog, options: Mapping[str, Any], *more: Any) -> None:
+    def __init__(self, catalog: Catalog, options: Mapping[str, OptionValue], *more: Any) -> None:
         plain = {name: value.data if isinstance(value, Written) else value for name, value in options.items()}
         self.it, self.key = (catalog, options, *more), (id(catalog), repr((plain, more)))
 
@@ -109,7 +110,7 @@ class Asked:
 _kept_build = functools.lru_cache(12)(lambda asked: _build_anew(*asked.it))
 
 
-def _build_once(catalog: Catalog, options: Mapping[str, Any], *more: Any) -> pulled.Built:
+def _build_once(catalog: Catalog, options: Mapping[str, OptionValue], *more: Any) -> pulled.Built:
     if _shipped()._imported:  # by a build with a model of its own: that catalog is no longer the shipped one
         _shipped.cache_clear()
     return _kept_build(Asked(_shipped() if _is_shipped(catalog) else catalog, options, *more))
@@ -123,7 +124,7 @@ _kept_question = functools.lru_cache(48)(lambda asked, day, unsold: _ask(asked.i
 _kept_solution = functools.lru_cache(32)(lambda question: _solve(question.it))
 
 
-def _names_a_file(options: Mapping[str, Any]) -> bool:
+def _names_a_file(options: Mapping[str, OptionValue]) -> bool:
     """True where a file that may be another one by now is among the options."""
     texts = (value if isinstance(value, list | tuple) else [value] for value in options.values())
     words = (word for of_option in texts for text in of_option if isinstance(text, str) for word in text.split(","))
@@ -132,7 +133,7 @@ def _names_a_file(options: Mapping[str, Any]) -> bool:
 
 def _ask_once(
     catalog: Catalog,
-    options: Mapping[str, Any],
+    options: Mapping[str, OptionValue],
     on_demand_where_unsold: bool = False,
     there: Sequence[Candidate] = (),
 ) -> Question:
@@ -184,7 +185,7 @@ class AskedPlan(Asked):
         self.it, self.key = plan, repr(tuple(parts))
 
 
-def _plan_once(plan: Plan, timed: bool = True, *how: Any, **named: Any) -> Answer:
+def _plan_once(plan: Plan, timed: bool = True, *how: Any, **named: OptionValue) -> Answer:
     if how or named or not _is_shipped(plan.catalog):
         return _solved_plan(plan, timed, *how, **named)
     return _kept_plan(AskedPlan(plan), timed)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from recalculation import edit_and_recalculate
+from workbook_cells import CellValue
 
 from sheetgen.cli import main
 
@@ -19,7 +20,7 @@ BUILT = [
     "build", "--models", "70b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20", "--format", "xlsx",
     "--instances", "aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g", "--name", "edited-sheet", "--out",
 ]  # fmt: skip
-TYPED = {"in_context_rag": 32_768, "in_kv_cache_dtype": "fp8"}
+TYPED: dict[str, CellValue] = {"in_context_rag": 32_768, "in_kv_cache_dtype": "fp8"}
 
 
 def make() -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pandas
+from numpy.typing import NDArray
 
 from sheetgen.catalog import Catalog
-from sheetgen.program.grid import Column, Columns, Grid, evaluate
+from sheetgen.program.grid import Column, Grid, evaluate
 from sheetgen.program.quantities import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
+
+Floats = NDArray[numpy.float64]
+Flags = NDArray[numpy.bool_]
+Columns = dict[str, Floats]  # by a quantity's name
 
 DATA = Path(__file__).parent / "data" / "measured"
 V1 = (0, 9)  # from this version on the engine has its new core: prompts in batches, more sequences
@@ -78,13 +83,13 @@ def log_rows() -> pandas.DataFrame:
     return logs
 
 
-def _plain_version(text: Any) -> Any:
+def _plain_version(text: str | float) -> str | None:
     """0.29.1 of 0.29.1rc1.dev17; nothing of a nightly build's hash."""
     match = re.match(r"\d+\.\d+\.\d+", str(text))
     return match[0] if match else None
 
 
-def _numbers(text: Any) -> tuple[int, ...]:
+def _numbers(text: str | float | None) -> tuple[int, ...]:
     return tuple(int(n) for n in str(text).split(".")[:2]) if text == text and text else V1
 
 
@@ -118,8 +123,8 @@ def predict_tokens(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame
     return pandas.concat(parts).reindex(rows.index)
 
 
-def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.DataFrame:
-    inputs: dict[str, Any] = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
+def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Callable[[Columns], Columns]) -> pandas.DataFrame:
+    inputs: dict[str, Sequence[str] | Floats] = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
     inputs["engine"] = [ENGINES[name] if sizing is not _plain_tokens else "vllm" for name in rows["engine"]]
     inputs["context_tokens"] = rows["max_model_len"].fillna(DEFAULTS["context_tokens"]).to_numpy()
     for name, value in _before_v1(rows).items():
@@ -134,22 +139,22 @@ def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.
     return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in values.items()}, index=rows.index)
 
 
-def _before_v1(rows: pandas.DataFrame) -> dict[str, Any]:
+def _before_v1(rows: pandas.DataFrame) -> dict[str, Floats]:
     """The batch limits that old versions took where none were given."""
     versions = zip(rows["engine"], rows["engine_version"], strict=True)
     old = numpy.array([engine == "vllm" and _numbers(text) < V1 for engine, text in versions], bool)
     length = rows["max_model_len"].fillna(DEFAULTS["context_tokens"])
     batch = length.clip(lower=2048).where(length <= V0_LONGEST_BATCH, 2048)
-    limits = {}
+    limits: dict[str, Floats] = {}
     for name, value in (("max_num_seqs", V0_SEQUENCES), ("max_num_batched_tokens", batch)):
         given = rows[name] if name in rows else pandas.Series(numpy.nan, rows.index)
-        limits[name] = given.where(given.notna() | ~old, value).to_numpy(float)
+        limits[name] = numpy.asarray(given.where(given.notna() | ~old, value), float)
     return limits
 
 
-def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Any]) -> dict[str, Any]:
+def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """The memory that the engine saw, the pool that it printed, and MTP layers, shaped as the model's own."""
-    logged: dict[str, Any] = {"logged_pool_bytes": rows["kv_pool_gib_per_gpu"].to_numpy(float) * GIB}
+    logged: dict[str, Floats] = {"logged_pool_bytes": rows["kv_pool_gib_per_gpu"].to_numpy(float) * GIB}
     if "gpu_total_gib" in rows:
         total = rows["gpu_total_gib"].to_numpy(float) * GIB
         logged["gpu_memory_bytes"] = numpy.where(numpy.isnan(total), values["gpu_memory_bytes"], total)
@@ -168,7 +173,7 @@ def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Any]) -> dict[str, A
     return logged
 
 
-def _loaded_parts(rows: pandas.DataFrame, values: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+def _loaded_parts(rows: pandas.DataFrame, values: Mapping[str, Floats], catalog: Catalog) -> dict[str, Floats]:
     """Parameters and checkpoint as a log has them loaded: without the image encoder where its weights are without it,
     which is not profiled then, and with the layers for multi-token prediction where these draft."""
     if "mtp_layers" not in rows:
@@ -184,7 +189,7 @@ def _loaded_parts(rows: pandas.DataFrame, values: Mapping[str, Any], catalog: Ca
     }
 
 
-def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:
+def _with_mtp(values: Columns) -> Columns:
     return {
         **values,
         "other_bytes_per_token": draft.other_bytes_beside_draft.of(values),
@@ -192,7 +197,7 @@ def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
+def _stage_without_head(values: Columns) -> Columns:
     """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
     staged = values["pipeline_parallel_size"] > 1
     silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
@@ -200,7 +205,7 @@ def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
     return evaluate(POOL, {**values_, **silent})
 
 
-def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
+def _tokens_of_pool(values: Columns) -> Columns:
     values_ = evaluate((*TOKENS, *MODEL, *SHARD), _with_mtp(values))
     values_ = evaluate(CHARGE, {**values_, **all_of(values_["max_model_len"]), "stage_fraction": 1})
     more = values_["n_state_groups"] * (values_["state_blocks_charged"] - values_.get("state_blocks", 1))
@@ -209,7 +214,7 @@ def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
     return evaluate((memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), values_)
 
 
-def _plain_tokens(values: dict[str, Any]) -> dict[str, Any]:
+def _plain_tokens(values: Columns) -> Columns:
     """SGLang and TensorRT-LLM: bytes of the pool through bytes of a token."""
     values_ = evaluate((*MODEL, *SHARD), _with_mtp(values))
     values_["kv_tokens"] = values_["logged_pool_bytes"] / values_["shard_kv_bytes_per_token"]

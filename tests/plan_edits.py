@@ -7,7 +7,10 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any
+
+from workbook_cells import CellValue, Values, number
 
 from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import decisions
@@ -31,14 +34,14 @@ def rows_of(findings: Findings) -> list[Yellow]:
     return [*yellow_rows(findings.answer.plan, listed_prices_of(findings.answer.plan, record_of(findings)))]
 
 
-def edited(rows: Sequence[Yellow], data: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+def edited(rows: Sequence[Yellow], data: Mapping[str, Any], typed: Mapping[str, CellValue]) -> dict[str, Any]:
     """A plan as it was written, with these values by the names of their cells."""
     cells = {cell.name: (row, cell) for row in rows for cell in row.cells}
     edits = [Edit(*cells[name], name, Place("Inputs", 1, 1), value) for name, value in typed.items()]
     return with_edits(data, edits)
 
 
-def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]) -> Answer:
+def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, CellValue]) -> Answer:
     """The plan read and solved anew with these values, on the hardware of `answer` at its new price."""
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
     placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
@@ -55,7 +58,7 @@ def repriced(place: Placed, plan: Plan) -> Placed:
     return replace(place, instance_month_usd=float(cost.instance_month_usd(usd, paid)))
 
 
-def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
+def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[CellValue | EllipsisType]]]:
     """Money as Python has it, in the plan's currency: a sheet, what its row begins with, and the cells from the second
     one on that must say the same."""
     money, rate = answer.money, answer.plan.head.fx_rate
@@ -71,7 +74,7 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
         yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd * rate]
 
 
-def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
+def differ(answer: Answer, values: Values) -> list[str]:
     """Where cells, by (sheet, cell), hold something else than Python says."""
     wrong = []
     lines = (n for n in range(5, 60) if values.get(("Decisions", f"I{n}")) != "or")  # in place of another order
@@ -90,26 +93,27 @@ def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     return wrong
 
 
-def _same(expected: Any, value: Any) -> bool:
+def _same(expected: CellValue, value: CellValue) -> bool:
     if isinstance(expected, str):
         return bool(expected == value)
+    assert isinstance(expected, float | int)
     if math.isnan(expected):
         return bool(value == "-")
     # Sums of thousands of dollars that cancel leave a trace.
     return isinstance(value, float | int) and math.isclose(expected, value, rel_tol=1e-9, abs_tol=1e-6)
 
 
-def edits(rng: random.Random, rows: Sequence[Yellow]) -> dict[str, Any]:
+def edits(rng: random.Random, rows: Sequence[Yellow]) -> dict[str, CellValue]:
     """From one to a dozen rows of money typed over; a band stays in order."""
     every = [row for row in rows if row.is_money]
-    typed: dict[str, Any] = {}
+    typed: dict[str, CellValue] = {}
     for row in rng.sample(every, min(len(every), rng.choice((1, 2, 4, 12)))):
-        values = sorted(_value(rng, row) for _ in row.cells) if row.is_band else [_value(rng, row)]
+        values = sorted(map(number, (_value(rng, row) for _ in row.cells))) if row.is_band else [_value(rng, row)]
         typed |= {cell.name: value for cell, value in zip(row.cells, values, strict=True)}
     return typed
 
 
-def _value(rng: random.Random, row: Yellow) -> Any:
+def _value(rng: random.Random, row: Yellow) -> float | None:
     kind, old = row.kind, row.cells[-1].value
     if kind.blank and rng.random() < 0.2:
         return None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from aiosmtpd.smtp import AuthResult, LoginPassword
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from sheetgen.mail.smtp import Credentials, Server
 
 HOST = "localhost"
 USER, PASSWORD = "ann", "correct-horse-battery"
-Script = Callable[[socket.socket, Any], None]
+Script = Callable[[socket.socket, io.BufferedReader], None]
 
 
 @dataclass
@@ -27,21 +27,28 @@ class Post:
     logins: list[str] = field(default_factory=list)
     encrypted: list[bool] = field(default_factory=list)
 
-    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
         replies = self.recipients.get(address, [])
         if replies:
             return replies.pop(0)
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-        self.encrypted.append(session.ssl is not None or bool(server.transport.get_extra_info("sslcontext")))
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        self.encrypted.append(
+            session.ssl is not None or bool(server.transport and server.transport.get_extra_info("sslcontext"))
+        )
         if self.messages:
             return self.messages.pop(0)
+        assert envelope.mail_from is not None and isinstance(envelope.original_content, bytes)
         self.taken.append((envelope.mail_from, tuple(envelope.rcpt_tos), envelope.original_content))
         return "250 OK"
 
-    def authenticate(self, server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
+    def authenticate(
+        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: AuthResult
+    ) -> AuthResult:
         assert isinstance(data, LoginPassword)
         self.logins.append(mechanism)
         return AuthResult(success=(data.login, data.password) == (USER.encode(), PASSWORD.encode()), handled=False)
@@ -53,7 +60,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def talk(connection: socket.socket, lines: Any, *replies: bytes) -> None:
+def talk(connection: socket.socket, lines: io.BufferedReader, *replies: bytes) -> None:
     """Greet, then answer one line with one reply."""
     connection.sendall(b"220 here\r\n")
     for reply in replies:

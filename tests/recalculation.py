@@ -24,11 +24,25 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 from xml.sax.saxutils import escape, unescape
 
 import pytest
-from workbook_cells import ErrorValue, cells, column_and_row, formulas, names, sheet_parts
+from workbook_cells import (
+    CellValue,
+    ErrorValue,
+    Place,
+    Values,
+    cells,
+    column_and_row,
+    formulas,
+    names,
+    sheet_parts,
+)
+
+Test = TypeVar("Test", bound=Callable[..., object])
+# Values by (sheet, cell) or by defined name; None empties a cell.
+Changes = Mapping[Place, CellValue] | Mapping[str, CellValue] | Mapping[Place | str, CellValue]
 
 POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 
@@ -68,11 +82,12 @@ def soffice() -> str:
     return shutil.which("soffice") or shutil.which("libreoffice") or ""
 
 
-def needs_libreoffice(test: Any) -> Any:
+def needs_libreoffice(test: Test) -> Test:
     """Mark a test that recalculates; without LibreOffice it is skipped, or fails where CI requires it."""
     required = os.environ.get("SHEETGEN_REQUIRE_LIBREOFFICE") == "1"
     absent = pytest.mark.skipif(not soffice() and not required, reason="LibreOffice is not installed")
-    return pytest.mark.libreoffice(absent(test))
+    marked: Test = pytest.mark.libreoffice(absent(test))
+    return marked
 
 
 @functools.cache
@@ -150,11 +165,11 @@ class LiveWorkbook:
         self._names, self._cells = names(path), {cell.place: cell for cell in cells(path)}
         self._inputs = _inputs(self._names)
         self._formulas = [(place, _spot(place)) for place, cell in self._cells.items() if cell.is_formula]
-        self._typed: dict[Any, Any] = {}
-        self._typed_over: dict[Any, str] = {}  # formulas of inputs that follow others until they are typed over
+        self._typed: dict[Place, CellValue] = {}
+        self._typed_over: dict[Place, str] = {}  # formulas of inputs that follow others until they are typed over
         self._book.evaluate_all()
 
-    def values_after(self, changes: Mapping[Any, Any]) -> dict[Any, Any]:
+    def values_after(self, changes: Changes) -> Values:
         """Every value, as `workbook_cells.values` has them, with these changes alone (named as for `edit`)."""
         typed = {self._names[key] if isinstance(key, str) else key: value for key, value in changes.items()}
         for place in self._typed.keys() | typed.keys():
@@ -174,7 +189,7 @@ class LiveWorkbook:
         values |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
         return values | {name: values.get(place) for name, place in self._names.items()}
 
-    def value_of(self, place: tuple[str, str], formula: str) -> Any:
+    def value_of(self, place: tuple[str, str], formula: str) -> CellValue:
         """The value of a cell with another formula."""
         spot = _spot(place)
         right = self._book.get_formula(*spot)
@@ -194,7 +209,7 @@ def _spot(place: tuple[str, str]) -> tuple[str, int, int]:
     return place[0], row, column
 
 
-def _as_in_a_file(value: Any) -> Any:
+def _as_in_a_file(value: CellValue | dict[str, str]) -> CellValue:
     if isinstance(value, dict):
         return ErrorValue(_ERRORS[value["kind"]])
     if isinstance(value, datetime.date):
@@ -202,7 +217,7 @@ def _as_in_a_file(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def values_after(path: Path, changes: Mapping[Any, Any]) -> dict[Any, Any]:
+def values_after(path: Path, changes: Changes) -> Values:
     """Every value after typing into a workbook, calculated by formualizer, which keeps the last few workbooks open:
     each once, in whatever folder it lies and whatever stands beside its formulas."""
     return _live(path).values_after(changes)
@@ -273,7 +288,7 @@ def _rewrite(
     return changed
 
 
-def _with_value(attributes: str, formula: str, value: Any) -> str:
+def _with_value(attributes: str, formula: str, value: CellValue) -> str:
     """The XML of a cell of this value, behind its formula if it has one."""
     kept = re.sub(r'\s*\bt="[^"]*"', "", attributes)
     if value is None:
@@ -289,7 +304,7 @@ def _with_value(attributes: str, formula: str, value: Any) -> str:
     return f"<c {kept}>{formula}<v>{value}</v></c>"
 
 
-def _with_values(path: Path, out: Path, values: Mapping[Any, Any]) -> None:
+def _with_values(path: Path, out: Path, values: Mapping[Place | str, CellValue]) -> None:
     """Copy a workbook with these values, by (sheet, cell), beside its formulas, and no others."""
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
@@ -335,7 +350,7 @@ def poison(path: Path, out: Path) -> int:
     return _rewrite(path, out, change)
 
 
-def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
+def edit(path: Path, out: Path, changes: Changes) -> Path:
     """Type values into input cells, named by (sheet, cell) or by defined name; None empties one."""
     named = names(path)
     inputs = _inputs(named)
@@ -353,7 +368,7 @@ def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
     return out
 
 
-def edit_and_recalculate(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
+def edit_and_recalculate(path: Path, out: Path, changes: Changes) -> Path:
     """The same, and beside every formula what formualizer gives it then: it keeps the workbook open, so that only what
     hangs on the edits is calculated."""
     named, values = names(path), values_after(path, changes)
@@ -387,14 +402,15 @@ def _slip(path: Path, _version: int, spared: re.Pattern[str] | None) -> tuple[st
     book = _live(path)
     book.values_after({})
     for sign, other in _SLIPS:
-        for sheet, cell, right, value in formulas(path):
+        for cell in formulas(path):
+            right = cell.formula
             if spared and spared.search(right):
                 continue
-            if isinstance(value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
+            if isinstance(cell.value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
                 wrong = right.replace(sign, other)
-                got = book.value_of((sheet, cell), wrong)
-                if isinstance(got, float) and not same(value, got):
-                    return sheet, cell, right, wrong
+                got = book.value_of(cell.place, wrong)
+                if isinstance(got, float) and not same(cell.value, got):
+                    return cell.sheet, cell.cell, right, wrong
     raise AssertionError(f"no formula of {path} could be tampered with")
 
 
@@ -415,8 +431,8 @@ class Mismatch(NamedTuple):
     sheet: str
     cell: str
     formula: str
-    expected: Any
-    got: Any
+    expected: CellValue
+    got: CellValue
 
 
 @dataclass(frozen=True)
@@ -432,17 +448,19 @@ class Comparison:
         return "\n".join([head, *lines[:20]])
 
 
-def same(expected: Any, got: Any) -> bool:
+def same(expected: CellValue, got: CellValue) -> bool:
     """Equal in type and value; an error or an infinite number equals nothing. Next to a 0, 1e-12 counts as 0."""
     if type(expected) is not type(got) or isinstance(expected, ErrorValue) or expected is None:
         return False
-    if isinstance(expected, float):
+    if isinstance(expected, float) and isinstance(got, float):
         nothing = 1e-12 if expected == 0 or got == 0 else 0.0
         return math.isfinite(expected) and math.isclose(expected, got, rel_tol=1e-9, abs_tol=nothing)
     return bool(expected == got)
 
 
-def half_percent(sheet: str, formula: str, expected: Any, got: Any, values: Mapping[Any, Any]) -> bool:
+def half_percent(
+    sheet: str, formula: str, expected: CellValue, got: CellValue, values: Mapping[Place, CellValue]
+) -> bool:
     """True where two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances
     cost 12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
     if not (isinstance(expected, str) and isinstance(got, str)):

@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy
 import pandas
-from measured_rows import tuples
+from measured_rows import Columns, Flags, Floats, tuples
 from speed_bands import (
     FIFTHS,
     LEVELS,
@@ -53,6 +53,7 @@ from speed_fit import (
     SLOWER,
     STRUCTURES,
     UNBATCHED,
+    Index,
     Residuals,
     Runs,
     Structure,
@@ -91,7 +92,6 @@ LEAST_STEP_SOURCE = (
     " B200, TensorRT-LLM, 4 requests at once"
 )
 KERNELS_SOURCE = "fitted, one value for all engines; a plain layer is 1"
-Columns = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Results:
     before: Columns  # runs of the second file, by constants of the first one's, nothing pooled
     elsewhere: Columns
     publishers: Columns  # without any run of their publisher
-    constants: Any
-    common: Any
+    constants: Floats
+    common: Floats
     structure: Structure
     residuals: Residuals
     nested: Reliability | None  # what a chance is worth, where the inner folds were predicted, too
@@ -163,7 +163,7 @@ def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> list[S
     return catalog_rows(draw(own, of_cells, outside), of_points, n_rows)
 
 
-def anchored(runs: Runs, columns: Columns) -> tuple[Columns, Any]:
+def anchored(runs: Runs, columns: Columns) -> tuple[Columns, Flags]:
     """Predictions set right by one measured run of their configuration, that of middle concurrency, and which runs
     those are (they are exact and prove nothing)."""
     seen, rows = measured(runs), runs.rows
@@ -186,7 +186,7 @@ def anchored(runs: Runs, columns: Columns) -> tuple[Columns, Any]:
     return {**out, "output_tokens_per_second": rate["output_tokens_per_second"]}, points
 
 
-def errors(runs: Runs, columns: Columns, use: Any | None = None) -> pandas.DataFrame:
+def errors(runs: Runs, columns: Columns, use: Index | None = None) -> pandas.DataFrame:
     """Per figure the median and the 90th percentile of the absolute error, and the median signed one, in percent."""
     seen = measured(runs)
     lines = []
@@ -202,7 +202,7 @@ def errors(runs: Runs, columns: Columns, use: Any | None = None) -> pandas.DataF
     return pandas.DataFrame(lines, columns=["figure", "median", "p90", "bias", "runs"])
 
 
-def shipped(runs: Runs) -> Any:
+def shipped(runs: Runs) -> Floats:
     """The constants of the catalog, as `predict` takes them."""
     file = Catalog().file(SpeedFile)
     shared = [getattr(file, n) for n in SHARED]
@@ -294,11 +294,11 @@ def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
     CATALOG.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _plain(value: Any) -> str:
+def _plain(value: str | float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _flow(constants: Any) -> str:
+def _flow(constants: Floats) -> str:
     own = zip(OF_CELLS, constants[: len(OF_CELLS)], strict=True)
     pairs = [f"{n}: {float(f'{v:.3g}'):.10f}".rstrip("0").rstrip(".") for n, v in own]
     return "\n      {" + ",\n       ".join(pairs) + "}"
@@ -390,11 +390,11 @@ def report(runs: Runs, results: Results) -> str:
     groups = runs.rows.groupby(["engine", "generation", "model", "weight_dtype"]).indices
     for name, index in groups.items():
         engine, generation, model, dtype = cast(tuple[str, str, str, str], name)
-        e: Any = errors(runs, held_out, index).set_index("figure")
+        e = errors(runs, held_out, numpy.asarray(index)).set_index("figure")[["median", "bias"]].to_dict("index")
         lines.append(
             f"| {engine} | {generation} | {model.split('/')[-1]} | {dtype} | {len(index)}"
-            f" | {e.loc['TPOT', 'median']:.0f} | {e.loc['TPOT', 'bias']:+.0f}"
-            f" | {e.loc['TTFT', 'median']:.0f} | {e.loc['TTFT', 'bias']:+.0f} |"
+            f" | {e['TPOT']['median']:.0f} | {e['TPOT']['bias']:+.0f}"
+            f" | {e['TTFT']['median']:.0f} | {e['TTFT']['bias']:+.0f} |"
         )
     return "\n".join([*lines, ""]).replace(" +nan |", " |").replace(" nan |", " |")
 
@@ -464,7 +464,7 @@ def _publishers(runs: Runs, results: Results) -> list[str]:
     return [*lines, *errors_by_publisher(Catalog()), "", *_unknowable(runs, results, uses)]
 
 
-def _unknowable(runs: Runs, results: Results, uses: dict[str, Any]) -> list[str]:
+def _unknowable(runs: Runs, results: Results, uses: dict[str, Flags]) -> list[str]:
     """How much of these errors a factor is that only the publisher's own runs can tell."""
     columns = {
         "as predicted": None,
@@ -558,13 +558,13 @@ def _reliability(reliability: Reliability | None) -> list[str]:
     table = reliability.table
     heads = " | ".join(f"{lowest:.1f} to {lowest + 1 / FIFTHS:.1f}" for lowest in numpy.arange(FIFTHS) / FIFTHS)
     text = " | ".join(f"{level:.2f}" for level, _ in reliability.by_fifth())
-    uses: list[tuple[str, Any]] = [("all", numpy.ones(len(table), bool))]
+    uses: list[tuple[str, Flags]] = [("all", numpy.ones(len(table), bool))]
     for name in ("gpu_id", "kind"):
         uses += [(value, (table[name] == value).to_numpy()) for value in sorted(set(table[name]))]
     uses.append(("data-parallel attention", (table["key"] == RANKS).to_numpy()))
     uses.append(("other hands", (table["counts"] < 1).to_numpy()))
 
-    def line(label: str, use: Any, held: Any = None) -> str:
+    def line(label: str, use: Flags, held: Flags | None = None) -> str:
         n, happened = table[use]["configuration"].nunique(), [share for _, share in reliability.by_fifth(use, held)]
         cells = " | ".join(f"{share:.2f}" for share in happened)
         return f"| {label} | {use.sum():,} | {n} | {cells} | {reliability.over_all(use, held)[1]:.2f} |"
@@ -610,7 +610,7 @@ def _reliability(reliability: Reliability | None) -> list[str]:
     ]
 
 
-def _missed(reliability: Reliability, uses: Sequence[tuple[str, Any]]) -> str:
+def _missed(reliability: Reliability, uses: Sequence[tuple[str, Flags]]) -> str:
     """Place, fifth, and what was said and seen, of a miss."""
     return "; ".join(
         f"{label}, {level:.2f} said, {happened:.2f} seen"

@@ -12,10 +12,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, cast
+from typing import cast
 
 import numpy
 import pandas
+from measured_rows import Columns, Flags, Floats
 from speed_fit import (
     FIGURES,
     INNER_FOLDS,
@@ -79,7 +80,7 @@ def keys_of(runs: Runs) -> list[Key]:
     return keys
 
 
-def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
+def error_table(runs: Runs, predicted: Mapping[str, Floats]) -> pandas.DataFrame:
     """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted."""
     seen = measured(runs)
     table = runs.rows[["configuration", "engine", "generation", "kind", "gpu_id"]].copy()
@@ -89,7 +90,7 @@ def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
     return table
 
 
-def weights_of(table: pandas.DataFrame) -> Any:
+def weights_of(table: pandas.DataFrame) -> Floats:
     """By run: each configuration weighs one, of other hands what its times per token count in the fit."""
     size = table.groupby("configuration")["kind"].transform("size")
     return (table.get("counts", 1) / size).to_numpy()
@@ -98,14 +99,14 @@ def weights_of(table: pandas.DataFrame) -> Any:
 # Drawing bands ----------------------------------------------------------------------------------------
 
 
-def quantile(values: Any, weights: Any, level: float) -> float:
+def quantile(values: Floats, weights: Floats, level: float) -> float:
     """The least of the values that a share of `level` of the weights does not exceed."""
     order = numpy.argsort(values, kind="stable")
     reached = numpy.cumsum(weights[order]) / weights.sum()
     return float(values[order][min(int(numpy.searchsorted(reached, level - 1e-12)), len(values) - 1)])
 
 
-def _shares_below(values: Any, weights: Any) -> Any:
+def _shares_below(values: Floats, weights: Floats) -> Floats:
     """By run the share of the weights whose values do not exceed its own."""
     order, below = numpy.argsort(values, kind="stable"), numpy.empty(len(values))
     below[order] = numpy.cumsum(weights[order]) / weights.sum()
@@ -145,7 +146,7 @@ def ends_of(table: pandas.DataFrame) -> Ends:
     return {**ends, RATE: (min(0.0, low), max(0.0, high))}
 
 
-def within(errors: Sequence[Any], ends: Sequence[tuple[Any, Any]]) -> Any:
+def within(errors: Sequence[Floats], ends: Sequence[tuple[float | Floats, float | Floats]]) -> Flags:
     """By run and level of chance, whether all of its times were within limits that stand at this level of their bands:
     logarithms of measured / predicted, and of the ends."""
     z = numpy.array([NormalDist().inv_cdf(level) for level in LEVELS]) / END_Z
@@ -216,7 +217,7 @@ def catalog_rows(bands: Bands, of_points: Bands, n_rows: Mapping[Key, int]) -> l
     rows = []
     for key, band in {**bands, **of_points}.items():
         scope, *names = key.split()
-        more: dict[str, Any] = {"kind": "any" if scope == "fitted" else names[-1]}
+        more = {"kind": "any" if scope == "fitted" else names[-1]}
         if scope == "other" and len(names) > 1:
             more["engine"] = names[0]
         if scope == "fitted":
@@ -247,15 +248,15 @@ class Reliability:
     the same of one time with a limit; ends: by figure both ends of each run's band."""
 
     table: pandas.DataFrame
-    ends: dict[str, Any]
-    held: Any
-    alone: dict[str, Any]
+    ends: Columns
+    held: Flags
+    alone: dict[str, Flags]
 
     @classmethod
-    def of(cls, table: pandas.DataFrame, ends: dict[str, Any]) -> Reliability:
+    def of(cls, table: pandas.DataFrame, ends: Columns) -> Reliability:
         """Runs judged by the ends of their bands."""
 
-        def held(figures: Sequence[str]) -> Any:
+        def held(figures: Sequence[str]) -> Flags:
             return within([table[figure].to_numpy() for figure in figures], [tuple(ends[figure]) for figure in figures])
 
         return cls(table, ends, held(TIMES), {figure: held([figure]) for figure in TIMES})
@@ -264,7 +265,7 @@ class Reliability:
         """The same bands, of other errors of the same runs."""
         return self.of(table, self.ends)
 
-    def by_fifth(self, use: Any = None, held: Any = None) -> list[tuple[float, float]]:
+    def by_fifth(self, use: Flags | None = None, held: Flags | None = None) -> list[tuple[float, float]]:
         """For every fifth of the levels what was said and what happened, each configuration weighing one."""
         use = numpy.ones(len(self.table), bool) if use is None else numpy.asarray(use)
         weights = weights_of(self.table[use])
@@ -272,7 +273,7 @@ class Reliability:
         fifth = numpy.minimum((FIFTHS * LEVELS + 1e-9).astype(int), FIFTHS - 1)
         return [(float(LEVELS[fifth == n].mean()), float(happened[fifth == n].mean())) for n in range(FIFTHS)]
 
-    def over_all(self, use: Any = None, held: Any = None) -> tuple[float, float]:
+    def over_all(self, use: Flags | None = None, held: Flags | None = None) -> tuple[float, float]:
         """Stated and observed shares over all levels."""
         use = numpy.ones(len(self.table), bool) if use is None else numpy.asarray(use)
         weights = weights_of(self.table[use])
@@ -328,7 +329,7 @@ def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
 
 
 def nested(
-    runs: Runs, held_out: Mapping[str, Any], chosen: Sequence[Structure], outside: pandas.DataFrame, folds: int = 8
+    runs: Runs, held_out: Mapping[str, Floats], chosen: Sequence[Structure], outside: pandas.DataFrame, folds: int = 8
 ) -> Reliability:
     """In each outer fold, bands of errors that inner folds of the other runs have, and the fold's own runs by them."""
     parts = []

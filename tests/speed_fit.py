@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pandas
-from measured_rows import DATA, deployment
+from measured_rows import DATA, Columns, Flags, Floats, deployment
+from numpy.typing import NDArray
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
@@ -29,6 +29,8 @@ from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import PACE, STEP
 from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
+
+Index = NDArray[numpy.int64] | Flags  # of runs: their numbers, or whether each is one of them
 
 CSV = DATA / "throughput_serving.csv"
 LATER = DATA / "throughput_serving_2.csv"  # other configurations
@@ -153,17 +155,17 @@ class Runs:
     """Measured runs, what the formulas read for each but for the constants, and each run's cell."""
 
     rows: pandas.DataFrame
-    values: dict[str, Any]
+    values: Columns
     cells: tuple[tuple[str, str], ...]
-    cell: numpy.ndarray
+    cell: NDArray[numpy.int64]
 
-    def part(self, index: Any) -> Runs:
+    def part(self, index: Index) -> Runs:
         """Some of the runs."""
         values = {k: v[index] for k, v in self.values.items()}
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
 
     @cached_property
-    def in_waves(self) -> Any:
+    def in_waves(self) -> Flags:
         """Which runs start together and end together."""
         return ((self.rows["publisher"] == WAVES[0]) & (self.rows["engine"] == WAVES[1])).to_numpy()
 
@@ -244,14 +246,14 @@ def _generation(architecture: str) -> str:
     return next((g for g, names in GENERATIONS.items() if architecture in names), architecture)
 
 
-def predict(runs: Runs, constants: Any, residuals: Residuals | None = None) -> dict[str, Any]:
+def predict(runs: Runs, constants: Floats, residuals: Residuals | None = None) -> Columns:
     """TPOT, TTFT [s] and tokens a second of every run, with `constants` [cells, constants]."""
     of_run = dict(zip(NAMES, _of_each(runs, numpy.asarray(constants)), strict=True))
     values = evaluate(TIMED, {**runs.values, **of_run, **of_runs(runs, residuals or {})})
     return {name: values[name] for name in (*TIMES, "output_tokens_per_second")}
 
 
-def _of_each(runs: Runs, constants: Any) -> Any:
+def _of_each(runs: Runs, constants: Floats) -> Floats:
     """The constants of every run's cell [constants, runs]; in waves half of the others' prompts are waited for."""
     own = constants[runs.cell].T
     wait = NAMES.index("wait_factor")
@@ -259,7 +261,7 @@ def _of_each(runs: Runs, constants: Any) -> Any:
     return own
 
 
-def measured(runs: Runs) -> dict[str, Any]:
+def measured(runs: Runs) -> Columns:
     """The same figures as they were measured; tokens a second follow from the two times."""
     tpot, ttft = runs.rows["tpot_ms"].to_numpy() / 1e3, runs.rows["ttft_ms"].to_numpy() / 1e3
     values = {**runs.values, "tpot_seconds": tpot, "ttft_seconds": ttft}
@@ -267,7 +269,7 @@ def measured(runs: Runs) -> dict[str, Any]:
     return {"tpot_seconds": tpot, "ttft_seconds": ttft, "output_tokens_per_second": rate}
 
 
-def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
+def fit(runs: Runs, near: tuple[Floats, Floats] | None = None) -> tuple[Floats, Floats]:
     """The constants of every cell [cells, constants], and those for cells without runs [constants].
 
     near: those of most of the runs, to begin at.
@@ -285,17 +287,17 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     of_cell = [numpy.flatnonzero(runs.cell == c) for c in range(n_cells)]
     fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
 
-    def of_run(own: Any) -> Any:
+    def of_run(own: Floats) -> Floats:
         return _of_each(runs, _limited(numpy.exp(own), runs.cells))
 
-    def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
+    def work_out(own: Floats, common: Floats) -> tuple[float, Columns, Floats]:
         """The objective of the fit: the loss of both times and the priors; all quantities; the times' errors."""
         values = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
         error = (numpy.log([values[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
         return (weight**2 * _losses(error)).sum() + prior, values, error
 
-    def slopes(own: Any, values: dict[str, Any], error: Any) -> Any:
+    def slopes(own: Floats, values: Columns, error: Floats) -> Floats:
         """Of the errors by every constant of their cell [constants, times, runs]."""
         moved, columns = of_run(own - DIFFERENCE), numpy.empty((n_names, *error.shape))
         for k, name in enumerate(NAMES):
@@ -329,13 +331,13 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     return _limited(numpy.exp(own), runs.cells), _limited(numpy.exp(common), [("", "")])[0]
 
 
-def _square(slopes: Any) -> Any:
+def _square(slopes: Floats) -> Floats:
     return slopes @ slopes.T
 
 
 def _step(
-    square: Any, firm: Any, firm_common: float, ends: Any, common_ends: Any, free: Any, damping: float
-) -> tuple[Any, Any]:
+    square: Floats, firm: Floats, firm_common: float, ends: Floats, common_ends: Floats, free: Flags, damping: float
+) -> tuple[Floats, Floats]:
     """A step of own and common constants: each cell's are solved for first, by what the common ones leave to them."""
     eye = numpy.eye(len(firm))
     own = (square + eye * firm) * (free[:, :, None] & free[:, None])
@@ -350,43 +352,45 @@ def _step(
     return through[:, :, -1] + through[:, :, :-1] @ ways, ways
 
 
-def _losses(error: Any) -> Any:
+def _losses(error: Floats) -> Floats:
     """The loss of errors [times, runs]: near a scale their square; far beyond it a time per token's by its logarithm
     (Cauchy), a first token's by itself (pseudo-Huber), since it waits for others now and then."""
     square = error**2
     return numpy.array([numpy.log1p(square[0]), 2 * (numpy.sqrt(1 + square[1]) - 1)])
 
 
-def _trust(error: Any) -> Any:
+def _trust(error: Floats) -> Floats:
     """How much of its square each of these errors counts."""
     square = error**2
     return numpy.array([1 / (1 + square[0]), 1 / numpy.sqrt(1 + square[1])])
 
 
-def _weights(runs: Runs) -> Any:
+def _weights(runs: Runs) -> Floats:
     """The weight of each run [times, runs]."""
     of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
     unbatched = (runs.rows["configuration"] == UNBATCHED) & (runs.rows["concurrent_requests"] > 1)
     others = by_other_hands(runs)
-    return numpy.where(unbatched, 0, of_ranks) * numpy.array(
-        [numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))]
-    )
+    of_times: Floats = numpy.array([numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))])
+    return numpy.where(unbatched, 0, of_ranks) * of_times
 
 
-def by_other_hands(runs: Runs) -> Any:
+def by_other_hands(runs: Runs) -> Flags:
     """Which runs are not of the sample, though it has their GPUs' generation."""
     return ((runs.rows["file"] == FOUND.name) & (runs.rows["generation"] != "CDNA")).to_numpy()
 
 
-def _root_of_configuration(runs: Runs) -> Any:
+def _root_of_configuration(runs: Runs) -> Floats:
     """By run, the root of how many its configuration has."""
-    return numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
+    n_runs: Floats = runs.rows.groupby("configuration")["id"].transform("size").to_numpy(float)
+    return numpy.sqrt(n_runs)
 
 
-def _limited(constants: Any, cells: Sequence[tuple[str, str]]) -> Any:
+def _limited(constants: Floats, cells: Sequence[tuple[str, str]]) -> Floats:
     """Within what is possible, and 0 where an engine has no such thing."""
-    holds = numpy.array([[c.holds(engine) for c in CONSTANTS.values()] for engine, _ in cells])
-    return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()]) * holds
+    holds: Flags = numpy.array([[c.holds(engine) for c in CONSTANTS.values()] for engine, _ in cells])
+    limits: Floats = numpy.array([c.limit for c in CONSTANTS.values()])
+    limited: Floats = numpy.minimum(constants, limits) * holds
+    return limited
 
 
 # What the formulas leave ------------------------------------------------------------------------------
@@ -421,7 +425,7 @@ Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field an
 ROUNDS = 15  # of reweighting; it settles in about ten
 
 
-def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
+def left(runs: Runs, constants: Floats, structure: Structure) -> Residuals:
     """Residuals of both times, by cell and what `structure` says: ridge regression on their logarithms,
     robust as the fit is, all factors at once. Runs that wait for memory say nothing of it."""
     if not structure.fields:
@@ -450,9 +454,9 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     return {(cell, f, name): (float(both[0][i]), float(both[1][i])) for i, (f, cell, name) in enumerate(names)}
 
 
-def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
+def of_runs(runs: Runs, residuals: Residuals) -> Columns:
     """The factors of every run, under the names that the formulas read."""
-    columns: dict[str, Any] = {}
+    columns: Columns = {}
     for f, column in COLUMN.items():
         pairs = numpy.ones((len(runs.rows), len(TIMES)))
         if residuals:
@@ -465,7 +469,7 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
 # Held out ---------------------------------------------------------------------------------------------
 
 
-def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
+def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Flags]:
     """Which runs each fold holds out: whole configurations; those that only other hands measured are dealt out beside,
     so that folds of the others stay what they were."""
     is_found = runs.rows["file"] == FOUND.name
@@ -478,7 +482,7 @@ def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
     return [runs.rows["configuration"].isin(numpy.concatenate(parts)).to_numpy() for parts in zip(*dealt, strict=True)]
 
 
-def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 0) -> list[dict[str, Any]]:
+def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 0) -> list[Columns]:
     """By structure, every run predicted without any run of its configuration."""
     predictions = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
     of_all = {power: fit(runs.by(power)) for power in {structure.chunks_power for structure in structures}}
@@ -491,7 +495,7 @@ def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 
     return predictions
 
 
-def _predicted(within: Runs, without: Runs, constants: Any, structure: Structure) -> dict[str, Any]:
+def _predicted(within: Runs, without: Runs, constants: Floats, structure: Structure) -> Columns:
     """Runs without any of those `within`, which the constants and all that is pooled come from."""
     power = structure.chunks_power
     return predict(without.by(power), constants, left(within.by(power), constants, structure))
@@ -509,7 +513,7 @@ def choose(runs: Runs) -> Structure:
 
 def held_out(
     runs: Runs, folds: int = 8, seed: int = 0, structures: Sequence[Structure] = ()
-) -> tuple[dict[str, Any], dict[str, Any], list[Structure]]:
+) -> tuple[Columns, Columns, list[Structure]]:
     """Every run predicted without any run of its configuration, which chose no structure either; the same without
     any pooling or growth with chunks; and what each fold chose. structures: what they chose before; the first alone
     chooses anew."""
@@ -525,7 +529,7 @@ def held_out(
     return predicted, plain, chosen
 
 
-def by_publisher(runs: Runs, structure: Structure) -> dict[str, Any]:
+def by_publisher(runs: Runs, structure: Structure) -> Columns:
     """Every run predicted without any run of its publisher."""
     predicted = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
     for publisher in sorted(set(runs.rows["publisher"])):
@@ -537,7 +541,7 @@ def by_publisher(runs: Runs, structure: Structure) -> dict[str, Any]:
     return predicted
 
 
-def other_cells(runs: Runs) -> dict[str, Any]:
+def other_cells(runs: Runs) -> Columns:
     """Every run predicted by the constants for cells without runs, fitted without any run of its cell."""
     predicted = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
     near = fit(runs)

@@ -8,16 +8,17 @@ static                no scheduler: one step of the batch, and the prompts of th
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import cast
 
 import numpy
 import pandas
-from measured_rows import DATA, deployment, tuples
+from measured_rows import DATA, Columns, Floats, deployment, tuples
 from speed_fit import FIGURES, HALF_OF_WAVE
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Scope
-from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete, model_kind
+from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, Resolved, complete, model_kind
 from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"
@@ -78,10 +79,12 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     about = rows[["id", "source", "quality", "load", "gpu"]]
     scopes = [SPEED_SCOPES[int(scope)] for scope in values["speed_scope"]]
     keys = numpy.array([_key(*names) for names in zip(points.names, scopes, strict=True)])
-    return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, predicted, {**values, "band": keys})
+    return lines_of(
+        about, {name: rows[name].to_numpy() for name, _ in FIGURES.values()}, predicted, {**values, "band": keys}
+    )
 
 
-def _key(names: Any, scope: Scope) -> str:
+def _key(names: Resolved, scope: Scope) -> str:
     """The name of the band in force, as in speed_bands.py."""
     band = names.speed.drawn_band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
     if band.generation:
@@ -89,7 +92,9 @@ def _key(names: Any, scope: Scope) -> str:
     return " ".join(filter(None, (band.scope, band.engine, band.gpu or band.kind)))
 
 
-def lines_of(about: pandas.DataFrame, seen: Any, predicted: Any, values: Any) -> pandas.DataFrame:
+def lines_of(
+    about: pandas.DataFrame, seen: Mapping[str, Floats], predicted: Mapping[str, Floats], values: Mapping[str, Floats]
+) -> pandas.DataFrame:
     """A line for each row of `about` and each figure that was measured."""
     parts = []
     for figure, (name, label) in FIGURES.items():
@@ -112,10 +117,15 @@ def lines_of(about: pandas.DataFrame, seen: Any, predicted: Any, values: Any) ->
     return lines
 
 
-def _of_batch(values: dict[str, Any], rows: pandas.DataFrame) -> dict[str, Any]:
+def _of_batch(values: Columns, rows: pandas.DataFrame) -> Columns:
     """A static batch: all of its prompts in one prefill, then one step for each further token."""
     batch = rows["concurrent_requests"].to_numpy(float)
-    values = {**values, "batch_requests": batch, "concurrent_requests": batch, "output_tokens": rows["output_tokens"]}
+    values = {
+        **values,
+        "batch_requests": batch,
+        "concurrent_requests": batch,
+        "output_tokens": rows["output_tokens"].to_numpy(),
+    }
     values["untouched_fraction"] = speed.untouched_fraction.of(values)
     together = {name: batch * values[name] for name in ("input_tokens", "prompt_attention_flops")}
     times = {

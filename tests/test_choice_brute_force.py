@@ -45,6 +45,7 @@ from brute_force import (
     serves,
     weights_in_use,
 )
+from option_values import Options, OptionValue
 
 import sheetgen
 from sheetgen.answer.solve import solve
@@ -101,7 +102,7 @@ def check(
     kinds: Kinds | None = None,
     discount: str = "0",
     over: bool = False,
-    limits: Mapping[str, Any] | None = None,
+    limits: Mapping[str, OptionValue] | None = None,
     dtypes: Mapping[str, str] | None = None,
 ) -> None:
     """Compare one record of the JSON with the brute force, and count what kinds of answer it was. limits: what was
@@ -346,7 +347,7 @@ def _limits(draw: random.Random) -> dict[str, Any]:
     return drawn
 
 
-def _options(limits: Mapping[str, Any]) -> dict[str, str]:
+def _options(limits: Mapping[str, OptionValue]) -> dict[str, str]:
     options = {name: "off" if ms == math.inf else str(ms) for name, ms in limits.items() if name != "may_span"}
     return options if limits.get("may_span", True) else {**options, "span_machines": "never"}
 
@@ -433,7 +434,7 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
     ids=("a batch at the limit at 0.9", "a dearer class"),
 )
 def test_loads_that_once_differed(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, load: dict[str, Any], limits: dict[str, Any], area: str
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, load: Options, limits: Options, area: str
 ) -> None:
     monkeypatch.setattr(brute_force, "candidates", functools.partial(brute_force.candidates, area=area))
     asked = {**load, **_options(limits), **({"region": area} if area else {})}
@@ -515,7 +516,7 @@ SPARE = {"model": "gemma-3-12b", "context": 16384, "users": 20, "survive": "repl
     ],
 )
 def test_a_class_that_is_no_answer_says_why(
-    catalog: Catalog, load: dict[str, Any], confidence: float, purchase: str, reason: str | None, instance: str
+    catalog: Catalog, load: Options, confidence: float, purchase: str, reason: str | None, instance: str
 ) -> None:
     """Money is bound at the confidence asked for or not at all, and never for more than on demand costs at it."""
     (cell,) = document(recommended({**load, "confidence": confidence, "purchase": purchase}, catalog))["cells"]
@@ -627,7 +628,7 @@ def test_random_rates(catalog: Catalog) -> None:
     ],
     ids=str,
 )
-def test_fewer_requests_than_ranks(catalog: Catalog, load: dict[str, Any], limits: dict[str, Any]) -> None:
+def test_fewer_requests_than_ranks(catalog: Catalog, load: Options, limits: Options) -> None:
     """A layout whose ranks are partly idle is never rented where another one of the same machines serves the load."""
     kinds, usd = Kinds(), []
     for n in range(1, 10):
@@ -834,7 +835,7 @@ def one_way(**other: object) -> Plan:
     ],
     ids=str,
 )
-def test_ties_are_broken_as_the_rules_say(better: dict[str, Any], worse: dict[str, Any]) -> None:
+def test_ties_are_broken_as_the_rules_say(better: Options, worse: Options) -> None:
     ways = [one_way(**better), one_way(**worse)]
     assert choose(ways)[0] is ways[0] and choose(ways[::-1])[0] is ways[0]
 

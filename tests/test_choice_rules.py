@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
+from option_values import Options
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -34,7 +35,7 @@ def catalog() -> Catalog:
 
 def _question(chance: random.Random) -> dict[str, Any]:
     chat, rag = chance.randint(1500, 8000), chance.randint(8001, 32_000)
-    options: dict[str, Any] = {
+    options: Options = {
         "models": ",".join(chance.sample(MODELS, 3)),
         "workloads": "chat,rag",
         "contexts": f"chat={chat},rag={rag}",

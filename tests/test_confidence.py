@@ -15,6 +15,7 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from answers import recommend_json, recommend_text, record_for
+from option_values import Options
 from recalculation import (
     compare,
     edit,
@@ -177,7 +178,7 @@ def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -
 @pytest.mark.some(3)
 @pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9])
 @pytest.mark.parametrize("load", [{"users": 200}, {"concurrent_requests": 32}], ids=["rate", "at once"])
-def test_what_is_least_sure_is_said_at_every_confidence(load: dict[str, Any], confidence: float) -> None:
+def test_what_is_least_sure_is_said_at_every_confidence(load: Options, confidence: float) -> None:
     """The part whose chance is the answer's; of a rate a time at full load, as the times beside it are means."""
     asked = {"model": "70b", "context": "16k", "confidence": confidence, "as_of": "2026-11-20", **load}
     recommended_cell = recommended(asked, Catalog())
@@ -217,7 +218,7 @@ def test_what_was_not_measured_on_a_gpu_is_known_no_better_than_what_was() -> No
 
 def test_a_draft_makes_no_answer_surer_nor_nine_in_ten_cheaper() -> None:
     """A draft's speed-up is not counted: its times are those without it, but for the memory that it takes."""
-    asked: dict[str, Any] = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
+    asked: Options = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
     plain = sheetgen.recommend(**asked)
     drafted = sheetgen.recommend(**asked, draft_model="eagle3-llama-3.x-70b")
     assert drafted["instance"] == plain["instance"] and drafted["chance"] <= plain["chance"]

@@ -74,7 +74,7 @@ def wrong(page: Path, whole: bool) -> list[str]:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(set_up(tmp_path))
     return tmp_path
 
@@ -91,17 +91,17 @@ def test_reference_page(file: str) -> None:
 
 @pytest.mark.some(8)
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_commands(page: Path, here: Path) -> None:
+def test_commands(page: Path, workdir: Path) -> None:
     assert wrong(page, whole=False) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in PAGES if any(c.is_run() for c in commands(page))], ids=name)
-def test_commands_that_draw(page: Path, here: Path) -> None:
+def test_commands_that_draw(page: Path, workdir: Path) -> None:
     assert wrong(page, whole=True) == []
 
 
-def test_the_python_of_the_reference_runs(here: Path) -> None:
+def test_the_python_of_the_reference_runs(workdir: Path) -> None:
     (code,) = re.findall(
         r"^```python\n(.*?)^```", (REFERENCE / "python.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
@@ -111,7 +111,7 @@ def test_the_python_of_the_reference_runs(here: Path) -> None:
     assert [path.is_file() for path in names["sheet"].paths.values()] == [True, True]
 
 
-def test_a_wrong_command_is_found(here: Path) -> None:
+def test_a_wrong_command_is_found(workdir: Path) -> None:
     page = ROOT / "README.md"
     for typed in ("./run sise --model 70b", "./run build --modle 70b", "./run size --model no-such-model", "make test"):
         assert did(Command(typed, 1), page, whole=False), typed

@@ -14,6 +14,7 @@ import pytest
 from answers import cell_of
 from hypothesis import given
 from hypothesis import strategies as st
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.hosts import by_host, hosted, hosts_of
@@ -175,7 +176,7 @@ DEAR = {
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [DEAR, DEAR | {"prefix_cache_hit_fraction": 0.3}, DEAR | {"hours_per_month": 300}])
-def test_asked_at_the_break_even_both_cost_the_same(options: dict[str, Any]) -> None:
+def test_asked_at_the_break_even_both_cost_the_same(options: Options) -> None:
     n_checked = 0
     for place, host in enumerate(asked(**options)["hosted"]):
         for purchase, above in host["cheaper_above"].items():
@@ -317,7 +318,7 @@ CONFIG = Path(__file__).parent / "data" / "quantized" / "Llama-3.1-70B-Instruct-
     ],
 )
 def test_a_path_has_the_hosts_of_the_name_that_it_goes_by(
-    tmp_path: Path, folder: str, changes: dict[str, Any], model: str
+    tmp_path: Path, folder: str, changes: Options, model: str
 ) -> None:
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "config.json").write_text(json.dumps(json.loads(CONFIG.read_text()) | changes))

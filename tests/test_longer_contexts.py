@@ -7,11 +7,12 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from amounts import amount
 from answers import recommend_text
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.levers.changes import with_context
@@ -140,7 +141,7 @@ def test_within_stated_targets_no_longer_context_is_cheaper(model: str, longest:
 
 
 def test_half_and_twice_a_context_are_what_is_asked_of_them() -> None:
-    usual: dict[str, Any] = {"model": "70b", "concurrent_requests": 32}
+    usual: Options = {"model": "70b", "concurrent_requests": 32}
     (move,) = (m for m in sheetgen.recommend(**usual, context="8k")["moves"] if m["input"] == "context_tokens")
     for end in ("low", "high"):
         assert move[f"{end}_usd"] == sheetgen.recommend(**usual, context=int(move[end]))["monthly_usd"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from answers import never_measured, page_for, recommend_json, recommend_text
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.solution import Solution
@@ -289,7 +290,7 @@ def test_two_points_are_both_met(factors: tuple[float, float]) -> None:
         assert used["measured_request_factor"] == pytest.approx(request, rel=1e-6)
 
 
-def _without_requests(load: dict[str, Any]) -> float:
+def _without_requests(load: Options) -> float:
     """The time per token if requests added nothing to a step, by hand from two predictions: it is linear in what they
     add, and a request factor of 2 adds it once more."""
     from sheetgen.api import sized_point
@@ -435,7 +436,7 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
 @pytest.mark.parametrize("purchase", ["reserved-3yr", "spot", "capacity-block"])
 def test_a_day_is_priced_on_demand_where_it_is_sold_so(purchase: str) -> None:
     """Nobody sells a day of a commitment: it is 24 hours of the same GPUs on demand, or spot, which is said."""
-    load: dict[str, Any] = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
+    load: Options = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
     record = recommended({**load, "purchase": purchase}, CATALOG)
     answer, text = recommend_json(record), " ".join(recommend_text(record, True, False).split())
     run = answer["measure"]["decider"] or answer["measure"]
@@ -450,7 +451,7 @@ def test_a_day_is_priced_on_demand_where_it_is_sold_so(purchase: str) -> None:
     assert answer["purchase"] == purchase
 
 
-LOADS: tuple[dict[str, Any], ...] = (
+LOADS: tuple[Options, ...] = (
     {"model": "70b", "context": "16k", "users": 200},  # cheaper on other hardware, if that is fast enough
     {"model": "8b", "context": "8k", "concurrent_requests": 62, "gpus": "a100", "tpot_ms": "off", "ttft_ms": "off"},
     {"model": "8b", "context": "16k", "concurrent_requests": 30, "gpus": "h100", "tpot_ms": "off", "ttft_ms": "off"},
@@ -469,7 +470,7 @@ LOADS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
-def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
+def test_the_measurement_that_decides_is_of_what_would_be_rented(load: Options) -> None:
     """The run, its hardware, and the months that hang on it; by the chance that is least, a run or a start-up log."""
     record = recommended({"as_of": "2026-11-20", **load}, CATALOG)
     [cell] = sheet_record(record).cells

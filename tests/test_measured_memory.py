@@ -16,6 +16,7 @@ import pandas
 import pytest
 from amounts import IN_LONG
 from measured_rows import h100_rows, log_rows, predict
+from option_values import Options
 from recalculation import edit, needs_libreoffice, poison, recalculate, values_after
 from workbook_cells import areas, values
 
@@ -118,7 +119,7 @@ def test_a_difference_holds_at_other_settings() -> None:
     assert answer["kv_pool_bytes_per_gpu"] == answer["kv_pool_bytes_per_gpu_low"] == 20 * GIB
 
 
-OTHERS: tuple[dict[str, Any], ...] = (
+OTHERS: tuple[Options, ...] = (
     {"gpu": "h100"}, {"model": "qwen3-8b"}, {"weight_dtype": "fp8"}, {"tensor_parallel_size": 2},
     {"pipeline_parallel_size": 2}, {"data_parallel_size": 2}, {"engine": "sglang", "engine_version": None},
     {"draft_model": "llama-3.2-1b"},
@@ -126,7 +127,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)
-def test_other_deployments_keep_their_prediction(other: dict[str, Any]) -> None:
+def test_other_deployments_keep_their_prediction(other: Options) -> None:
     asked = {**ITS_OWN, "context": "16k", **other}
     plain = sheetgen.size(**asked)
     answer = sheetgen.size(**asked, measured=f"{A100},model=8b")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from amounts import amount
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.solution import Solution
@@ -185,8 +186,8 @@ def test_what_people_take_who_ask_otherwise() -> None:
 
 def test_a_context_that_nobody_states_is_prompt_and_answer() -> None:
     """So memory is charged for 513 tokens of an embedding of 512, not for the default context."""
-    asked: dict[str, Any] = {"model": "qwen3-embedding-8b", "requests_per_second": 50, "as_of": "2026-11-20"}
-    lengths: dict[str, Any] = {"input_tokens": 512, "output_tokens": 1}
+    asked: Options = {"model": "qwen3-embedding-8b", "requests_per_second": 50, "as_of": "2026-11-20"}
+    lengths: Options = {"input_tokens": 512, "output_tokens": 1}
     alone = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge")
     stated = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge", context=513)
     wide = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge", context=4096)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from answers import document, recommend_text
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.answer_record import Record
@@ -249,7 +250,7 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
         ("70b", {"context": "16k", "concurrent_requests": 32, "purchase": "spot", "survive": "machine"}),
     ],
 )
-def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: dict[str, Any]) -> None:
+def test_as_published_at_rates_confidences_and_in_other_classes(model: str, asked: Options) -> None:
     recommended, published = (
         sheetgen.recommend(model=model, weight_dtype=w, **asked) for w in ("recommended", "published")
     )
@@ -264,7 +265,7 @@ def test_as_published_at_rates_confidences_and_in_other_classes(model: str, aske
         ({"model": "405b", "concurrent_requests": 4, "instances": "aws/p5.48xlarge"}, "no memory holds it"),
     ],
 )
-def test_what_fails_as_published_is_said(asked: dict[str, Any], words: str) -> None:
+def test_what_fails_as_published_is_said(asked: Options, words: str) -> None:
     """Four L40S hold Llama 3.1 70B in BF16 and a request of 16k (`size`); 8 H100 do not hold 405B in BF16."""
     solved = recommended({"context": "16k", "as_of": "2026-11-20", "span_machines": "never", **asked}, catalog())
     gpu, count = ("l40s", 4) if "gpus" in asked else ("h100", 8)

@@ -13,6 +13,7 @@ from amounts import amount
 from answers import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.solution import Solution
@@ -151,7 +152,7 @@ def test_a_day_is_one_formula() -> None:
         ({"requests_per_second": 1, "max_wait_fraction": 0}, "max_wait_fraction"),
     ],
 )
-def test_what_is_no_load_is_refused(options: dict[str, Any], problem: str) -> None:
+def test_what_is_no_load_is_refused(options: Options, problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         answer(model="8b", **options)
 
@@ -170,7 +171,7 @@ def solved(model: str, context: str, **options: object) -> Solution:
 @given(
     LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"survive": "replica"}, {"extra_headroom_fraction": 0.3}])
 )
-def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, more: dict[str, Any]) -> None:
+def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, more: Options) -> None:
     model, context, exponent = load
     rate, usual = 10**exponent, {"model": model, "context": context, "max_wait_fraction": 0.1, **more}
     answered = solved(**usual, requests_per_second=rate)
@@ -225,7 +226,7 @@ def test_a_frame_of_rates_is_what_each_alone_is() -> None:
 
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.44, 0.6])
 @pytest.mark.parametrize("layout", [{"gpu": "h100", "tensor_parallel_size": 4}, {"gpu": "b200"}])
-def test_size_says_what_a_rate_has_in_flight(rate: float, layout: dict[str, Any]) -> None:
+def test_size_says_what_a_rate_has_in_flight(rate: float, layout: Options) -> None:
     answer = sheetgen.size(model="70b", context="16k", requests_per_second=rate, **layout)
     if answer["requests_per_second"] >= answer["max_requests_per_second"]:
         assert answer["queue"] and answer["ttft_seconds"] is None

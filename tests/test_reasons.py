@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from answers import recommend_text
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.reasons import why_not
@@ -93,7 +94,7 @@ PASSED_OVER: tuple[tuple[dict[str, Any], str, str], ...] = (
 
 
 @pytest.mark.parametrize("load, instance, lost_by", PASSED_OVER)
-def test_what_costs_no_more_than_the_answer_says_why_it_lost(load: dict[str, Any], instance: str, lost_by: str) -> None:
+def test_what_costs_no_more_than_the_answer_says_why_it_lost(load: Options, instance: str, lost_by: str) -> None:
     """By the rule that decided, with what it and the answer have of that: as it answers where it alone takes part."""
     answer = sheetgen.recommend(**load, as_of=AS_OF)
     alone = sheetgen.recommend(**load, as_of=AS_OF, instances=instance)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
+from option_values import Options
 from reference_pages import DOCUMENTS, SECTIONS, key_of, plan_keys, tree
 
 from sheetgen.catalog import read_document
@@ -32,7 +32,7 @@ def test_nothing_is_left_out() -> None:
 
 
 # The keys that an example leaves to its reader.
-MUST_BE_GIVEN: dict[str, dict[str, Any]] = {
+MUST_BE_GIVEN: dict[str, Options] = {
     "plan": {"start": "2027-Q1", "quarters": 4},
     "services": {"id": "chat", "demand": {"at_once": 1}, "model": "8b"},
     "model": {"id": "8b"},

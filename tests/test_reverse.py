@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.reverse import machines_of, network_gbps, with_machines, within_budget
@@ -20,13 +21,13 @@ from sheetgen.errors import ScenarioError
 from sheetgen.sizing import rates
 from sheetgen.sizing.rates import z_of
 
-QUESTIONS: list[dict[str, Any]] = [
+QUESTIONS: list[Options] = [
     {"model": "70b", "context": "16k"}, {"model": "8b", "context": "4k"}, {"model": "405b", "context": "16k"},
     {"model": "deepseek-v3", "context": "16k"}, {"model": "gpt-oss-120b", "context": "32k"},
     {"model": "70b", "context": "128k", "survive": "machine"}, {"model": "70b", "context": "16k", "providers": "aws"},
     {"model": "8b", "context": "16k", "purchase": "spot", "extra_headroom_fraction": 0.2},
 ]  # fmt: skip
-AS_PREDICTED: dict[str, Any] = {"weight_dtype": "published", "confidence": 0.5}
+AS_PREDICTED: Options = {"weight_dtype": "published", "confidence": 0.5}
 
 
 @pytest.mark.some(5)

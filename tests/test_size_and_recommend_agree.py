@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
+from option_values import Options
 
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import solve
@@ -25,7 +26,7 @@ LOADS = [
     )
 ]
 # What changes how many requests a replica has, or how fast they are.
-ASKED: tuple[dict[str, Any], ...] = (
+ASKED: tuple[Options, ...] = (
     {},
     {"tpot_ms": "off", "ttft_ms": "off"},
     {"tpot_ms": "25"},
@@ -78,7 +79,7 @@ def test_sequences_are_those_of_size(
     assert int(point.known["sequences_per_replica"][0]) == choice.sequences_per_replica
 
 
-def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> dict[str, Any]:
+def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: Options) -> dict[str, Any]:
     """All quantities of the fullest replica that serves a cell, as `size` has them."""
     question, choice, cell = solved.question, solved.choices[row], solved.question.loads[row]
     assert choice.offer is not None
@@ -113,7 +114,7 @@ def ends_of(choice: Choice) -> dict[str, float]:
     return values
 
 
-def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
+def check(solved: Solution, row: int, catalog: Catalog, asked: Options) -> None:
     """A cell's speed is that of its fullest replica by `size`; tokens a second are those of all replicas."""
     choice, load = solved.choices[row], int(solved.loads["load_requests"][row])
     serving = choice.n_replicas - solved.question.settings.survive  # of what is asked here, one replica or none
@@ -132,7 +133,7 @@ def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -
 @pytest.mark.some(1)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
-def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:
+def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: Options) -> None:
     models = "8b,70b,405b,gemma-3-27b,qwen3.6-27b,deepseek-v3,gpt-oss-120b"
     solved = solve(ask(catalog, {"models": models, "engine": engine, "as_of": "2026-11-20", **asked}))
     rows = [row for row, choice in enumerate(solved.choices) if choice.offer is not None]
@@ -182,7 +183,7 @@ OF_MEMORY = (
     "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "activation_bytes_per_gpu", "kv_bytes_per_token",
     "shard_kv_bytes_per_token", "kv_block_bytes", "group_layers", "n_growing_groups", "growing_block_tokens",
 )  # fmt: skip
-DRAFTED: tuple[dict[str, Any], ...] = (
+DRAFTED: tuple[Options, ...] = (
     {"models": "8b,70b,405b", "draft_model": "llama-3.2-1b"},
     {"models": "70b", "draft_model": "eagle3-llama-3.x-70b", "kv_cache_dtype": "fp8", "weight_dtype": "fp8"},
     {"models": "405b", "draft_model": "8b", "gpus": "a100,h100"},  # spans machines
@@ -194,7 +195,7 @@ DRAFTED: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("asked", DRAFTED, ids=str)
-def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked: dict[str, Any]) -> None:
+def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked: Options) -> None:
     options = {**asked, "tpot_ms": "off", "ttft_ms": "off"}
     solved, alone = (solve(ask(catalog, options | more)) for more in ({}, {"draft_model": None}))
     question, compared = solved.question, 0

@@ -14,6 +14,7 @@ import pytest
 from amounts import amount
 from answers import book_for, document, page_for
 from brute_force import Load, answer
+from option_values import Options
 from recalculation import recalculate_with_formualizer
 from workbook_cells import values
 
@@ -30,7 +31,7 @@ from sheetgen.writers.csv import SPEED
 from sheetgen.writers.xlsx import write_xlsx
 
 AS_OF = "2026-11-20"
-AS_PREDICTED: dict[str, Any] = {"as_of": AS_OF, "weight_dtype": "published", "confidence": 0.5}
+AS_PREDICTED: Options = {"as_of": AS_OF, "weight_dtype": "published", "confidence": 0.5}
 H100 = {"model": "70b", "context": "16k", "concurrent_requests": 64, "gpus": "h100"}
 LOADS = tuple(
     {"model": model, "context": context, "concurrent_requests": users}
@@ -55,7 +56,7 @@ def _one(options: tuple[tuple[str, Any], ...]) -> Solution:
     return recommended({**AS_PREDICTED, **dict(options)}, catalog())
 
 
-def one(load: dict[str, Any], **options: object) -> Solution:
+def one(load: Options, **options: object) -> Solution:
     """A load's answer; the time to the first token counts where it is asked for."""
     return _one(tuple({"ttft_ms": "off", **load, **options}.items()))
 
@@ -106,7 +107,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
 @pytest.mark.some(8)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 @pytest.mark.parametrize("tpot_ms", ["off", "100", "50", "25"])
-def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> None:
+def test_one_replica_less_would_not_do(load: Options, tpot_ms: str) -> None:
     """By `size`: the fullest replica meets the target; with one replica less it would not, or memory would not hold.
 
     With pipeline stages, of which each has a batch of its own, it is the fullest stage.
@@ -139,7 +140,7 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=str)
-def test_off_is_memory_alone(load: dict[str, Any]) -> None:
+def test_off_is_memory_alone(load: Options) -> None:
     """As the brute force without targets, and as a target that nothing misses."""
     off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
     assert off.question.workloads[0].tpot_target_ms is None
@@ -188,7 +189,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
 @pytest.mark.some(2)
 @pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
 @pytest.mark.parametrize("load", LOADS, ids=str)
-def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any], option: str) -> None:
+def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: Options, option: str) -> None:
     """On every candidate the replicas never fall, nor does the lowest price; the chosen one by at most the tie."""
     scale = 1 if option == "tpot_ms" else 100
     steps = [ms if ms == "off" else str(float(ms) * scale) for ms in STEPS_MS]
@@ -335,7 +336,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     ids=["token", "first token", "both"],
 )
 @pytest.mark.parametrize("load", LOADS, ids=str)
-def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], words: str) -> None:
+def test_too_slow_says_by_how_much(load: Options, asked: dict[str, str], words: str) -> None:
     """The time of a lone request by `size`, on one of the sizes that hold it, and shown above what was asked for."""
     solved, memory = one(load, **asked), one(load, tpot_ms="off")
     slow = {number: reason.words for number, reason in why_not(solved, 0) if reason.kind in ("slow", "late")}
@@ -351,7 +352,7 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
         assert match[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
 
 
-def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:
+def _alone(solved: Solution, load: Options, offer: int, first: bool) -> float:
     """Milliseconds of a lone request on a slot, by `size`."""
     by_ms = by_size(
         model=load["model"],

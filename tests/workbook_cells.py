@@ -5,12 +5,12 @@ A workbook is parsed once: who asks again for the same file gets the same cells.
 
 from __future__ import annotations
 
+import datetime
 import functools
 import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 PRICES_SHEET = "Prices and hardware"
@@ -20,6 +20,8 @@ MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _CELL, _FORMULA, _VALUE, _TEXT = (f"{MAIN}{tag}" for tag in ("c", "f", "v", "t"))
 Place = tuple[str, str]  # sheet, cell
+CellValue = str | float | bool | datetime.date | None
+Values = dict[Place | str, CellValue]  # by (sheet, cell), and by a defined name
 
 
 class ErrorValue(str):
@@ -31,7 +33,7 @@ class Cell:
 
     __slots__ = ("_first", "_text", "cell", "sheet", "value")
 
-    def __init__(self, sheet: str, cell: str, text: str | None, value: Any, first: str = "") -> None:
+    def __init__(self, sheet: str, cell: str, text: str | None, value: CellValue, first: str = "") -> None:
         self.sheet, self.cell, self.value = sheet, cell, value
         self._text, self._first = text, first
 
@@ -48,7 +50,7 @@ class Cell:
     def place(self) -> Place:
         return self.sheet, self.cell
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[CellValue]:
         return iter((self.sheet, self.cell, self.formula, self.value))
 
 
@@ -69,7 +71,8 @@ def _cells(path: Path, *_version: int) -> list[Cell]:
 def _of_sheet(sheet: str, xml: bytes, shared: list[str]) -> Iterator[Cell]:
     runs: dict[str, tuple[str, str]] = {}  # by number, the first cell of those that share a formula, and its text
     for cell in ElementTree.fromstring(xml).iter(_CELL):
-        place, formula, value = cell.get("r", ""), None, None
+        place, formula = cell.get("r", ""), None
+        value: CellValue = None
         for part in cell:
             if part.tag == _FORMULA:
                 formula = part
@@ -88,12 +91,18 @@ def _of_sheet(sheet: str, xml: bytes, shared: list[str]) -> Iterator[Cell]:
             yield Cell(sheet, place, formula.text or "", value)
 
 
-def _value(kind: str, text: str, shared: list[str]) -> Any:
+def _value(kind: str, text: str, shared: list[str]) -> CellValue:
     if kind == "n":
         return float(text)
     if kind == "b":
         return text in ("1", "true")
     return shared[int(text)] if kind == "s" else ErrorValue(text) if kind == "e" else text
+
+
+def number(value: CellValue) -> float:
+    """The value of a cell that holds a number."""
+    assert isinstance(value, float | int), f"{value!r} is no number"
+    return value
 
 
 def sheet_parts(package: zipfile.ZipFile) -> dict[str, str]:
@@ -192,7 +201,7 @@ def formulas(path: Path) -> list[Cell]:
     return [cell for cell in cells(path) if cell.is_formula]
 
 
-def values(path: Path) -> dict[Place | str, Any]:
+def values(path: Path) -> Values:
     """Every value, by (sheet, cell) and, where one cell has a defined name, by that name."""
-    values: dict[Place | str, Any] = {cell.place: cell.value for cell in cells(path)}
+    values: Values = {cell.place: cell.value for cell in cells(path)}
     return values | {name: values.get(place) for name, place in names(path).items()}

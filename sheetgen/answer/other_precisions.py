@@ -1,4 +1,4 @@
-"""An answer, and the cache that it keeps, in precisions other than those in use."""
+"""Answers with weights, and sizes of the KV cache, in precisions other than those in use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sheetgen.sizing.kv_cache import kv_bytes_per_token
 from sheetgen.sizing.weights import weights_bytes
 
 FP8 = "fp8"
-OF_KV = ("inputs", "models", "shards", "paces")  # the tables that what a cache keeps follows from
+OF_KV = ("inputs", "models", "shards", "paces")  # the tables from which the bytes of a cache follow
 
 
 def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
-    """By load, what would be rented for the weights as published; None where these are in use."""
+    """By load, the instances to rent for the weights as published; None where these are in use."""
     question = solved.question
     models = {m: model.as_published for m, model in enumerate(question.models)}
     loads = {
@@ -35,22 +35,22 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
     others = tables(published)
     picks = pick(others.grid)
     chances, served = _chances(others, picks), _served(others, picks)
-    for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
+    for index, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         dtype = question.models[load.model].auto_weight_dtype
         if picked is None:
-            records[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
+            records[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, index) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
             instance = others.candidate(offer).instance
             records[row] = PublishedRecord(
-                dtype, instance, n_instances, usd, chances[again], served_at_target=served[again]
+                dtype, instance, n_instances, usd, chances[index], served_at_target=served[index]
             )
     return tuple(records)
 
 
 def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
-    """By load, what would be rented in the recommended precision of weights, where another one was named that is
-    neither this nor the published one, and the recommended one is clearly cheaper or surer."""
+    """By load, the instances to rent for weights in the recommended precision, where the question names a precision
+    that is neither recommended nor published, and the recommended one is clearly cheaper or surer; else None."""
     question = solved.question
     models = {
         m: replace(model, weight_dtype=model.recommended_weight_dtype)
@@ -65,28 +65,28 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
     most = 1 - question.reference.assumption("least_saving_fraction")
     picks = pick(others.grid)
     chances = _chances(others, picks)
-    for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
+    for index, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         usd = solved.choices[row].monthly_usd
         if picked is None or usd is None:
             continue
-        is_surer = is_fallback(solved, row) and not is_fallback(others, again)
-        is_less_sure = is_fallback(others, again) and not is_fallback(solved, row)
+        is_surer = is_fallback(solved, row) and not is_fallback(others, index)
+        is_less_sure = is_fallback(others, index) and not is_fallback(solved, row)
         if is_surer or (picked[0].usd <= most * usd and not is_less_sure):
             offer, n_instances, other_usd = picked[0]
             dtype, instance = models[load.model].weight_dtype, others.candidate(offer).instance
-            records[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again])
+            records[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[index])
     return tuple(records)
 
 
 def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
-    """The chance of what was chosen for each load, by its row."""
+    """By the row of a load, the chance of the offer that was chosen for it."""
     offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
     return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
 
 
 def _served(solved: Solution, picks: Picks) -> dict[int, float]:
-    """The requests at once that what was chosen for each load serves within the targets, of a rate a second, by the
-    load's row."""
+    """By the row of a load, the requests at once that the chosen offer serves within the targets; for a rate, the
+    requests per second."""
     offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
     if not offers:
         return {}

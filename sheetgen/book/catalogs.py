@@ -33,7 +33,9 @@ from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import ENDS, EXACT_PERCENT, FACTOR, PERCENT, PLAIN, PRICE_DATE, TEXT, USD, USD_CENTS, WHOLE, Display
 
 MOST_GPUS = 1024  # of one instance
-OF_DATES = "Where a list names a month or a year alone its first day, shown without the day; its age counts from there."
+DATE_NOTE = (
+    "Where a list names a month or a year alone its first day, shown without the day; its age counts from there."
+)
 
 SHAPE = (
     ("n_layers", "Layers", "Layers of the model, those without a cache too."),
@@ -186,7 +188,7 @@ def _give(
 
 @formula("Has experts (1 or 0)", PLAIN)
 def has_experts(n_experts: Quantity) -> Value:
-    """1 where a model of one's own is a mixture of experts, else 0.
+    """1 where a model that a reader typed is a mixture of experts, else 0.
 
     Source: the experts typed.
     """
@@ -203,10 +205,10 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Raw) -> Raw:
+    def typed_over(i: int, column: str, value: Raw) -> Raw:
         return overrides.value("models", models[i].model.id, column, value)
 
-    table = Table(wiring, sheet, len(models), "models", overrides=over)
+    table = Table(wiring, sheet, len(models), "models", overrides=typed_over)
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
@@ -273,7 +275,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_spare_models(table: Table, own: Sequence[Mapping[str, Raw]]) -> None:
-    """Spare rows below for a reader's own models, which Decision offers by the name that is typed."""
+    """Add spare rows for a reader's own models, which Decision offers by the name that is typed."""
     sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
     own = [*own, *[{}] * (n_spare - len(own))]
     for name, refs in table.columns.items():
@@ -348,10 +350,10 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Raw) -> Raw:
+    def typed_over(i: int, column: str, value: Raw) -> Raw:
         return question.overrides.value("gpus", gpus[i].id, column, value)
 
-    table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
+    table = Table(wiring, sheet, len(gpus), "gpus", overrides=typed_over)
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
     _give(table, "gpu_memory_bytes", [g.memory.engine_bytes for g in gpus])
@@ -366,13 +368,15 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
     _give(table, "own_utilization", [float(v) for v in columns["own_utilization"]])
     table.computed(memory.utilization_on_gpu)
-    for of_runs, words, where_ in (
+    for of_runs, words, condition in (
         ("measured", "measured TP", "up to the largest TP among measured runs"),
         ("elsewhere", "other TP", "at other tensor-parallel sizes"),
     ):
         for end, how in zip(ENDS, ("smaller", "larger"), strict=True):
             name = f"pool_error_bytes_{of_runs}_{end}"
-            note = f"Bytes by which the KV pool may be {how} {where_} ({end} end of the 80 % band); 0 where not known."
+            note = (
+                f"Bytes by which the KV pool may be {how} {condition} ({end} end of the 80 % band); 0 where not known."
+            )
             label = f"Pool's error, {words}, {end}"
             table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
     _give(table, "is_older_gpu", [int(question.engine.is_older(g.architecture)) for g in gpus])
@@ -415,8 +419,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _add_speed_columns(solved: Solution, table: Table) -> None:
-    """By GPU the inputs of the speed prediction: bandwidth, links, peaks, the engine's constants, and whether it was
-    measured."""
+    """Add the inputs of the speed prediction by GPU: bandwidth, links, peaks, the engine's constants, and whether it
+    was measured."""
     gpus = gpu_columns(solved.question)
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
@@ -458,7 +462,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
-    """The purchase price of one GPU, as a range, and its power; blank where they are not known."""
+    """Add the purchase price of one GPU, as a range, and its power; blank where they are not known."""
     question = solved.question
     owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
     for k, end in enumerate(("low", "base", "high")):
@@ -472,7 +476,7 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
         )
     _give(table, "is_module_price", [o.is_module_price for o in owned])
     dates = [day_of(o.capex_as_of) for o in owned]
-    table.given("capex_date", "Purchase price's date", dates, PRICE_DATE, note=OF_DATES)
+    table.given("capex_date", "Purchase price's date", dates, PRICE_DATE, note=DATE_NOTE)
     table.computed(
         price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark", label="Purchase price's age"
     )
@@ -498,7 +502,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Raw) -> Raw:
+    def typed_over(i: int, column: str, value: Raw) -> Raw:
         """The value as typed into a row of the catalog or into a spare row, else the given one."""
         if i < len(rows):
             return overrides.value("instances", rows[i].instance, column, value)
@@ -511,7 +515,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         most = next((t for t in units.TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
         return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
-    table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
+    table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=typed_over)
     discount_table.build_discounts(solved, wiring, sheet, table.top + table.n_rows + 2)  # below a blank row
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
     table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows], TEXT, width=40)
@@ -527,7 +531,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "price_usd_per_hour", listed)
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
     dates = [p and day_of(p.price_as_of) for p in on_demand]
-    table.given("price_date", "Price date", dates, PRICE_DATE, note=OF_DATES)
+    table.given("price_date", "Price date", dates, PRICE_DATE, note=DATE_NOTE)
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
@@ -545,7 +549,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
-    """Names of providers as they are written; none in a spare row."""
+    """The spelling of each provider's name (GCP, Lambda); no value in a spare row."""
 
     def as_written(id_: Value, other: Value) -> Value:
         spelled = functools.reduce(lambda rest, entry: where(id_ == entry[0], entry[1], rest), PROVIDERS.items(), other)
@@ -572,7 +576,7 @@ def class_stem(purchase: str) -> str:
 
 
 def _add_class_prices(solved: Solution, table: Table) -> None:
-    """Prices of the same instances in each purchase class, blank where none is listed, and in the class in use."""
+    """Add the prices of the instances in each purchase class, blank where none is listed, and in the class in use."""
     rows = solved.question.rows
     for purchase in units.PURCHASES:
         names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
@@ -585,7 +589,7 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
                 note="A blank is no price.",
             )
             dates = [p and day_of(p.price_as_of) for p in prices]
-            table.given(names["date"], f"Price date, {purchase}", dates, PRICE_DATE, note=OF_DATES)
+            table.given(names["date"], f"Price date, {purchase}", dates, PRICE_DATE, note=DATE_NOTE)
             table.computed(
                 price_mark,
                 {"price_date": table.columns[names["date"]]},
@@ -615,8 +619,8 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
 
 
 def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> None:
-    """The region of each class's price and of the class in use, which is at `class_place`, where the prices of a row
-    are of several regions."""
+    """Add the region of each class's price, and of the class in use, whose index is `class_place`; nothing where all
+    prices of a row are of its own region."""
     regions: dict[str, list[str | None]] = {}
     for purchase in units.PURCHASES:
         prices = [row.class_price(purchase) for row in rows]
@@ -628,28 +632,28 @@ def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> N
         table.given(f"region_{class_stem(purchase)}", f"Region, {purchase}", of_class, TEXT, role="remark", width=14)
     in_use, columns = table.wiring.inputs["purchase_row"], table.columns
 
-    def placed(of_class: Value, own: Value) -> Value:
+    def region_in_use(of_class: Value, own: Value) -> Value:
         return where(is_text(of_class), of_class, where(is_text(own), own, NONE))
 
     def of_row(i: int) -> Lookup:
         of_class = of_class_in_use(
             [columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], class_place, in_use
         )
-        return derived(placed, of_class, columns["region"][i])
+        return derived(region_in_use, of_class, columns["region"][i])
 
     table.looked_up("region_in_use", "Region in use", map(of_row, range(table.n_rows)), TEXT)
 
 
 def of_class_in_use(refs: Sequence[Ref], class_place: int, row: Ref) -> Lookup:
-    """The cell of the class in use, of one cell for each purchase class; none where `row` names no class. class_place:
-    that of the class in use, as built."""
+    """The look-up of the class in use among `refs`, a cell for each purchase class; no value where `row` names no
+    class. class_place: the index of the class in use as built."""
     value = refs[class_place].value
     return replace(choose(row, refs, NO_VALUE), value=0 if value is None else value)
 
 
 def _add_class_in_use(table: Table, class_place: int) -> None:
-    """Price, date and age in the purchase class in use, which is at `class_place` as built; none where the row takes no
-    part."""
+    """Add price, date and age in the purchase class in use, whose index as built is `class_place`; no value where the
+    row takes no part."""
     row, columns = table.wiring.inputs["purchase_row"], table.columns
 
     def of(names: Sequence[str], i: int) -> Lookup:
@@ -689,7 +693,8 @@ def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
 
 
 def _put_in_order(table: Table, name: str) -> None:
-    """Add a column of the distinct values of another one in the order of the rows, with values that a reader types."""
+    """Add a column with the distinct values of the column `name` in the order of its rows; values typed there
+    follow."""
     column, rows = table.range(name), [row.value for row in table.columns["row"]]
     values = [r.value for r in column.refs]
     firsts = [row for row, value in zip(rows, values, strict=True) if value and values.index(value) == row - 1]

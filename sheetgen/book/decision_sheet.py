@@ -77,6 +77,7 @@ from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, T
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
 WIDTHS = {0: 20.4, 1: 13, 2: 1, 3: 17, 4: 9.5, 5: 10.5, 6: 23}  # 700 pixels
 N_COLUMNS = len(WIDTHS)
+AT_EVEN_CHANCE = "At least an even chance to be fast enough"
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
 CHART_WIDTH, CHART_HEIGHT, RANGES_LEFT = 344, 160, 96  # pixels; of both charts; of the second after its column
@@ -633,7 +634,7 @@ class DecisionSheets:
         )
         rent, term = sentences.rent_of_way, sentences.term_gives_up
         ways: list[tuple[str | Formula, Formula, Mapping[str, Source], str | Formula]] = [
-            ("At least an even chance to be fast enough", rent, self._beside(EVEN), _loses("less_sure")),
+            (AT_EVEN_CHANCE, rent, self._beside(EVEN), _loses("less_sure")),
             (
                 _change("hours"),
                 rent,

@@ -1,5 +1,5 @@
-"""The common parts of the tables of Money: a model's block, filled from a row downwards, and look-ups that may be
-none."""
+"""Parts that the tables of Money share: the block of a model, filled row by row, and look-ups that may find no
+value."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Block:
         return self.sheet.link(self.row, column, source, display, role)
 
     def compute(self, column: int, quantity: Formula, env: Mapping[str, Source], role: str = "computed") -> Ref:
-        """Compute a quantity in this row; read relative to the reader, as rows and columns of a block repeat."""
+        """Compute a quantity in this row; its references are relative, as the rows and columns of a block repeat."""
         return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", role=role)
 
     def sums_of(self, monthly: Ref) -> list[Ref]:
-        """The month, with the year and three years beside it, in this row."""
+        """Add a year and three years beside the cost of a month in this row; returns the cells of all three."""
         longer = cost.annual_usd, cost.three_year_usd
         return [
             monthly,

@@ -1,5 +1,5 @@
 """The Money sheet: one model at a time, at the load chosen on the first sheet: each way to pay for the hardware that is
-recommended, where its price is from, providers, owning, hosts, and the cash of 36 months.
+recommended, the source of its price, the providers, owning, hosts, and the cash of 36 months.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ from sheetgen.units import (
 
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
-NOT_GIVEN = (
+HOST_REMARKS = (
     "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use.",
     "A host does not give weights of your own or data that stay at home. Each class rents the hardware in its row.",
 )
-NOT_IN_IT = (
+OWNING_REMARK = (
     "GPUs are powered and housed in every hour. Not in it: staff, network between servers, licences; "
     "nor, in the cash, the cost of capital."
 )
@@ -147,7 +147,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _chosen(solved: Solution, wiring: Wiring, sheet: Sheet) -> Block:
-    """The model in the yellow cell, the row of Workings with the load, and what is rented for it."""
+    """Add the yellow cell with the model, the row of its load on Workings, and the instances that are rented for it."""
     question, models = solved.question, wiring.tables["models"].columns["model"]
     wiring.names[LISTED] = Range(tuple(models))
     check = Validation("Model", "One of the models of this workbook.", source=LISTED, kind=ANY_TEXT)
@@ -285,12 +285,12 @@ def _classes(block: Block, class_place: int) -> Ref:
 
 
 def _of_class(in_use: Value, purchase: Value, recommended: Value, best: Value) -> Value:
-    """Of a class the recommended hardware where it is the one in use, else its own best."""
+    """For the purchase class in use the recommended hardware, for any other class its own cheapest."""
     return where(in_use == purchase, recommended, best)
 
 
 def _converted(block: Block, totals: Sequence[Ref]) -> None:
-    """The totals in the currency on Inputs; beside amounts that are in it already, in US dollars."""
+    """Add the totals in the currency on Inputs, or in US dollars where the sheet shows that currency already."""
     if block.sheet.currency is None:
         block.compute(0, sentences.total_in_currency, {})
         for column, total in enumerate(totals, MONTHLY):
@@ -323,7 +323,7 @@ def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
 def _owned(block: Block, on_demand: Ref) -> None:
     """The purchase price and the monthly cost of owning at its low, base and high price, and the break-even.
 
-    on_demand: what the recommended instances cost an hour on demand.
+    on_demand: the cost of an hour of the recommended instances on demand.
     """
     block.head(*OWNING_HEADS)
     top = block.row
@@ -348,7 +348,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.row = below
     block.compute(0, sentences.break_even_words, break_even, role="light")
     block.row += 1
-    block.label(NOT_IN_IT, role="remark")
+    block.label(OWNING_REMARK, role="remark")
     block.row += 1
 
 
@@ -457,7 +457,7 @@ def _hosted(block: Block) -> None:
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
             block.show(column, entry(hosts.range(name), place, above_zero), USD_CENTS)
         block.row += 1
-    for line in NOT_GIVEN:
+    for line in HOST_REMARKS:
         block.label(line, role="remark")
         block.row += 1
 

@@ -190,16 +190,16 @@ class Ref(NamedTuple):
     name: str | None = None
     lock: str = "both"  # both | column (a table's row) | row (a matrix's head)
 
-    def expr(self, here: str) -> Expr:
-        """This cell as seen from sheet `here`."""
-        return Expr(self.name) if self.name else _address(self.sheet, self.row, self.column, self.lock, here)
+    def expr(self, reader: str) -> Expr:
+        """This cell as the sheet `reader` addresses it."""
+        return Expr(self.name) if self.name else _address(self.sheet, self.row, self.column, self.lock, reader)
 
 
 @functools.lru_cache(maxsize=2**16)  # most cells are read by several formulas of a sheet
-def _address(sheet: str, row: int, column: int, lock: str, here: str) -> Expr:
+def _address(sheet: str, row: int, column: int, lock: str, reader: str) -> Expr:
     letters = ("$" if lock in ("both", "column") else "") + column_name(column)
     digits = ("$" if lock in ("both", "row") else "") + str(row + 1)
-    return Expr(_sheet_prefix(sheet, here) + letters + digits)
+    return Expr(_sheet_prefix(sheet, reader) + letters + digits)
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ class Range:
         row = "" if self.lock == "columns" else "$"
         return f"${column_name(first.column)}{row}{first.row + 1}:${column_name(last.column)}{row}{last.row + 1}"
 
-    def expr(self, here: str) -> Expr:
-        return Expr(self.name or _sheet_prefix(self.refs[0].sheet, here) + self._area)
+    def expr(self, reader: str) -> Expr:
+        return Expr(self.name or _sheet_prefix(self.refs[0].sheet, reader) + self._area)
 
 
 @dataclass(frozen=True)
@@ -242,19 +242,19 @@ class Lookup:
     @classmethod
     def of(cls, value: CellValue, text: str, *read: Source) -> Lookup:
         """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
-        return cls(value, lambda here: Expr(text.format(*(source.expr(here).text for source in read))))
+        return cls(value, lambda reader: Expr(text.format(*(source.expr(reader).text for source in read))))
 
-    def expr(self, here: str) -> Expr:
-        """The look-up as seen from sheet `here`."""
-        return self.write(here)
+    def expr(self, reader: str) -> Expr:
+        """The look-up as the sheet `reader` addresses it."""
+        return self.write(reader)
 
 
 BESIDE = "external:"  # of a link to a file in the workbook's own folder
 
 
 @functools.cache
-def _sheet_prefix(sheet: str, here: str) -> str:
-    if sheet == here:
+def _sheet_prefix(sheet: str, reader: str) -> str:
+    if sheet == reader:
         return ""
     return f"'{sheet}'!" if re.search(r"\W", sheet) else f"{sheet}!"
 
@@ -311,9 +311,9 @@ class RowValues:
             values = numpy.array(values, float if all(isinstance(v, (int, float)) for v in values) else object)
         return cls(values, getattr(sources, "first", None) or sources[0])
 
-    def expr(self, here: str) -> Expr:
+    def expr(self, reader: str) -> Expr:
         """The source as the row's first cell has it."""
-        return self.first.expr(here)
+        return self.first.expr(reader)
 
     def cut(self, width: int) -> RowValues:
         """The same for the first cells alone."""
@@ -463,8 +463,8 @@ class Sheet:
         if missing:
             raise KeyError(f"{self.name}: formula {quantity.name!r} reads {missing[0]!r}, which no cell provides")
         result, display = worked_out(quantity, env), display or quantity.display
-        here = self._home(display).name
-        cell = Cell(result.value, role, display, formula=Later(lambda: result.expr(here)))
+        home = self._home(display).name
+        cell = Cell(result.value, role, display, formula=Later(lambda: result.expr(home)))
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
@@ -486,18 +486,18 @@ class Sheet:
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        here = self._home(quantity.display).name
-        read = function("COUNT", *(env[i].expr(here) for i in quantity.inputs))
+        home = self._home(quantity.display).name
+        read = function("COUNT", *(env[i].expr(home) for i in quantity.inputs))
         lock = "column" if searched.lock == "column" else "both"
-        passed = function("IF", read >= 0, searched.expr(here))
+        passed = function("IF", read >= 0, searched.expr(home))
         return self.formula(row, column, searched.value, passed, quantity.display, role, lock=lock)
 
     def link(
         self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
     ) -> Ref:
         """Place the value of another cell, or of a look-up."""
-        here = self._home(display).name
-        return self.formula(row, column, source.value, Later(lambda: source.expr(here)), display, role, **more)
+        home = self._home(display).name
+        return self.formula(row, column, source.value, Later(lambda: source.expr(home)), display, role, **more)
 
     def formula(
         self, row: int, column: int, value: CellValue, expr: Expr, display: Display, role: str = "computed", **more: Any
@@ -622,19 +622,19 @@ def _matched(value: CellValue) -> CellValue:
 def worked_out(quantity: Formula, env: Mapping[str, Source]) -> Lookup:
     """The result of a quantity for the cells in `env`, to be read within another formula."""
     value = plain(quantity(*(number(env[i].value) for i in quantity.inputs)))
-    return Lookup(value, lambda here: quantity.written({i: env[i].expr(here) for i in quantity.inputs}))
+    return Lookup(value, lambda reader: quantity.written({i: env[i].expr(reader) for i in quantity.inputs}))
 
 
 def derived(function: Callable[..., Value], *read: Source) -> Lookup:
     """The result of a function that takes numbers and `Expr` alike, to be read within another formula."""
     value = plain(function(*(number(source.value) for source in read)))
-    return Lookup(value, lambda here: function(*(source.expr(here) for source in read)))
+    return Lookup(value, lambda reader: function(*(source.expr(reader) for source in read)))
 
 
 def row_of(function: Callable[..., Value], *read: Source) -> Lookup:
     """The result of a function that takes whole rows and `Expr` alike, to be read as a row."""
     return Lookup(
-        function(*(source.value for source in read)), lambda here: function(*(source.expr(here) for source in read))
+        function(*(source.value for source in read)), lambda reader: function(*(source.expr(reader) for source in read))
     )
 
 
@@ -645,12 +645,12 @@ def lookup(refs: Range, position: Ref | Lookup) -> Lookup:
     """
     first, last = refs.refs[0], refs.refs[-1]
 
-    def write(here: str) -> Expr:
-        text = refs.expr(here).text
+    def write(reader: str) -> Expr:
+        text = refs.expr(reader).text
         if (first.row, first.column) == (last.row, last.column):
             return Expr(text.partition(":")[0])
         row = "1," if first.column != last.column else ""
-        return Expr(f"INDEX({text},{row}{position.expr(here).text})")
+        return Expr(f"INDEX({text},{row}{position.expr(reader).text})")
 
     return Lookup(NONE if position.value == NONE else refs.refs[int(position.value) - 1].value, write)
 
@@ -663,9 +663,9 @@ def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = Non
     is_place = isinstance(place.value, int | float) and 1 <= place.value <= len(sources)
     held = sources[int(place.value) - 1].value if is_place else otherwise and otherwise.value
 
-    def write(here: str) -> Expr:
-        more = () if otherwise is None else (otherwise.expr(here),)
-        return function("CHOOSE", place.expr(here), *(source.expr(here) for source in sources), *more)
+    def write(reader: str) -> Expr:
+        more = () if otherwise is None else (otherwise.expr(reader),)
+        return function("CHOOSE", place.expr(reader), *(source.expr(reader) for source in sources), *more)
 
     return Lookup(held, write)
 

@@ -53,6 +53,7 @@ USD_AT, YEAR_AT, SURE_AT, WORD_AT, PACE_AT = 3, 4, 5, 6, 7  # columns of the fir
 N_COLUMNS = 9  # at least; a load takes two of them
 LABEL_WIDTH, KV_WIDTH, USD_WIDTH = 20.7, 8.5, 11.5
 N_DEATHS = 5
+COSTS = "Cost by workload and load"  # the head of the grid
 SURE_IN_FULL = f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}."
 
 
@@ -262,7 +263,7 @@ class SizingSheet:
     def grid(self) -> None:
         """Columns are loads, rows workloads, bands models."""
         sheet, question, wiring = self.sheet, self.question, self.wiring
-        self._bar(f"Cost by workload and load: $ a month, what to rent, {self.unit} of KV cache")
+        self._bar(f"{COSTS}: $ a month, what to rent, {self.unit} of KV cache")
         top, columns = self.row, [1 + 2 * t for t in range(len(question.tiers))]
         self.listed = self.wiring.area("list_workload").refs
         self.groups = list(zip(columns, *self._tiers_in_order(), strict=True))

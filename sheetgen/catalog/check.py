@@ -175,12 +175,12 @@ def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tu
         if _OWN_FILE.fullmatch(model.source):
             yield ("source",), f"source is {model.source!r}, a file of yours. Say where it was published."
     if catalog.has(LeftOutFile):
-        left = {stem(name): name for left_out in catalog.file(LeftOutFile).models for name in left_out.names}
+        refused = {stem(name): name for left_out in catalog.file(LeftOutFile).models for name in left_out.names}
         for name in dict.fromkeys(map(stem, [model.id, *model.names()[0]])):
-            if name in left:
+            if name in refused:
                 yield (
                     ("id",),
-                    f"{left[name]} is entered here, and {LeftOutFile.file_name} refuses it. Take it out there.",
+                    f"{refused[name]} is entered here, and {LeftOutFile.file_name} refuses it. Take it out there.",
                 )
 
 
@@ -247,12 +247,12 @@ def _region_faults(catalog: Catalog, folder: Folder, file: str) -> Iterator[tupl
                 yield (*loc, own[kind]), f"{own[kind]} is the region of {kind}'s row. State the price there."
 
 
-DONE = ("added", "replaced", "taken away", "as before")
+CHANGES = ("added", "replaced", "taken away", "as before")
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """The effect of one folder on the catalogs below it: by kind of entry the number of each of DONE."""
+    """The effect of one folder on the catalogs below it: by kind of entry the number of each of CHANGES."""
 
     folder: str
     prices: Counter[str]
@@ -272,12 +272,14 @@ def _overlay(below: Sequence[Folder], folder: Folder) -> Overlay:
         before = _rows(below, provider)
         for row in _rows([folder], provider).values():
             old = _prices(before[row.type]) if row.type in before else {}
-            prices += _done(old, _prices(row))
+            prices += _changes(old, _prices(row))
     for provider in folder.names("regions"):
         of_regions, own = _prices_of_regions(below, provider), _prices_of_regions([folder], provider)
-        prices += _done({key: usd for key, usd in of_regions.items() if key in own}, own)
+        prices += _changes({key: usd for key, usd in of_regions.items() if key in own}, own)
     models, gpus = (
-        _done(_entries(below, part, folder.names(part), schema), _entries([folder], part, folder.names(part), schema))
+        _changes(
+            _entries(below, part, folder.names(part), schema), _entries([folder], part, folder.names(part), schema)
+        )
         for part, schema in (("models", Model), ("gpus", Gpu))
     )
     files = (*(f"engines/{name}.yaml" for name in folder.names("engines")), *folder.files_like(below[0]))
@@ -313,7 +315,7 @@ def _entries(folders: Iterable[Folder], part: str, names: Iterable[str], schema:
     return {name: folder.entry(file, schema) for folder in folders for name, file in files.items() if folder.has(file)}
 
 
-def _done(before: Mapping[str, object], after: Mapping[str, object]) -> Counter[str]:
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Counter[str]:
     """The numbers of entries added, replaced, left as before and taken away."""
     changed = (
         "added" if name not in before else "as before" if before[name] == value else "replaced"

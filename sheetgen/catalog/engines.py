@@ -122,7 +122,7 @@ class Calibrated(Entry):
 
 
 class PoolRatios(Entry):
-    """The ratios of its pools that an engine sets for some models."""
+    """The pool ratios that an engine uses for the models in `models` in place of its usual ones."""
 
     models: Many[Id]
     window_pool_ratio: PoolRatio | None = None
@@ -400,8 +400,8 @@ class Engine(Accounting):
         return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
 
     def runs_kv(self, gpu: Gpu, dtype: str, models: Collection[Model] = ()) -> int:
-        """1 if a GPU keeps any KV cache in this precision, 2 if keys and values of these models but no latents, else
-        0."""
+        """1 if a GPU keeps any KV cache in this precision, 2 if it keeps keys and values of these models but no
+        latents, 0 if it keeps none."""
         if dtype in gpu.kv_typed:
             return gpu.kv_typed[dtype]
         if dtype in gpu.kv_run:
@@ -412,7 +412,7 @@ class Engine(Accounting):
 
     def no_kv(self, gpu: Gpu, dtype: str, model: Model) -> str | None:
         """A sentence that a model's KV cache cannot have this precision on a GPU, and which it can; None if it can."""
-        of_latents, kept = ([d for d in DTYPES if self.runs_kv(gpu, d, [model]) in ways] for ways in ((1,), (1, 2)))
+        of_latents, kept = ([d for d in DTYPES if self.runs_kv(gpu, d, [model]) in levels] for levels in ((1,), (1, 2)))
         if dtype in (of_latents if model.shape()["n_mla_layers"] > 0 else kept):
             return None
         named = f"{self.name} {self.default_version}"
@@ -527,7 +527,7 @@ class Engine(Accounting):
 
 @dataclass(frozen=True)
 class Constant:
-    """One constant of an engine's accounting: its name in formulas, its display, its words and its allowed values.
+    """One constant of an engine's accounting: its name in formulas, its display, its note and its allowed values.
 
     column: the quantity's name in JSON and formulas, and of its cell. source: the field of the engine with its origin.
     kind, low, high: the values that a cell takes: any number, a whole one, or a flag (0 or 1). field, part: the field

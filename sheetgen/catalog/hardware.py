@@ -25,7 +25,7 @@ Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 class Memory(Entry):
     """A GPU's memory as marketed, as the driver shows it, and as the engine sees it (the figure that sizing uses).
 
-    shared_with_host: the memory is the host's, too.
+    shared_with_host: the processes of the host use the same memory.
     """
 
     marketed_gb: Price
@@ -69,7 +69,7 @@ class Mig(Entry):
 MIG = "-mig-"  # between a GPU's id and a profile: the id of a slice
 
 
-GPUS_OF_A_MACHINE = 8  # as most are built
+GPUS_OF_A_MACHINE = 8  # of boards with SXM or OAM modules
 
 
 class Gpu(Entry):
@@ -121,12 +121,12 @@ class Gpu(Entry):
 
     def names(self) -> tuple[list[str], list[str]]:
         """The GPU's own names (id and aliases), and the names derived from its other fields."""
-        follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name, *self.device_names
-        return [self.id, *self.aliases], [gpu_key(name) for name in follows]
+        derived = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name, *self.device_names
+        return [self.id, *self.aliases], [gpu_key(name) for name in derived]
 
     @property
     def sold_together(self) -> int:
-        """The fewest that one can buy: those of a board or a rack; cards are sold one by one.
+        """The fewest GPUs that can be bought: those of a board or a rack; cards are sold one by one.
 
         Source: NVIDIA HGX (A100, H100 and H200 on boards of 4 or 8, B200 and B300 of 8), OCP's OAM base boards of 8,
         and racks of 72 (GB200 NVL72, AMD Helios).
@@ -140,7 +140,7 @@ class Gpu(Entry):
 
     @property
     def of_a_machine(self) -> int | None:
-        """The GPUs of one machine: all of its boards; none of cards and racks, of which machines have any number."""
+        """The number of GPUs in one machine; None for cards and racks, of which machines have any number."""
         return GPUS_OF_A_MACHINE if 1 < self.sold_together <= GPUS_OF_A_MACHINE else self.most_of_a_machine
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
@@ -326,7 +326,7 @@ class Instance(InstanceRow):
         return self.unit == "instance"
 
     def machine(self, n_gpus: int) -> Self:
-        """A machine of so many GPUs of a row that is priced by the GPU, as an answer names it."""
+        """A machine of `n_gpus` GPUs, made of this row, which is priced by the GPU; an answer names it `type x8`."""
         prices = (price.model_copy(update={"usd_per_hour": price.usd_per_hour * n_gpus}) for price in self.prices)
         changes = {"type": f"{self.type} x{n_gpus}", "gpu_count": n_gpus, "unit": "instance", "prices": (*prices,)}
         return self.model_copy(update=changes)

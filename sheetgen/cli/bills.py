@@ -20,6 +20,7 @@ from sheetgen.report.wording import sure, weights_name
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
 
 DOCS = "docs/speed.md"
+AS_IF_IT_FITTED = "It does not fit: speed as on GPUs with enough memory."
 KINDS = {
     "dense": "dense models", "moe": "models with experts", "windowed": "models with windows",
     "linear": "models with recurrent states", "sparse": "models with sparse attention",
@@ -240,7 +241,7 @@ def _caveats_of_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterat
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"
     elif not answer["fits"] and numbers["running_capacity"] < 1:
-        yield "It does not fit: speed as on GPUs with enough memory."
+        yield AS_IF_IT_FITTED
     elif not answer["fits"] and not answer["queue"]:
         filled = f"{numbers['filled_tokens']:,.0f} tokens"
         yield f"Not all fit at full length: speed as they run at their average of {filled}, while none is preempted."

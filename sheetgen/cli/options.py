@@ -1,5 +1,5 @@
-"""Options that several commands share, and the file that may hold a sheet's. All values stay text here: `question`
-reads them and says what is wrong.
+"""Options that several commands share, and the scenario file, which may hold those of a sheet. All values stay text
+here: `question` reads them and reports what is wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # w
 SHORT = {"context_tokens": "--context"}
 LONG = {short.removeprefix("--"): name for name, short in SHORT.items()}
 TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
-# The headings of a long help, each with its groups of options, and options by name that are of no group of them.
+# The headings of a long help, each with its groups of options and the names of options that belong to no group.
 HEADINGS = {
     "Message": (
         "to",
@@ -89,8 +89,8 @@ MOST_IN_A_LIST = 20  # options of a help without headings
 
 
 def in_either_number(name: str, names: Iterable[str]) -> str | None:
-    """The one of some names that a name is, whatever its words' number: requests_per_users is requests_per_user; None
-    where it is none of them."""
+    """The entry of `names` that equals `name` but for the number of its words: requests_per_users is requests_per_user;
+    None where no entry does."""
     in_singular = {re.sub(r"s(?=[-_]|$)", "", allowed): allowed for allowed in names}
     return name if name in in_singular.values() else in_singular.get(re.sub(r"s(?=[-_]|$)", "", name))
 
@@ -199,7 +199,7 @@ class Group(click.Group):
             formatter.write_dl(rows)
 
 
-# What options and arguments with these metavars name: a blank one would be this folder, or a file that nobody finds.
+# Metavars of options and arguments that name files. A blank name would be the current folder, or no file at all.
 _FILES = ("FILE", "FILE.yaml", "FILE.pdf", "FILE.csv", "IN.csv", "OUT.csv", "OLD", "LAST", "SHEET", "PLAN", "A", "B")
 _ARGUMENTS = ("PLAN.yaml", "EDITED.xlsx", "LOG", "CONFIG", "FILE_OR_URL...", "[SHEET.xlsx|PLAN.yaml|PLAN.xlsx]")
 PLACES = {"DIR": "folder", "[PATH...]": "folder or a file"} | dict.fromkeys((*_FILES, *_ARGUMENTS), "file")
@@ -230,8 +230,9 @@ class DescribedOption(click.Option):
 
 
 def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[F], F]:
-    """`--long-name METAVAR` for each option of a group, or for one by its name, which may have a metavar and help of
-    its own; beside those of one deployment some have other help. One that may be repeated gives a list of texts."""
+    """A decorator that adds `--long-name METAVAR` for each option of the groups in `parts`; a tuple there is a single
+    option: its name, and where they differ from the usual its metavar and help. In `size` some options have another
+    help. A repeated option gives a list of texts."""
 
     def make() -> Iterator[click.Option]:
         from sheetgen.question.inputs import BY_OPTION, asked_in
@@ -278,7 +279,7 @@ brand_option = click.option(
 
 
 def one_load(options: Options) -> None:
-    """Refuse several options of which each is a load by itself."""
+    """Refuse more than one of the options that state a load."""
     from sheetgen.question.stated_load import A_LOAD
 
     if len(given := [f"--{name.replace('_', '-')}" for name in A_LOAD if options.get(name) is not None]) > 1:
@@ -316,7 +317,7 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
     """Say how many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing
     about broken folders that are not refused."""
-    from sheetgen.catalog.check import DONE, file_faults, overlays
+    from sheetgen.catalog.check import CHANGES, file_faults, overlays
 
     faults = [fault for folder in catalog.folders[1:] for fault in file_faults(folder)]
     broken = [problem for file, problem in faults if file.endswith(".yaml")]  # files of other endings are not read
@@ -327,9 +328,9 @@ def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
     for overlay in () if broken else overlays(catalog):
         parts = (("prices", overlay.prices), ("models", overlay.models), ("GPUs", overlay.gpus))
         changes = [
-            f"{name} {', '.join(f'{done[kind]:,} {kind}' for kind in DONE if done[kind])}"
-            for name, done in parts
-            if done
+            f"{name} {', '.join(f'{counts[kind]:,} {kind}' for kind in CHANGES if counts[kind])}"
+            for name, counts in parts
+            if counts
         ]
         changes += [f"{', '.join(overlay.files)} read instead"] if overlay.files else []
         if not changes:
@@ -346,8 +347,8 @@ def scenario_option(function: F) -> F:
 
 
 def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYPED, *OF_OUTPUT)) -> dict[str, Raw]:
-    """`options` on top of those in the file, `--scenario FILE.yaml`: of a sheet it may also have typed cells and where
-    its files go. A load that is typed stands in place of the file's.
+    """`options` merged over those of the file of `--scenario`. For a sheet the file may also hold `also`: typed cells
+    and where its files are written. A load on the command line replaces the file's.
 
     Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
     """

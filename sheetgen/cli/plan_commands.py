@@ -1,7 +1,7 @@
-"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` says what is wrong.
+"""`sheetgen plan`: the quarterly capacity plan; `plan init` writes an example, `plan check` reports what is wrong.
 
-A plan is read from its YAML, its JSON, or its workbook (as it was built, or with what was typed since), worked
-out, and drawn. `pull` carries an edited workbook back.
+A plan is read from its YAML, its JSON, or its workbook (as built or edited), solved, and drawn. `pull` turns an edited
+workbook into a plan.yaml again.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
     else:
         from sheetgen.readback.pulled_words import yaml_text
 
-        head, data = _begun(Path(sheet), catalog, target.parent)
+        head, data = _first_plan(Path(sheet), catalog, target.parent)
         text = f"{head}{yaml_text(data)}".encode()
     if not (force or may_be_written(target, text)):
         problem = f"{shown(target, 200)} is there already, and other"
@@ -116,9 +116,9 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         say(f"wrote {target}")
 
 
-def _begun(file: Path, catalog: Catalog, folder: Path) -> tuple[str, Json]:
-    """The first lines and the content of a plan that is to be written to a folder: the one after a plan, of its JSON,
-    or that of a sheet, of its JSON or its workbook as it is now."""
+def _first_plan(file: Path, catalog: Catalog, folder: Path) -> tuple[str, Json]:
+    """The first lines and the content of a new plan in `folder`. `file` is the JSON of a plan, which the new one
+    follows, or a sheet of whose models and loads it is: its JSON, or its workbook as it is now."""
     from sheetgen.plan.bridge import read_record
     from sheetgen.plan.from_sheet import plan_of_sheet, read_sheet
     from sheetgen.plan.next_plan import next_plan
@@ -292,15 +292,16 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
             against.append((quarter["quarter"], *usd, error, *owned))
         has_owned = any(quarter["owned_planned_usd"] or quarter["owned_actual_usd"] for quarter in compared)
         say("\n" + table([row if has_owned else row[:5] for row in against], right=range(1, 7)))
-        apart = [("quarter", "by", "", *(f"{head} {sign}" for head in ("plan p50", "spent", "more")))]
-        told = {part["by"] for part in parts if part["name"] and part["actual_usd"]}  # what the file says of a charge
-        for part in (part for part in parts if part["by"] in told):
+        by_part = [("quarter", "by", "", *(f"{head} {sign}" for head in ("plan p50", "spent", "more")))]
+        # What the file states of its charges.
+        split_by = {part["by"] for part in parts if part["name"] and part["actual_usd"]}
+        for part in (part for part in parts if part["by"] in split_by):
             unnamed = {"service": UNTAGGED, "purchase": "no class"}
             name = part["name"] or unnamed.get(part["by"], "others")
             amounts = (amount(part[f"{which}_usd"]) for which in ("planned", "actual", "difference"))
-            apart.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
-        if told:
-            say("\n" + table(apart, right=range(3, 6)))
+            by_part.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
+        if split_by:
+            say("\n" + table(by_part, right=range(3, 6)))
     for service in measured:
         say(
             f"{service['id']} in {service['quarter']}: {number_text(service['replicas'])} replicas served "
@@ -338,21 +339,21 @@ def summary(record: Json) -> list[str]:
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for decision in record["decisions"]:
-        saved, way = decision["expected_saving_usd"], decision["or"]
+        saved, other = decision["expected_saving_usd"], decision["or"]
         amount = f"{prefix_of(sign)}{in_its_currency(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
-        either = ""
-        while way:
-            either += f" or {way['what']} {number_text(way['n_instances'])} by {way['order_by']}"
-            way = way["or"]
-        about = ", ".join(filter(None, (decision["about"], saves, either.strip())))
+        others = ""
+        while other:
+            others += f" or {other['what']} {number_text(other['n_instances'])} by {other['order_by']}"
+            other = other["or"]
+        about = ", ".join(filter(None, (decision["about"], saves, others.strip())))
         n, remark = number_text(decision["n_instances"]), "late" if decision["late"] else about
         orders.append(
             (decision["order_by"], decision["what"], decision["instance"], n, decision["needed_from"], remark)
         )
-    words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
+    paragraphs = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if record["warnings"]:
-        words = [*map(folded, record["warnings"]), "", *words]
+        paragraphs = [*map(folded, record["warnings"]), "", *paragraphs]
     if record["since"]:
         parts = [("since the last plan", "service", f"to approve {sign}", f"p50 {sign}")]
         parts += [
@@ -363,12 +364,12 @@ def summary(record: Json) -> list[str]:
             )
             for step in record["bridge"]
         ]
-        words += ["", table(parts, right=(2, 3))]
-    return words
+        paragraphs += ["", table(parts, right=(2, 3))]
+    return paragraphs
 
 
 def record_of_file(path: Path) -> Mapping[str, Raw]:
-    """A plan's record: from its JSON, or as its workbook was built, whatever was typed into it since."""
+    """The record of a plan: its JSON, or the one in its workbook, without edits made since it was built."""
     from sheetgen.plan.bridge import read_record
     from sheetgen.readback.plan_book import read_plan_book
 
@@ -377,7 +378,7 @@ def record_of_file(path: Path) -> Mapping[str, Raw]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan, with which a plan is compared: its file, its content, and the file of what was spent."""
+    """The last plan, with which a plan is compared: its file, its record, and the file of actual spending."""
 
     file: str
     record: Mapping[str, Raw]
@@ -386,7 +387,7 @@ class Since:
 
 @dataclass(frozen=True)
 class Solved:
-    """A plan that was worked out: its results, its page and its record."""
+    """A solved plan: its findings, its page, its record, and the last plan."""
 
     whole: Findings
     page: PlanPage
@@ -402,9 +403,8 @@ def solved_file(
     measured: Sequence[str] = (),
     actuals: str | None = None,
 ) -> Solved:
-    """The plan in a file, worked out: from YAML, from the JSON that was written of one, or from its workbook with what
-    was typed since. measured: results of benchmarks for a plan in YAML; actuals: the CSV of what was spent since the
-    last plan."""
+    """The plan in a file, solved. The file is its YAML, its JSON, or its workbook with edits. measured: results of
+    benchmarks for a plan in YAML; actuals: the CSV of spending since the last plan."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
@@ -437,7 +437,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
-    """A plan worked out, and compared with the last one where there is one."""
+    """A plan solved, and compared with the last one if there is one."""
     from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
@@ -460,7 +460,7 @@ def draw_plan(
     solved: Solved,
     brand: Brand | None,
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The bytes of each format, and what is missing to draw the others."""
+    """The bytes of each format, and a line for each format that cannot be drawn here."""
     step(f"drawing {', '.join(formats)}")
     page, record = solved.page, solved.record
 

@@ -249,9 +249,9 @@ def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
     both = {"requested_tokens": numbers.get("prompt_tokens", 0) + answer} if answer else {}
     figures = {**both, **numbers}
     for pair in shipped_table("causes.toml")["shortfalls"]:
-        needed, there = figures.get(pair["needed"]), figures.get(pair["available"])
-        if needed is not None and there is not None and needed > there:
-            return Shortfall(pair["says"], needed, there, needed - there, pair["unit"])
+        needed, available = figures.get(pair["needed"]), figures.get(pair["available"])
+        if needed is not None and available is not None and needed > available:
+            return Shortfall(pair["says"], needed, available, needed - available, pair["unit"])
     return None
 
 
@@ -458,9 +458,9 @@ def _replay_lines(diagnosis: Diagnosis, replayed: Replay) -> Iterator[str]:
     elif diagnosis.health is not None and diagnosis.health.first_limit:
         yield "Where this differs from the first limit below, that one counts: it is measured."
     yield f"predicted: {replayed.answer['verdict']}"
-    for name, needed, there, short in replayed.rows.values():
+    for name, needed, available, short in replayed.rows.values():
         lacking = f", short by {short / GIB:,.2f} GiB" if short else ""
-        yield f"{name}: needs {needed / GIB:,.2f} GiB of {there / GIB:,.2f} GiB{lacking}"
+        yield f"{name}: needs {needed / GIB:,.2f} GiB of {available / GIB:,.2f} GiB{lacking}"
     yield from (f"{name}: {outcome}" for name, outcome in replayed.outcomes.items())
 
 

@@ -141,10 +141,10 @@ def whole(tokens: float) -> int:
 
 def _suggest_from_measured_pool(replayed: Replay, figures: Mapping[str, float]) -> None:
     """Suggest values by the engine's own figures for what one request needs and has, which override the prediction."""
-    needed, there, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
+    needed, available, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
     name = f"KV pool, as the engine measured it: 1 of {length:,.0f} tokens"
-    replayed.rows["KV pool"] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
-    longest = figures.get("longest_max_model_len") or length * there / needed
+    replayed.rows["KV pool"] = (name, int(needed * GIB), int(available * GIB), int((needed - available) * GIB))
+    longest = figures.get("longest_max_model_len") or length * available / needed
     if value := whole(longest):
         replayed.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
     changed, before = replayed.tried(kv_cache_dtype="fp8"), replayed.answer
@@ -152,7 +152,7 @@ def _suggest_from_measured_pool(replayed: Replay, figures: Mapping[str, float]) 
         fits = min(int(length), whole(longest * before["kv_bytes_per_token"] / changed["kv_bytes_per_token"]))
         replayed.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {length:,.0f} tokens"
     share = before["gpu_memory_utilization"]
-    wanted = math.ceil(100 * (share + (needed - there) * GIB / before["gpu_memory_bytes"])) / 100
+    wanted = math.ceil(100 * (share + (needed - available) * GIB / before["gpu_memory_bytes"])) / 100
     if wanted <= MOST_SHARE:
         replayed.suggest("gpu_memory_utilization", wanted, f"{share:g} -> {wanted:g} fits")
     else:
@@ -229,8 +229,8 @@ def _rows(sized: Sized, answer: RawMapping, sampler: bool) -> dict[str, Row]:
     left, outside = values.get("memory_budget_bytes", total), total - values.get("memory_budget_bytes", 0)
     rows: dict[str, Row] = {}
 
-    def add_row(name: str, words: str, needed: float, there: float) -> None:
-        rows[name] = (name + words, int(needed), int(there), max(0, int(needed - there)))
+    def add_row(name: str, words: str, needed: float, available: float) -> None:
+        rows[name] = (name + words, int(needed), int(available), max(0, int(needed - available)))
 
     for name, column in _PARTS:
         needed = answer[column] or 0
@@ -243,8 +243,8 @@ def _rows(sized: Sized, answer: RawMapping, sampler: bool) -> dict[str, Row]:
     add_row("KV pool", held, values.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
     if sampler and (logits := values.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
-        there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
-        add_row("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
+        available = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
+        add_row("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, available)
     return rows
 
 

@@ -1,7 +1,8 @@
 """The data of the live page: every model, GPU, machine and price that a question may name, as its program reads them.
 
-The columns are those that `grid_of` makes of a question with all of them: columns that differ by model are kept by
-model, those of an engine that treats a few models apart once for these, and machines by region and purchase class.
+`grid_of` makes the columns from a question about all models at once. Columns that differ by model are kept by model;
+where an engine treats a few models apart, its columns are kept once for these (a variant). Machines are kept by region
+and purchase class.
 """
 
 from __future__ import annotations
@@ -77,13 +78,14 @@ from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, P
 
 Json: TypeAlias = Any  # any JSON value
 Key = tuple[Axes, str]  # of a column: its axes, and its name
-Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]  # of a class, and of the others
+# The candidates of the class in use, and of each other class.
+Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]
 OF_QUESTION = frozenset(("workload", "pace", "load", "instance", "offer"))  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
 MANY, A_PAGE = "many_instances", "tokens_per_page"
 BETWEEN_SOURCES = "; "
 ALL = "all"
-FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
+FIRST = "llama-3.1-70b"  # the model with which the page opens, where it is among them
 # Options that a reader types on the page, by their names in `recommend`.
 TYPED = (
     "users", ASKS, "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens", "context_tokens",
@@ -164,7 +166,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
     judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, A_PAGE, *targets.ASSUMED)
-    settings, states_use = plain.settings, plain.options.get("utilization") is not None
+    settings, states_utilization = plain.settings, plain.options.get("utilization") is not None
     # A load of one's own, and no workload of the catalog.
     is_own = any(workload.id == ASKED for workload in plain.workloads)
     workloads = [workload for workload in catalog.workloads() if workload.is_default] if is_own else plain.workloads
@@ -213,9 +215,11 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "judged": {name: reference.assumption(name) for name in judged},
         "asks": BY_NAME[ASKS].default,
         "mean_over_peak": settings.utilization
-        if states_use
+        if states_utilization
         else mean_over_peak(settings.peak_hour_share, settings.burst_factor),
-        "utilization": BY_NAME["utilization"].default if has_people and not states_use else settings.utilization,
+        "utilization": BY_NAME["utilization"].default
+        if has_people and not states_utilization
+        else settings.utilization,
         "confidence": settings.confidence,
         "currency": {"prefix": prefix_of(sign_of(settings.currency)), "rate": settings.fx_rate},
         "levels": {"even": EVEN, "sure": SURE},
@@ -306,7 +310,7 @@ def _limits(name: str) -> Json:
 
 
 def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
-    """All models but those that serve nothing by themselves, and those that the engine does not load."""
+    """All models but drafts, which serve nothing by themselves, and models that the engine does not load."""
     for model in catalog.models():
         with contextlib.suppress(ScenarioError):
             yield from models_named(catalog, {"models": model.id}, plain.engine)
@@ -375,7 +379,7 @@ def _same(column: Column, other: Column) -> bool:
 
 
 def _given(grid: Grid) -> dict[Key, Column]:
-    """The columns of a grid that are not of a question's loads or machines."""
+    """The columns of a grid that do not depend on the loads or machines of a question."""
     return {
         (axes, name): column
         for name, columns in grid.columns.items()
@@ -385,8 +389,8 @@ def _given(grid: Grid) -> dict[Key, Column]:
 
 
 def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json], list[Json], list[list[int]]]:
-    """The columns of the first model, by axes and name; the columns of each variant that take their place; and by model
-    the variants that it is with a cache in its own precision and in FP8."""
+    """The columns of the first model, by axes and name; the columns that differ from these in each variant; and by
+    model its variants, with a cache in its own precision and in FP8."""
     base: dict[Key, Column] = {}
     variants = dict[str, int]()
     of_models = list[list[int]]()
@@ -408,8 +412,8 @@ def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json],
 
 
 def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
-    """The columns of the models by name, a single number where all have the same; by precision of the weights those
-    that depend on it."""
+    """The columns of the models by name, a single number where all models have the same; columns that depend on the
+    precision of the weights are listed by precision."""
 
     def columns(dtype: str) -> dict[str, Any]:
         asked = replace(whole, models=tuple(replace(entry, weight_dtype=dtype) for entry in models))
@@ -431,7 +435,7 @@ def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
 
 
 def _hosted(place: int, model: Model, plain: Question) -> Iterator[Json]:
-    """The live prices of the hosts of a model, which is in that place among the models, by the names of the record."""
+    """The live prices of the hosts of a model, under the names of the record. place: the index of the model."""
     file = plain.reference.hosted
     for price in plain.live_hosts(model):
         yield {
@@ -533,7 +537,7 @@ class _Market:
         self._regions = {area: self._region(catalog, area) for area in areas}
 
     def as_json(self) -> Json:
-        """Machines, their prices, the lists of these, and by region and class which list holds."""
+        """Machines, their prices, lists of prices, and by region and purchase class the number of its list."""
         gpus = list(self.gpus)
         return {
             "machines": [
@@ -563,9 +567,9 @@ class _Market:
         }
 
     def _region(self, catalog: Catalog, area: str) -> Json:
-        """By purchase class the lists of a region: who takes part by default and where providers are named, the same
-        in the other classes; and whole machines, those of other vendors, and those of other GPUs where some were
-        named."""
+        """By purchase class the lists of a region. Each class has the machines that take part by default, and where
+        providers are named, each by the class that is shown; then whole machines, machines of other vendors, and where
+        GPUs were named machines of others."""
         return {purchase: self._lists_of(catalog, area, purchase) for purchase in PURCHASES}
 
     def _lists_of(self, catalog: Catalog, area: str, purchase: str) -> Json:

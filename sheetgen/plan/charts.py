@@ -1,4 +1,4 @@
-"""The plan's two pictures as values, before anyone draws them: GPUs by quarter, and the bridge from the last plan."""
+"""The data of the plan's two charts: GPUs by quarter, and the bridge from the last plan."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Machines:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From what the last plan was to have approved to what this one is, in US dollars, or in another currency by its
-    code and sign."""
+    """The steps from the sum that the last plan asked to approve to the sum that this one asks, in US dollars or
+    another currency, by its code and sign."""
 
     last_usd: float
     parts: tuple[tuple[str, float], ...]
@@ -40,7 +40,7 @@ def machines(answer: Answer) -> Machines:
     """The GPUs of all machines, by quarter."""
     sizes = numpy.array([float(machine.gpu_count) for machine in answer.types])[:, None]
     needed = answer.supply["needed_instances"]
-    there = (answer.supply["owned_instances"] + answer.signed_instances)[..., answer.case]
+    supply = (answer.supply["owned_instances"] + answer.signed_instances)[..., answer.case]
     kinds: dict[str, numpy.ndarray] = {}
     for t, machine in enumerate(answer.types):
         name = answer.plan.catalog.gpu(machine.gpu).short_name
@@ -51,7 +51,7 @@ def machines(answer: Answer) -> Machines:
         tuple(map(str, answer.plan.quarters)),
         tuple((name, tuple(map(float, counts))) for name, counts in kinds.items() if counts.any()),
         tuple(map(float, p90)),
-        tuple(map(float, (there * sizes).sum(axis=0))),
+        tuple(map(float, (supply * sizes).sum(axis=0))),
         tuple(float(p90[q] - bought[q] * _unpaid_share(answer, q)) for q in range(len(p90))),
     )
 
@@ -66,7 +66,7 @@ def _unpaid_share(answer: Answer, q: int) -> float:
 
 
 def waterfall(findings: Findings) -> Waterfall | None:
-    """The bridge from what the last plan was to have approved to what this one is; None without a last plan, or where
+    """The steps from the sum that the last plan asked to approve to this plan's; None without a last plan, or where
     nothing changed."""
     if findings.bridge is None or not findings.bridge.asked.parts:
         return None

@@ -304,11 +304,11 @@ def _on_others(answer: Answer, lack: Unserved, free: Any, ordered: Any) -> Unser
     share, on_others = lack.share, list[OnOthers]()
     for was_ordered, left in ((False, free), (True, ordered)):
         for t, machine in enumerate(answer.types):
-            there = answer.hardware.on((lack.service, lack.quarter), machine.instance)
-            if there is None or machine.instance == lack.instance:
+            place = answer.hardware.on((lack.service, lack.quarter), machine.instance)
+            if place is None or machine.instance == lack.instance:
                 continue
-            n = there.replicas_per_instance
-            of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
+            n = place.replicas_per_instance
+            of_all = math.ceil(place.machines[BOUGHT] * n - A_BIT)
             taken = min(math.floor(left[t] * n + A_BIT), math.ceil(share * of_all - A_BIT))
             left[t] -= taken / n
             if taken:
@@ -370,10 +370,10 @@ def _free(answer: Answer) -> Any:
     """By type and span the machines, parts of them too, that are there and that services do not fill: owned,
     committed, or ordered in time."""
     filled, case = answer.supply["machines_of_all"][..., answer.plan.spans.quarters, answer.case], answer.case
-    there = [
+    running = [
         (part.owned + part.committed + part.lent + part.gap - part.added("late"))[:, case] for part in answer.rented
     ]
-    return numpy.maximum(0.0, numpy.array(there).reshape(filled.shape) - filled)
+    return numpy.maximum(0.0, numpy.array(running).reshape(filled.shape) - filled)
 
 
 def _short(answer: Answer, t: int) -> Iterator[tuple[int, str, float]]:
@@ -501,8 +501,8 @@ def _by_hour(answer: Answer, t: int, s: int, order: Decision) -> Decision | None
     if not ways:
         return None
     usd, binds, count, r = min(ways)
-    then = f", and {number_text(count)} more in the order of {plan.days[r][0]}" if count else ""
-    about = f"in place of {order.purchase}: by the hour{then}"
+    others = f", and {number_text(count)} more in the order of {plan.days[r][0]}" if count else ""
+    about = f"in place of {order.purchase}: by the hour{others}"
     subject = "order", order.instance, n, way, order.needed_from, plan.lead_days(way)
     return dated(plan, *subject, usd, about=about, binds_usd=binds)
 

@@ -230,8 +230,8 @@ class _Sheets:
     ) -> list[Ref]:
         """Values side by side."""
         return [
-            self._value(sheet, row, here, value, display, of_money=of_money)
-            for here, value in enumerate(values, column)
+            self._value(sheet, row, position, value, display, of_money=of_money)
+            for position, value in enumerate(values, column)
         ]
 
     def _text(self, sheet: Sheet, row: int, column: int, text: Text, *, of_money: bool = False) -> Ref:
@@ -245,10 +245,10 @@ class _Sheets:
     def _table(self, sheet: Sheet, row: int, table: Table, *, of_money: bool = False) -> int:
         """A table of the documents under its title; gives the row below it."""
         self._bar(sheet, row, table.title, [column.head for column in table.columns])
-        for here, cells in enumerate(table.rows, row + 2):
+        for line_row, cells in enumerate(table.rows, row + 2):
             for column, text in enumerate(cells):
                 if str(text):
-                    self._text(sheet, here, column, text, of_money=of_money)
+                    self._text(sheet, line_row, column, text, of_money=of_money)
         return row + 3 + len(table.rows)
 
     def _tables(self, sheet: Sheet, row: int, *names: str, of_money: bool) -> int:
@@ -292,7 +292,7 @@ class _Sheets:
             lines = [*rows]
             quantiles_of = QUANTILES if any(line.is_band for line in lines) else ("", "", "")
             sheet.texts(row, LABEL, (section, *quantiles_of, "", "state", "why"), "section")
-            states += [self._line(sheet, here, line) for here, line in enumerate(lines, row + 1)]
+            states += [self._line(sheet, line_row, line) for line_row, line in enumerate(lines, row + 1)]
             row += len(lines) + 2
         self._constants(sheet, row)
         every, inputs, flags = Range((states[0], states[-1])), self.wiring.inputs, HEAD_ROWS - 1
@@ -341,19 +341,19 @@ class _Sheets:
             "quarters_in_a_year": CONSTANTS["quarters_in_a_year"],
             "hours_in_a_month": cost.HOURS_IN_A_MONTH,
         }
-        for here, (name, value) in enumerate(constants.items(), row + 1):
+        for line_row, (name, value) in enumerate(constants.items(), row + 1):
             cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
-            inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
-        here, buy = row + 1 + len(constants), self.plan.policy.purchase
+            inputs[name] = sheet.put(line_row, P10, cell, f"calc_{name}", label=label)
+        line_row, buy = row + 1 + len(constants), self.plan.policy.purchase
         for name, label, is_committed in (
             ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
             ("committed_hours", "Hours paid of one that is committed", 1),
         ):
             env: dict[str, Source] = {**inputs, "is_committed": Lookup.of(is_committed, str(is_committed))}
             inputs[name] = sheet.compute(
-                here, P10, cost.paid_hours_per_month, env, display=FACTOR, label=label, name=f"calc_{name}"
+                line_row, P10, cost.paid_hours_per_month, env, display=FACTOR, label=label, name=f"calc_{name}"
             )
-            here += 1
+            line_row += 1
 
     # Money: what a machine costs, what is paid anyway, then what each quarter costs
 
@@ -376,18 +376,18 @@ class _Sheets:
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
-        for here, instance in enumerate(self.listed, row + 2):
-            sheet.text(here, 0, instance, "label")
-            usd = sheet.link(here, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
+        for line_row, instance in enumerate(self.listed, row + 2):
+            sheet.text(line_row, 0, instance, "label")
+            usd = sheet.link(line_row, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
             price = worked_out(cost.discounted_usd_per_hour, {**inputs, "listed_usd_per_hour": usd})
             way = plan.class_of(instance)
             hours = "committed_hours" if PURCHASES[way].committed else "hours_per_month"
             hours = "bought_hours" if way == plan.policy.purchase else hours
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
-            today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
+            today = sheet.compute(line_row, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
                 sheet.compute(
-                    here,
+                    line_row,
                     3 + q,
                     spending.quarter_instance_month_usd,
                     {"instance_month_usd": today, "price_factor": factor},
@@ -400,8 +400,8 @@ class _Sheets:
         if paid:
             heads = ("Paid anyway, $", "Machines or GPUs", "$ a month of one, or a quarter", *self.quarters)
             self._bar(sheet, row, "Committed, used or not, and owned: for the share of the days that are paid", heads)
-        for here, part in enumerate(paid, row + 2):
-            self._paid(here, part)
+        for line_row, part in enumerate(paid, row + 2):
+            self._paid(line_row, part)
         row += (len(paid) + 3) if paid else 0
         self._tables(sheet, row, "changed", "levers", "swings", of_money=True)
 
@@ -446,22 +446,22 @@ class _Sheets:
         self._bar(sheet, top, "What it is made of, US dollars", heads)
         parts: list[list[Ref]] = []
         for q, quarter in enumerate(self.quarters):
-            here = top + 2 + q
-            name = sheet.text(here, 0, quarter, "label")._replace(lock="column")
+            line_row = top + 2 + q
+            name = sheet.text(line_row, 0, quarter, "label")._replace(lock="column")
             usd = [float(money["bought_of_all_usd"][q, z]) for z in CASE.values()]
             flag, keys = self.wiring.inputs["n_outdated"], self.bought_keys
             sums = [
                 Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMIFS({{1}},{{2}},{{3}}))', flag, area, keys, name)
                 for value, area in zip(usd, self.bought, strict=True)
             ]
-            row = [self._live(sheet, here, 2 + z, amount) for z, amount in enumerate(sums)]
+            row = [self._live(sheet, line_row, 2 + z, amount) for z, amount in enumerate(sums)]
             late = [float(money["late_usd"][q, z]) for z in CASE.values()]
-            row += self._values(sheet, here, 5, late, USD, of_money=any(late))
+            row += self._values(sheet, line_row, 5, late, USD, of_money=any(late))
             bound = self.answer.bound_usd[q]
-            self._value(sheet, here, 10, bound, USD, of_money=bound > 0)
+            self._value(sheet, line_row, 10, bound, USD, of_money=bound > 0)
             for column, paid in ((8, Committed), (9, Owned)):
                 of_quarter = [refs[q] for part, refs in self.paid if isinstance(part, paid)]
-                row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
+                row.append(sheet.link(line_row, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
         self._by_quarter(HEAD_ROWS, parts)
 
@@ -470,10 +470,10 @@ class _Sheets:
         self._bar(sheet, top, "By quarter, US dollars; contingency apart", ("Quarter", *MONEY, "Budget holds"))
         share = inputs["contingency_fraction"]
         self.columns: list[list[Ref]] = [[] for _ in (*MONEY, "")]  # of amounts and verdicts, by quarter, year, in all
-        for here, (name, _, many) in enumerate(spans(self.plan), top + 2):
-            is_quarter = here < top + 2 + n
+        for line_row, (name, _, many) in enumerate(spans(self.plan), top + 2):
+            is_quarter = line_row < top + 2 + n
             role = "computed" if is_quarter else "total"
-            sheet.text(here, 0, name, "label" if is_quarter else "light")
+            sheet.text(line_row, 0, name, "label" if is_quarter else "light")
             if is_quarter:
                 (q,) = many
                 bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
@@ -488,16 +488,16 @@ class _Sheets:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
             already = [_added([parts[q][i] for q in many]) for i in (6, 7)]
             self.already = already  # of all quarters, at last
-            row = [self._live(sheet, here, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
+            row = [self._live(sheet, line_row, 1 + i, amount, USD, role) for i, amount in enumerate(amounts)]
             if is_quarter:
                 reserves = [_or_pull(spending.reserve_usd, usd, *already, share) for usd in row[2:4]]
             else:
                 reserves = [_total([refs[q] for q in many]) for refs in self.columns[4:6]]
-            row += [self._live(sheet, here, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
+            row += [self._live(sheet, line_row, 5 + i, reserve, USD, role) for i, reserve in enumerate(reserves)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
-            row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
+            row.append(self._value(sheet, line_row, 7, together, USD, role=role, of_money=True))
             verdict = _or_pull(_verdict, *row[2:6], row[0], n=2)
-            row.append(self._live(sheet, here, 8, verdict, TEXT, role))
+            row.append(self._live(sheet, line_row, 8, verdict, TEXT, role))
             for refs, ref in zip(self.columns, row, strict=True):
                 refs.append(ref)
 
@@ -563,8 +563,8 @@ class _Sheets:
         """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
         the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
-        there = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
-        pools = [part.cost_per_quarter * paid_shares(plan, part)[q] for part, _ in there if isinstance(part, Owned)]
+        reserved = [(part, refs[q]) for part, refs in self.paid if is_of(plan, part, machine)]
+        pools = [part.cost_per_quarter * paid_shares(plan, part)[q] for part, _ in reserved if isinstance(part, Owned)]
         share = ratio(float(self.answer.supply["owned_paid_usd"][t, q, z]), sum(pools))
         column = 2 * (sheet.n_printed or 0) + z
         part = sheet.put(row, column + len(QUANTILES), Cell(share, "off_page", FACTOR))
@@ -573,7 +573,7 @@ class _Sheets:
             n = len(paid) - len(pools)
             return sum(paid[:n], bought) + share * sum(paid[n:], 0 * share)
 
-        cost = _or_pull(cost_usd, bought, part, *(ref for _, ref in there))
+        cost = _or_pull(cost_usd, bought, part, *(ref for _, ref in reserved))
         return sheet.link(row, column, cost, USD, "off_page", lock="column")
 
     def _with_loans(self, sheet: Sheet, row: int, instance: str, q: int) -> list[Ref]:
@@ -605,21 +605,21 @@ class _Sheets:
         sheet = self._list("Decisions", "What must be decided, by which day, for how much; late ones first.")
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
+        for line_row, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
             names = ("order_by", "what", "n_instances", "instance", "needed_from")
             values = [*(getattr(decision, name) for name in names), ", ".join(owners(self.answer, decision))]
             shown = zip(values, (DATE, TEXT, WHOLE, TEXT, DATE, TEXT), strict=True)
-            line = [self._value(sheet, here, column, *value) for column, value in enumerate(shown)]
+            line = [self._value(sheet, line_row, column, *value) for column, value in enumerate(shown)]
             months = self._months_of(decision)
             if months:
-                line.append(self._bought_usd(sheet, here, 6, months))
+                line.append(self._bought_usd(sheet, line_row, 6, months))
             else:
                 in_plan = decision.in_plan_usd  # what is offered is in none of the plan's sums
-                line.append(self._value(sheet, here, 6, in_plan, USD, of_money=in_plan is not None))
-            line.append(self._value(sheet, here, 7, decision.cost_of_waiting_usd, USD, of_money=True))
+                line.append(self._value(sheet, line_row, 6, in_plan, USD, of_money=in_plan is not None))
+            line.append(self._value(sheet, line_row, 7, decision.cost_of_waiting_usd, USD, of_money=True))
             sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
-            line.append(self._value(sheet, here, 8, sign, TEXT))
-            self._text(sheet, here, 9, decision_words(self.answer, decision, is_other))
+            line.append(self._value(sheet, line_row, 8, sign, TEXT))
+            self._text(sheet, line_row, 9, decision_words(self.answer, decision, is_other))
             self.lines.append(line)
         self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "break even", of_money=False)
         return sheet
@@ -693,8 +693,12 @@ class _Sheets:
             s, q = divmod(row - HEAD_ROWS - 1, len(self.quarters))
             t = self.answer.place[instance]
             for z, cost_usd in enumerate(self.costs[instance, q]):
-                there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
-                share = float(self.answer.services["own_instances"][s, q, z]) / there if there else 0.0
+                machine_months = CONSTANTS["months_in_a_quarter"] * float(
+                    self.answer.supply["there_instances"][t, q, z]
+                )
+                share = (
+                    float(self.answer.services["own_instances"][s, q, z]) / machine_months if machine_months else 0.0
+                )
                 part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
                 self._live(sheet, row, 16 + z, _or_pull(lambda usd, share: share * usd, cost_usd, part))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
@@ -743,9 +747,9 @@ class _Sheets:
         heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Sign", "Machine", "")
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", heads)
         shown = ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
-        for here, line in enumerate(self.lines[:ON_PLAN], row + 2):
+        for line_row, line in enumerate(self.lines[:ON_PLAN], row + 2):
             for column, (k, how) in enumerate(shown):
-                sheet.link(here, column, line[k], how)
+                sheet.link(line_row, column, line[k], how)
         self._chart(sheet, row + 3 + min(len(self.lines), ON_PLAN))
         sheet.n_printed = None  # all that it shows is taken from other sheets
         return sheet
@@ -771,7 +775,7 @@ class _Sheets:
 
         def ends(head: str) -> tuple[Ref, Ref]:
             column = heads.index(head)
-            first, last = (Ref("Supply", here, column, None) for here in (top, top + len(self.quarters) - 1))
+            first, last = (Ref("Supply", line_row, column, None) for line_row in (top, top + len(self.quarters) - 1))
             return first, last
 
         kinds = heads[1 : heads.index("p10 of all together")]
@@ -815,11 +819,11 @@ class _Sheets:
         table = self.page.book["checks"]
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
         held: list[Ref] = []
-        for here, (check, holds, against) in enumerate(table.rows, row + 1):
-            sheet.text(here, 0, str(check), "label")
-            held.append(self._value(sheet, here, 1, str(holds), TEXT, of_money=True))
+        for line_row, (check, holds, against) in enumerate(table.rows, row + 1):
+            sheet.text(line_row, 0, str(check), "label")
+            held.append(self._value(sheet, line_row, 1, str(holds), TEXT, of_money=True))
             if str(against):
-                self._text(sheet, here, 4, against, of_money=True)
+                self._text(sheet, line_row, 4, against, of_money=True)
         page.line("signing", "Before signing, what is said below", count_of(Range(tuple(held)), HOLDS), len(held))
         page.total()
         row += len(table.rows) + 2

@@ -1,5 +1,5 @@
-"""The services to measure before their machines are signed: where `recommend`, asked for a service by itself on its
-machines, says that it is worth a day's price."""
+"""The services to measure before their machines are signed: those for which `recommend`, asked for the service alone on
+its machines, says that a measurement is worth the price of a day."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ A_BIT = 1e-9  # of a machine
 
 @dataclass(frozen=True)
 class ToMeasure:
-    """A service to measure first, in the first quarter in which that is worth it: some machines for a day. purchase:
-    their class, or that they are owned or committed; usd: its price, which is 0 then; passed_saves_usd,
-    failed_costs_usd: the month's money that it decides, the second on the cheapest machines of any type that are sure,
-    none where nothing is."""
+    """A service to measure on some machines for a day, in the first quarter in which that is worth its price.
+
+    purchase: the class of these machines, or that they are owned or committed, which costs nothing more; usd: the price
+    of the day. passed_saves_usd, failed_costs_usd: the money a month that the measurement decides. If it fails, the
+    service moves to the cheapest machines of any type that are sure; None where none are.
+    """
 
     service: int
     quarter: int
@@ -52,28 +54,29 @@ def measurements(answer: Answer) -> dict[At, Measured]:
 
 
 def _of_service(answer: Answer, s: int) -> Iterator[tuple[At, Measured]]:
-    """Of one service, those quarters together that ask the same of the same machine."""
+    """The measurements of a service by quarter; quarters with the same question on the same machine are solved at
+    once."""
     plan, service = answer.plan, answer.plan.services[s]
     alike = dict[tuple[int, str, bool], list[int]]()
     for q in answer.quarters_of(s):
         question, place = plan.question_in(service, plan.quarters[q]), answer.hardware.placed[s, q]
         alike.setdefault((id(question), place.instance, starts_elsewhere(answer, s, q)), []).append(q)
-    for (_, _, elsewhere), many in alike.items():
-        place = answer.hardware.placed[s, many[0]]
-        asked = replace(_alone(answer, s, many, elsewhere), candidates=(place.candidate,))
-        for q, (reasons, measure) in zip(many, measured_first(chosen_of(asked)), strict=True):
+    for (_, _, elsewhere), quarters in alike.items():
+        place = answer.hardware.placed[s, quarters[0]]
+        asked = replace(_alone(answer, s, quarters, elsewhere), candidates=(place.candidate,))
+        for q, (reasons, measure) in zip(quarters, measured_first(chosen_of(asked)), strict=True):
             if measure is not None:
                 yield (s, q), (reasons, measure)
 
 
-def _alone(answer: Answer, s: int, many: Sequence[int], elsewhere: bool) -> Question:
-    """The question of one service by itself in some quarters; elsewhere: what it loses starts anew on machines that it
-    shares."""
-    question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[many[0]])
+def _alone(answer: Answer, s: int, quarters: Sequence[int], elsewhere: bool) -> Question:
+    """The question of one service alone in these quarters. elsewhere: replicas that it loses start again on machines
+    that it shares with other services, so that none are kept for that."""
+    question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[quarters[0]])
     load = replace(question.loads[0], users=None)
     loads = [
         replace(load, tier=i, requests_per_second=rate, concurrent_requests=float(at_once))
-        for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in many)
+        for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in quarters)
     ]
     return replace(
         question,
@@ -96,21 +99,22 @@ def _failed_costs_usd(answer: Answer, slot: At, measure: MeasureRecord) -> float
 
 
 def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasure]:
-    """The services that are worth it in some quarter, those first of which nothing is sure, then by the money that the
-    measurement decides."""
-    every = dict[int, ToMeasure]()
+    """The services that are worth a measurement in any quarter: first those for which no machines are sure, then by the
+    money that the measurement decides."""
+    by_service = dict[int, ToMeasure]()
     for (s, q), (reasons, measure) in sorted(measured.items()):
-        if measure.is_worth_it and s not in every:
+        if measure.is_worth_it and s not in by_service:
             run, chance = measure.run, answer.hardware.speed[s, q, answer.case].chance
             paid_as = _paid_as(answer, (s, q), run.n_instances)
             price = (paid_as, 0.0) if paid_as else (run.purchase, run.usd)
             stakes = measure.passed_saves_usd, _failed_costs_usd(answer, (s, q), measure)
-            every[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
-    return sorted(every.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
+            by_service[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
+    return sorted(by_service.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
 
 
 def _paid_as(answer: Answer, slot: At, n: int) -> str | None:
-    """The class of what is paid anyway, where so many machines of a service's type are owned or committed."""
+    """`owned` or `committed` where n machines of the service's type are paid for anyway; None where they would have to
+    be rented."""
     s, q = slot
     t = answer.place[answer.hardware.placed[s, q].instance]
     owned, committed = (float(answer.supply_counts[name][t, q, answer.case]) for name in (OWNED, COMMITTED))

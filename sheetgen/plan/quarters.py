@@ -29,7 +29,7 @@ class Quarter(NamedTuple):
 
     @classmethod
     def parse(cls, text: object) -> Quarter:
-        """Raises ValueError with what a quarter is."""
+        """The quarter that a text such as 2027-Q1 names. Raises ValueError for any other value."""
         match = _QUARTER.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise ValueError("is no quarter. Write one such as 2027-Q1")

@@ -42,7 +42,7 @@ class Spans:
             start = left.pop()
             if 0 <= start < n_quarters and start not in starts:
                 starts.add(start)
-                left += (end_of_term(start, term, today, there) for there, term in every)
+                left += (end_of_term(start, term, today, arrival) for arrival, term in every)
         later = {start + after for start in starts if start + after < n_quarters}
         return cls(tuple(sorted(starts | later)), n_quarters)
 
@@ -65,10 +65,10 @@ class Spans:
         """By quarter its first span."""
         return numpy.searchsorted(self.quarters, numpy.arange(self.n_quarters))
 
-    def missing(self, today: Fraction, there: Fraction) -> Array:
+    def missing(self, today: Fraction, arrival: Fraction) -> Array:
         """By span 1 where it goes by, from today on, before something is there; days that are over went as they
         went."""
-        return numpy.array([float(today <= start < there) for start in self.starts])
+        return numpy.array([float(today <= start < arrival) for start in self.starts])
 
     def kept_since(self, n_quarters: int) -> list[int]:
         """By span the first one of which what was needed is kept for so many quarters after it."""
@@ -97,7 +97,7 @@ class Spans:
         return len(self) == self.n_quarters
 
 
-def end_of_term(start: Fraction, term: int, today: Fraction, there: Fraction) -> Fraction:
+def end_of_term(start: Fraction, term: int, today: Fraction, arrival: Fraction) -> Fraction:
     """The end of a term of so many quarters that is ordered for a start, today at the earliest: later by what goes by
     until its machines are there."""
-    return start + term + max(Fraction(0), there - max(start, today))
+    return start + term + max(Fraction(0), arrival - max(start, today))

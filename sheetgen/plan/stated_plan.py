@@ -147,8 +147,8 @@ class Plan(Stated):
         name, first, last = self.services[s].id, self.first_day(self.quarters[q]), self.last_day(self.quarters[q])
         signed = [part for part in self.supply.committed if term(part)[0] <= last and first < term(part)[1]]
         ordered = [order for order in self.supply.ordered if (order.starts or last) <= last]
-        there: tuple[schema.Committed | schema.Ordered, ...] = (*signed, *ordered)
-        return sorted({self.machine(part.type) for part in there if name in part.services})
+        supplied: tuple[schema.Committed | schema.Ordered, ...] = (*signed, *ordered)
+        return sorted({self.machine(part.type) for part in supplied if name in part.services})
 
     def instance_of(self, order: schema.Ordered) -> str:
         """The instance behind an earlier order, in its class."""
@@ -217,13 +217,13 @@ class Plan(Stated):
         bought |= {machine.purchase for machine in self.there.values()}
         ways = [way for way in PURCHASES if way in bought or supply.allowed.may_buy(way)]
         raised = [self.raised_on(quota) for quota in supply.quota]
-        there = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
-        days = {self.as_of, *raised, *itertools.chain(*there.values())}
+        arrivals = {way: {max(day, self.there_on(way)) for day in (self.as_of, *raised)} for way in ways}
+        days = {self.as_of, *raised, *itertools.chain(*arrivals.values())}
         days |= {max(self.as_of, order.starts) for order in supply.ordered if order.starts}
         parts: tuple[schema.Committed | schema.Owned, ...] = (*supply.committed, *supply.owned)
         ends = {self.position(day) for part in parts for day in term(part)}
         terms = {
-            (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in there[way]
+            (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in arrivals[way]
         }
         after = {end + policy.release_after_quarters for end in {*ends, self.today_at}}
         places = {*map(self.position, days), *ends, *after}
@@ -308,16 +308,16 @@ class Plan(Stated):
         instance, prices = candidate.instance, dict[str, float]()
         for name in (instance, *(in_class(instance, way, self.policy.purchase) for way in PURCHASES)):
             prices |= (self.listed or {}).get(name, {})
-        name, here = in_class(instance, candidate.purchase, self.class_of(instance)), candidate.purchase
+        name, purchase = in_class(instance, candidate.purchase, self.class_of(instance)), candidate.purchase
         sold = (replace(way, usd_per_hour=prices.get(way.purchase, way.usd_per_hour)) for way in candidate.prices)
-        usd = prices.get(here, candidate.usd_per_hour)
+        usd = prices.get(purchase, candidate.usd_per_hour)
         return replace(candidate, instance=name, usd_per_hour=usd, prices=tuple(sold))
 
     def class_of(self, instance: str) -> str:
         """The class in which a type of machine is bought: the plan's, or that in which it is sold of one that is
         there."""
-        there = self.there.get(instance)
-        return class_in(instance) or (there.purchase if there else self.policy.purchase)
+        machine = self.there.get(instance)
+        return class_in(instance) or (machine.purchase if machine else self.policy.purchase)
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
@@ -451,12 +451,12 @@ def machines_there(
     is sold in that or its price is stated; else another that may be used, on demand first; of one that is not sold the
     plan's, at what is paid. Those of commitments and earlier orders, and for owned GPUs that no machine has which is
     sold in the plan's class those of others."""
-    buy, supply, there = stated.policy.purchase, stated.supply, dict[str, Candidate]()
+    buy, supply, machines = stated.policy.purchase, stated.supply, dict[str, Candidate]()
     ways = [buy, *(way for way in PURCHASES if way != buy and supply.allowed.may_buy(way))]
     parts: tuple[schema.Committed | schema.Ordered, ...] = (*supply.committed, *supply.ordered)
     for part in parts:
         row = types.get(part.type)
-        if row is None or row.id in there or row.gpu_count != int(row.gpu_count):
+        if row is None or row.id in machines or row.gpu_count != int(row.gpu_count):
             continue
         listed = {price.purchase: price for price in row.offered}
         usd = _stated_usd(stated.prices, row, buy)
@@ -467,7 +467,7 @@ def machines_there(
             usd = next((usd for usd in (usd, paid, mine) if usd is not None), None)
             price = None if usd is None else InstancePrice(purchase=buy, usd_per_hour=usd, as_of=None)
         if price is not None:
-            there[row.id] = machine_at(catalog, row, price)
+            machines[row.id] = machine_at(catalog, row, price)
     engine, sellers = load_engine(catalog, schema.EngineOf().name, None), {row.provider for row in catalog.instances()}
     providers = tuple(name for name in supply.allowed.providers if name.lower() in sellers)  # else it is said of those
     for gpu in dict.fromkeys(gpu.id for gpu in gpus.values()):
@@ -475,9 +475,9 @@ def machines_there(
             filters = Filters(providers=providers, gpus=(gpu,), region=region, purchase=way)
             if is_sold(catalog, engine, filters):
                 sold = select(catalog, engine, filters).candidates if way != buy else ()
-                there |= {candidate.instance: candidate for candidate in sold if candidate.instance not in there}
+                machines |= {candidate.instance: candidate for candidate in sold if candidate.instance not in machines}
                 break
-    return there
+    return machines
 
 
 def _stated_usd(prices: schema.Prices, row: Instance, purchase: str) -> float | None:

@@ -153,8 +153,8 @@ def select(catalog: Catalog, engine: Engine, filters: Filters, there: Sequence[C
     runs_on = _RunsOn.of(engine)
     taken = [*filter(_Asked.of(catalog, runs_on, filters).takes, there)] if there else []
     selected = _selected(catalog, runs_on, filters, MAX_CANDIDATES, not taken)
-    here = {(candidate.instance, candidate.purchase) for candidate in selected.candidates}
-    more = [candidate for candidate in taken if (candidate.instance, candidate.purchase) not in here]
+    selected_keys = {(candidate.instance, candidate.purchase) for candidate in selected.candidates}
+    more = [candidate for candidate in taken if (candidate.instance, candidate.purchase) not in selected_keys]
     return selected._replace(candidates=(*selected.candidates, *more), n_there=len(more))
 
 
@@ -344,17 +344,17 @@ class _Asked:
             if purchase != in_use:
                 other = replace(self, filters=replace(self.filters, purchase=purchase))
                 named[purchase] = {candidate.instance for candidate in other.select(self.is_by_provider)[0]}
-        here, room = {candidate.instance: candidate for candidate in kept}, most - len(kept)
+        kept_by_name, room = {candidate.instance: candidate for candidate in kept}, most - len(kept)
         candidates = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
             for offer in self.offers(row, gpu, own or row.offered[0]) if row.offered else ():
                 is_candidate = any(offer.instance in names for names in named.values())
-                if offer.instance not in here and (room == 0 or not is_candidate):
+                if offer.instance not in kept_by_name and (room == 0 or not is_candidate):
                     continue
-                room -= offer.instance not in here
+                room -= offer.instance not in kept_by_name
                 blank = replace(offer, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
-                candidates.append(here.get(offer.instance, offer if own else blank))
+                candidates.append(kept_by_name.get(offer.instance, offer if own else blank))
         taken = {(c.shape, p) for c in candidates for p, names in named.items() if c.instance in names}
         for candidate in candidates:
             name, shape = candidate.instance, candidate.shape
@@ -488,8 +488,8 @@ class _Asked:
 
     def why_nothing(self, left_out: Counter[str]) -> str:
         """The sentence for no candidate left: the regions or the purchase classes that there are, or the reasons."""
-        here = self.takes_part()
-        if not here and (could := replace(self, rows=self.catalog.instances()).takes_part()):
+        taking_part = self.takes_part()
+        if not taking_part and (could := replace(self, rows=self.catalog.instances()).takes_part()):
             places = self.catalog.regions
             regions = sorted({region for row, _ in could for region in places.of_row(row)})
             is_area = self.filters.region.lower() in places.areas
@@ -498,7 +498,7 @@ class _Asked:
             where = f"no instance is left in region {shown(self.filters.region)!r}"
             named = f" Regions: {', '.join(regions)}." if len(regions) <= MOST_REGIONS or not areas else ""
             return f"{where}.{named}{areas} Name one with --region.{near}"
-        classes = [purchase for purchase in PURCHASES if any(_offered(row, purchase) for row, _ in here)]
+        classes = [purchase for purchase in PURCHASES if any(_offered(row, purchase) for row, _ in taking_part)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
             without = f"no instance is left{where} with a price for {self.filters.purchase}"

@@ -83,9 +83,9 @@ class Parsed:
         return "".join(itertools.chain(*zip(self.pieces[::2], (*(now[t] for t in tokens), ""), strict=True)))
 
 
-def parsed(text: str, here: str) -> Parsed:
+def parsed(text: str, own_sheet: str) -> Parsed:
     """The formula `text` of a cell on sheet `here`. Spaces and capital letters outside of texts are ignored."""
-    return _parsed(_without_braces(text), here)
+    return _parsed(_without_braces(text), own_sheet)
 
 
 def _without_braces(text: str) -> str:
@@ -99,12 +99,12 @@ def _as_built(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=100_000)
-def _parsed(text: str, here: str) -> Parsed:
+def _parsed(text: str, own_sheet: str) -> Parsed:
     pieces = tuple(_TOKEN.split(text))
     template: list[str] = []
     sheets: list[str] = []
     targets: list[Target] = []
-    sheet = here
+    sheet = own_sheet
     for between, token in zip(pieces[::2], (*pieces[1::2], '""'), strict=True):
         between = _as_built(between)
         is_text = token[0] == '"'
@@ -118,7 +118,7 @@ def _parsed(text: str, here: str) -> Parsed:
         if target.sheet:
             sheet = target.sheet[:-1].removeprefix("'").removesuffix("'").replace("''", "'")
         elif between != ":":  # no second corner of an area
-            sheet = here
+            sheet = own_sheet
         sheets.append(sheet)
         targets.append(target)
     axes = numpy.array([target[1:] for target in targets], int).reshape(-1, 4).T
@@ -202,11 +202,11 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     for name, cells in edited_cells.items():
         values = {now[name].at(*position): cell.value for position, cell in new.get(name, {}).items()}
         for position, cell in old[name].items():
-            here = places[name].at(*position)
-            if cell.formula is None or here is None:
+            now_at = places[name].at(*position)
+            if cell.formula is None or now_at is None:
                 continue
-            held = cells.get(here, NOTHING)
-            place = Place(name, *here)
+            held = cells.get(now_at, NOTHING)
+            place = Place(name, *now_at)
             is_copy = rearranged.isdisjoint(cell.formula.sheets) and _is_copy(cell, held)
             if not is_copy and not _same_formula(cell, held, places):
                 if cell.role == "input":  # it follows others until it is typed over
@@ -215,8 +215,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
                 overwritten.append(Overwritten(place, _label(old[name], position), cell.text, text))
                 continue
             n_formulas += 1
-            judged = here in values and (same_catalog or cell.role != "state") and not AS_BUILT.search(cell.text)
-            if judged and not agree(values[here], held.value):
+            judged = now_at in values and (same_catalog or cell.role != "state") and not AS_BUILT.search(cell.text)
+            if judged and not agree(values[now_at], held.value):
                 wrong.append(place)
                 n_blank += held.value is None
                 n_as_built += agree(cell.value, held.value)
@@ -273,8 +273,8 @@ class Alignment:
     columns: Mapping[int, int]
 
     def at(self, row: int, column: int) -> At | None:
-        here = self.rows.get(row), self.columns.get(column)
-        return None if here[0] is None or here[1] is None else (here[0], here[1])
+        position = self.rows.get(row), self.columns.get(column)
+        return None if position[0] is None or position[1] is None else (position[0], position[1])
 
     @functools.cached_property
     def stays(self) -> bool:

@@ -220,9 +220,9 @@ def _headline(built: Built, snapshot: Snapshot) -> tuple[int, Raw]:
 def _table(built: Built, table: Table) -> Iterator[Change]:
     order, pairs = _paired(built, table)
     for called, row in built.tables[table.name].items():
-        here = pairs[called]
-        if here is not None:
-            yield from _row(built, table, called, row, here)
+        key = pairs[called]
+        if key is not None:
+            yield from _row(built, table, called, row, key)
         else:
             yield Change(table.name, row.key, "", row.cells if row.key is None else called, None, called)
     for key in (row_key for row_key in order if row_key not in pairs.values()):
@@ -262,15 +262,15 @@ def _first_place(table: Table, key: str) -> Place:
     return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
 
 
-def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
+def _row(built: Built, table: Table, called: str, row: BuiltRow, key_now: str) -> Iterator[Change]:
     """Changes of the cells of one row; a reader's own row is one change."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
-    pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
+    pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[key_now].get(c))) for c in columns}
     differ = {column: pair for column, pair in pairs.items() if not still_holds(*pair)}
-    title = table.names.get(here) or here
+    title = table.names.get(key_now) or key_now
     if row.key is None and differ:
-        place = table.place(here, next(iter(differ)))
-        yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
+        place = table.place(key_now, next(iter(differ)))
+        yield Change(table.name, None, "", row.cells, _filled(table[key_now]), title, place=place)
     elif row.key is not None:
         for column, (old, new) in differ.items():
             label = f"{called if table.name == 'instances' else title}, {table.heads.get(column) or column}"
@@ -283,7 +283,7 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
                 label,
                 "",
                 table.formats.get(column, ""),
-                table.place(here, column),
+                table.place(key_now, column),
             )
 
 
@@ -538,8 +538,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 
 def _is_of_another_build(pulled: Pulled) -> bool:
     """True where sheets that both have are written with other formulas than the workbook was built with."""
-    then, now = pulled.snapshot.record.formulas, formula_digests(pulled.before.book.sheets)
-    return any(then[name] != now[name] for name in then.keys() & now.keys())
+    built, now = pulled.snapshot.record.formulas, formula_digests(pulled.before.book.sheets)
+    return any(built[name] != now[name] for name in built.keys() & now.keys())
 
 
 def _n_lost(snapshot: Snapshot, every: Mapping[str, Grid]) -> int:
@@ -670,12 +670,12 @@ def _asked_apart(after: Built, overrides: Mapping[str, Raw], snapshot: Snapshot)
 
 def _notes(before: Built, after: Built, snapshot: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
     """Remarks for the reader: what was read but has no effect, or only a partial one."""
-    gpus, here = [g.id for g in after.question.gpus], {gpu_name.lower() for gpu_name in snapshot.tables["gpus"]}
+    gpus, gpu_names = [g.id for g in after.question.gpus], {gpu_name.lower() for gpu_name in snapshot.tables["gpus"]}
     table = snapshot.tables["instances"]
     counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
     for key, row in table.items():
         gpu, count = row.get("instance_gpu"), row.get("gpu_count")
-        if gpu is not None and str(gpu).lower() not in here:
+        if gpu is not None and str(gpu).lower() not in gpu_names:
             is_known = str(gpu).lower() in (gpu_name.lower() for gpu_name in gpus)
             near = " A sheet built anew rents it." if is_known else did_you_mean(str(gpu), gpus)
             place = table.place(key, "instance_gpu")

@@ -90,11 +90,11 @@ class Table(Mapping[str, Mapping[str, Raw]]):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A workbook: the record that it carries, and what its yellow cells say now; names are without their prefix here.
+    """A workbook: the record that it carries, and the present values of its yellow cells, by name without prefix.
 
-    is_edited: whether a yellow cell was changed since it was built. results: what its formulas gave, which `pull`
-    checks and of which nothing is made. cells has all of them with place, label and formula, by full name. notes are
-    remarks for the reader of a message: what was taken though it is unusual, each a line.
+    is_edited: whether a yellow cell was changed since it was built. results: the values of its formulas, which `pull`
+    checks and uses for nothing else. cells: all cells with place, label and formula, by full name. notes: a remark for
+    each unusual value that was accepted.
     """
 
     path: str
@@ -135,7 +135,7 @@ REQUIRED = (
         if not asked.shown and asked.option and asked.option.group not in ("money", "factors")
     ),
 )
-_TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
+_TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # cells that may hold the word for a rate
 LOG_LINE = "in_log_"
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
@@ -148,7 +148,7 @@ _HEAD_ROWS = 6  # the number of rows above a column in which its head is looked 
 
 
 def read_workbook(path: Path | str) -> Snapshot:
-    """The content of a workbook of `sheetgen build` now, whoever edited it.
+    """The present content of a workbook of `sheetgen build`, edited or not.
 
     An input that holds a formula has the formula's value, and a note says so. Raises WorkbookError, a line for each
     problem, where the file is no such workbook, names are missing or broken, or an input holds what no input can.
@@ -181,7 +181,11 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
         for name in (name for name in places if name.startswith(PREFIX)):
             table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
             columns[table][column_of_table] = places[name]
-        tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEY_COLUMNS.get(name) in of_it}
+        tables = {
+            name: reading.table(name, of_table)
+            for name, of_table in columns.items()
+            if KEY_COLUMNS.get(name) in of_table
+        }
         reading.follow(cells, reading.parts_of(places.get("list_workload"), record))
         if reading.problems:
             raise WorkbookError(*(f"{listed(spots)} {shown(why, 400)}" for why, spots in reading.problems.items()))
@@ -189,11 +193,11 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             {name.removeprefix(prefix): cell.value for name, cell in cells.items() if name.startswith(prefix)}
             for prefix in ("in_", "rec_")
         )
-        held = {name: cell.value for name, cell in cells.items() if name.startswith("in_")}
+        typed = {name: cell.value for name, cell in cells.items() if name.startswith("in_")}
         return Snapshot(
             path,
             record,
-            digest_of(held, reading.columns) != record.yellow_sha256,
+            digest_of(typed, reading.columns) != record.yellow_sha256,
             inputs,
             tables,
             results,
@@ -225,14 +229,14 @@ def _check_schema(schema: Raw, book: Outline, path: str) -> None:
 
 
 def _how_to_rebuild(book: Outline, path: str) -> str:
-    """The way to build a workbook of an older layout anew: from the scenario beside it, or from the options that it
-    names."""
+    """A sentence with the command that builds a workbook of an older layout anew: from the scenario beside it, or with
+    the options that the workbook carries."""
     scenario = Path(path).with_suffix(".scenario.yaml")
     if scenario.is_file():
         return f"Build it anew: sheetgen build --scenario {shown(shlex.quote(str(scenario)), 200)}."
     options: Raw = None
     with contextlib.suppress(SheetgenError, KeyError, ValueError, RecursionError):
-        area = areas(book)["meta_options"]  # where layouts up to 3 had them
+        area = areas(book)["meta_options"]  # the cell of the options in layouts up to 3
         cell = read_cells(book, {area.sheet: (area.row, area.column)})[area.sheet][area.row, area.column]
         options = json.loads(str(cell.value))
     words = ["sheetgen build"]
@@ -244,14 +248,14 @@ def _how_to_rebuild(book: Outline, path: str) -> str:
 
 
 def required_names(workloads: Iterable[str], n_tiers: int) -> list[str]:
-    """The names that a workbook with these workloads and as many tiers has."""
+    """The defined names that a workbook with these workloads and this number of tiers must have."""
     of_workloads = (f"{length}_{name_part(workload)}" for workload in workloads for length in OF_EACH_WORKLOAD)
     inputs = (*REQUIRED, *of_workloads, *(f"tier_{n}" for n in range(1, n_tiers + 1)))
     return [*(f"in_{name}" for name in dict.fromkeys(inputs)), *required_columns()]
 
 
 def _check_names(places: Mapping[str, Area], record: Carried) -> None:
-    """Refuse a workbook that lost a name: otherwise it would look as if that had never been there."""
+    """Refuse a workbook that lost a defined name: its input would be taken for one that the workbook never had."""
     inputs = record.answer.inputs
     required = required_names((workload.id for workload in inputs.workloads), len(inputs.tiers))
     missing = [name for name in required if name not in places]
@@ -268,7 +272,7 @@ def required_columns() -> list[str]:
 
 
 def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
-    """True where an input is one that follows others and no program has calculated it."""
+    """True where an input holds a formula over other inputs that no program has calculated."""
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
@@ -320,7 +324,7 @@ class _Reading:
         return self._at(area).value
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
-        """The cell so many rows and columns from the first of an area."""
+        """The cell `down` rows and `right` columns from the first cell of an area."""
         return self._grids[area.sheet].get((area.row + down, area.column + right), BLANK)
 
     def _value(self, name: str, place: Place, cell: Cell, holds: str) -> Raw:
@@ -367,7 +371,7 @@ class _Reading:
                     cells[name] = replace(cell, value=float(f"{value:.15g}"))  # as a cell holds it
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
-        """The rows of a table by key, wherever they are now."""
+        """A table as it stands now, which may be elsewhere than where it was built."""
         first = areas[KEY_COLUMNS[name]]
         for column, area in areas.items():  # they stand side by side; precisions in three blocks of as many rows
             is_beside = name == "precisions" or (area.sheet, area.row) == (first.sheet, first.row)
@@ -410,7 +414,7 @@ class _Reading:
         return next(filter(None, above), "")
 
     def below(self, table: Table) -> list[str]:
-        """A remark where an instance was typed below the table, out of its reach."""
+        """A remark where somebody typed an instance below the table, where no formula reads it."""
         area = table.areas["type"]
         if self._at(area, area.n_rows).value is None:
             return []
@@ -432,7 +436,7 @@ def _key(table: str, row: Mapping[str, Raw]) -> str:
 
 
 def unlike(key: str, taken: Mapping[str, Raw]) -> str:
-    """`key`, or with a number where an earlier row has the same."""
+    """`key`, with a number behind it where an earlier row has the same key."""
     name, n = key, 1
     while name in taken:
         n += 1
@@ -441,7 +445,7 @@ def unlike(key: str, taken: Mapping[str, Raw]) -> str:
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
-    """A note on inputs whose value is a formula that a person typed: its value is taken."""
+    """A note that names the inputs in which somebody typed a formula, whose last value is taken."""
     typed = {n: c for n, c in cells.items() if n.startswith("in_") and not n.startswith(FOLLOWING) and c.is_formula}
     places = [f"{n} ({c.place})" for n, c in typed.items()]
     for table in tables.values():
@@ -453,7 +457,8 @@ def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) 
 
 
 def input_holds(name: str, number_format: str) -> str:
-    """The type of value that an input takes (number, text, date), as far as its name or format tells; otherwise any."""
+    """The type of value that an input takes: number, text or date, or any where neither its name nor its format
+    tells."""
     kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
         return kind.holds
@@ -473,7 +478,7 @@ def _by_format(number_format: str) -> str:
 
 
 def still_holds(old: Raw, new: Raw) -> bool:
-    """True where a cell still holds what it was built with; programs keep 15 digits of a number."""
+    """True where a cell still holds the value that it was built with, to 12 digits, as programs keep 15 of a number."""
     if isinstance(old, float) and math.isnan(old):
         old = None
     if is_number(old) and is_number(new):
@@ -484,7 +489,8 @@ def still_holds(old: Raw, new: Raw) -> bool:
 
 
 def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:
-    """The value that a cell gives; None where it is blank. Raises WorkbookError with the problem of its content."""
+    """The value of a cell as the type `holds`; None where it is blank. Raises WorkbookError where it holds another
+    type."""
     value = cell.value
     if value is None and cell.formula is not None:
         raise WorkbookError(f"holds a formula without a value. {OPEN_AND_SAVE}")

@@ -265,7 +265,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
     movers = tuple(_movers(question, cell))
     margin, options = _margin(cell), tuple(_options(question, cell))
     even, uncertainty = _even_month(question, cell), _uncertainty(question, cell, movers)
-    rentals, here = [rental.instance for rental in _beside(question, cell)], replace(cell, in_europe=None)
+    rentals, without_europe = [rental.instance for rental in _beside(question, cell)], replace(cell, in_europe=None)
     request = Request(
         what=work,
         sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
@@ -296,7 +296,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         risks=tuple(_risks(question, cell)),
         excluded=_excluded(record, question, cell),
         basis=_basis(question, [cell], rentals, month, _other_dates(question, cell)),
-        prices=_basis(question, [cell], rentals, month, _other_dates(question, here), is_short=True),
+        prices=_basis(question, [cell], rentals, month, _other_dates(question, without_europe), is_short=True),
     )
     signed = [str(question.options.get(name) or "") for name in ("owner", "approver")]
     signed += ["prices valid to 31 December 2026"] if question.options.get("valid_until") else []
@@ -310,8 +310,8 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     says), the bar of list prices where the price is not old, the error of the prediction beside its slow case, hours,
     a term's year, tokens and two inputs together that the sheet has, the next cheapest, the bar of an old price, all
     inputs together."""
-    here, margin = replace(cell, in_europe=None), _margin(cell)
-    dates = [*_other_dates(question, here)]
+    without_europe, margin = replace(cell, in_europe=None), _margin(cell)
+    dates = [*_other_dates(question, without_europe)]
     named = [rental.instance for rental in _beside(question, cell)]
     fewer = [margin.instance] if margin else []
     own = tuple(way for way in request.ways if way.kind not in CLASSES)
@@ -323,10 +323,10 @@ def _shortened(request: Request, question: Question, cell: CellRecord, month: Te
     price = question.instances[cell.answer.instance]
     is_old = notes.is_old(price, question, question.reference.assumption("stale_after_days"))
     for changes in (
-        {"basis": _basis(question, [here], named, month, dates)},
+        {"basis": _basis(question, [without_europe], named, month, dates)},
         {"ways": own},
         {"reasons": compared},
-        {"basis": _basis(question, [here], fewer, month, [*dates, *of_named])},
+        {"basis": _basis(question, [without_europe], fewer, month, [*dates, *of_named])},
         {"risks": risks},
         {"owning": owning_unpriced(question, [cell], is_short=True)},
         {"serves": tuple(_serves(question, cell, is_short=True))},
@@ -365,7 +365,7 @@ _OF_HEADINGS = 41, 3  # words and numbers of them in its headings and its date
 def _is_long(request: Request, signed: Sequence[str]) -> bool:
     """True where a request has too many words or numbers for its reader. signed: who asks and approves, and until when
     the prices are valid."""
-    said: list[Text] = [
+    texts: list[Text] = [
         request.sentence,
         request.sure_of,
         request.why,
@@ -374,7 +374,7 @@ def _is_long(request: Request, signed: Sequence[str]) -> bool:
         *request.warnings,
         *signed,
     ]
-    said += [
+    texts += [
         request.finding,
         request.together,
         request.owning,
@@ -384,12 +384,12 @@ def _is_long(request: Request, signed: Sequence[str]) -> bool:
         request.basis,
     ]
     for option in request.options:
-        said += [option.name, option.price, option.per, *option.told, option.rent]
+        texts += [option.name, option.price, option.per, *option.told, option.rent]
     for mover in request.movers:
-        said += [mover.name, mover.span, mover.low, mover.high]
+        texts += [mover.name, mover.span, mover.low, mover.high]
     for way in request.ways:
-        said += [] if way.is_elsewhere else [way.change, way.monthly, way.commits, way.pays_after, way.lost]
-    text = " ".join(str(part) for part in said if part)
+        texts += [] if way.is_elsewhere else [way.change, way.monthly, way.commits, way.pays_after, way.lost]
+    text = " ".join(str(part) for part in texts if part)
     words, numbers = _OF_HEADINGS
     return len(text.split()) > MOST_WORDS - words or len(_NUMBER.findall(text)) > MOST_NUMBERS - numbers
 
@@ -810,10 +810,10 @@ def _length_moved(question: Question, cell: CellRecord, move: MoveRecord, is_bri
 def _loosened_values(question: Question, cell: CellRecord, context_tokens: int) -> dict[str, object]:
     """The targets of a load at another context, as far as a reader sees them differ there."""
     workload = at_context(question, question.workload_of(cell.row), context_tokens)
-    now, then = target_values(question, question.workload_of(cell.row)), target_values(question, workload)
+    now, looser = target_values(question, question.workload_of(cell.row)), target_values(question, workload)
     shown = {"aimed": "first_target", "paced": "pace_target"}
-    moved = {flag: bool(then[flag]) and str(then[name]) != str(now[name]) for flag, name in shown.items()}
-    return then | moved | {"both": all(moved.values()), "loosened": any(moved.values())}
+    moved = {flag: bool(looser[flag]) and str(looser[name]) != str(now[name]) for flag, name in shown.items()}
+    return looser | moved | {"both": all(moved.values()), "loosened": any(moved.values())}
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord, is_brief: bool) -> Moved:

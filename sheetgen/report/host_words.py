@@ -1,5 +1,5 @@
-"""A load at hosts of the same model, in words: their prices, the utilization above which renting is cheaper, and what a
-host does not offer."""
+"""A load served by hosts of the same model, in words: their prices, the utilization above which renting is cheaper, and
+what a host does not offer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRICED_FOR = template(
 
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
-    """The price of a load at the cheapest hosts, in place of its hardware, in words."""
+    """The prices of the cheapest hosts for a load, in words, or why there are none."""
     file, model = question.reference.hosted, question.model_of(cell.row).model
     n_hosts, n_listed = (
         len({price.host for price in prices}) for prices in (question.live_hosts(model), file.of(model.hosted_id))
@@ -59,8 +59,8 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
 
 
 def priced_for(question: Question, cell: CellRecord) -> Cell:
-    """The requests that a host is paid for: of the people that the answer serves, of the rate, or, where neither is
-    known, of the share of all hours in which the hardware does its load."""
+    """The load that a host's price is for, in words: the people that the answer serves, the rate, or, where neither is
+    known, the share of the hours in which the hardware does its load."""
     load, users = question.loads[cell.row], cell.users
     return _PRICED_FOR.fill(
         users=int(users) if users >= 1 else 0,

@@ -1,6 +1,6 @@
-"""The page in the currency of the budget: every amount in it, US dollars beside what is to be approved.
+"""The page in the currency of the budget: every amount converted, with US dollars beside the sum to be approved.
 
-The sheets of answers in the workbook are in it too, live; JSON and CSV keep dollars.
+The sheets of answers in the workbook show that currency too, by formulas; JSON and CSV keep dollars.
 """
 
 from __future__ import annotations
@@ -62,6 +62,6 @@ def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) 
     prefix = prefix_of(sign_of(code))
     if cell.display.prefix != USD.prefix or cell.value is None:
         return cell
-    there = float(cost.in_currency(cell.value, fx_rate))
-    full = Cell(there, cell.display.in_currency(prefix))
-    return short_money(there, prefix) if is_short_money(cell) or len(str(full)) > longest else full
+    converted = float(cost.in_currency(cell.value, fx_rate))
+    full = Cell(converted, cell.display.in_currency(prefix))
+    return short_money(converted, prefix) if is_short_money(cell) or len(str(full)) > longest else full

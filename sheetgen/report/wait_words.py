@@ -23,14 +23,14 @@ def share_words(share: float) -> str:
 
 
 def _limit_words(question: Question, share: float) -> str:
-    """The share that may wait, where more do and are said to; else ""."""
+    """The share that may wait, in words, where more do and the two shares do not read the same; else empty."""
     most = question.settings.max_wait_fraction
     return share_words(most) if share > most and share_words(share) != share_words(most) else ""
 
 
 def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> dict[str, Cell | str | bool]:
-    """The share of the requests that wait for a place and for how long, of a short answer; "" where hardly any does.
-    limit: the share that may, where more do."""
+    """The values of a short answer's sentence on waits: the share of the requests that wait for a place, and for how
+    long; empty where hardly any does. limit: the share that may wait, where more do."""
     mean, share = cell.waits.mean_wait_seconds if cell.waits else None, cell.wait_fraction or 0
     is_told = is_shown and mean is not None and share >= WAIT_TOLD
     return {
@@ -41,19 +41,19 @@ def late_values(question: Question, cell: CellRecord, is_shown: bool = True) -> 
 
 
 def slow_values(question: Question, cell: CellRecord) -> dict[str, Cell | str | float]:
-    """First words at the confidence with every place taken, and the wait before them; without a time where the load is
-    no rate."""
+    """The values of the sentence on the time to the first word, at the confidence, with every place taken, and on the
+    wait before it; mean_wait alone, empty, where the load is no rate."""
     waits, share, is_even = cell.waits, cell.wait_fraction or 0, "impossible" in cell.measure_first
     if waits is None or waits.mean_wait_seconds is None or waits.late_ttft_seconds is None:
         return {"mean_wait": ""}
-    full, many = waits.late_ttft_seconds - waits.mean_wait_seconds, share > FEW_FRACTION
+    full, is_shared = waits.late_ttft_seconds - waits.mean_wait_seconds, share > FEW_FRACTION
     return {
         "confidence": EVEN if is_even else question.settings.confidence,
         "full": seconds(full),
         "share": share_words(share),
         "limit": _limit_words(question, share),
         "mean_wait": str(seconds(waits.mean_wait_seconds)),
-        "all_but_few": str(seconds(waits.p99_ttft_seconds or 0)) if many else "",
+        "all_but_few": str(seconds(waits.p99_ttft_seconds or 0)) if is_shared else "",
     }
 
 
@@ -72,8 +72,9 @@ def target_values(question: Question, workload: Workload) -> dict[str, object]:
 def sure_words(
     question: Question, cells: Sequence[CellRecord], is_tested: bool = False, is_brief: bool = False
 ) -> Cell:
-    """The targets that the chances of answers are of; of one answer to a rate with the load of a machine. is_tested:
-    that the first day shows it. is_brief: without what they are not of."""
+    """The sentence that names the targets to which the chances of answers refer, for a single answer to a rate with the
+    load of a machine. is_tested: it adds that the first day tests this. is_brief: it leaves out which limits the
+    chances do not cover."""
     is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
     return sentences.sure_of.fill(
         is_short=int(is_size),
@@ -84,7 +85,7 @@ def sure_words(
 
 
 def replicas_of_machine(cell: CellRecord) -> int:
-    """Replicas that a machine holds; one of a replica that is several machines."""
+    """The replicas on one machine; 1 where a replica spans several machines."""
     return max(1, cell.answer.replicas_held // cell.answer.n_instances)
 
 

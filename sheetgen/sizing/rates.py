@@ -1,4 +1,5 @@
-"""A load that is a rate: requests a second at peak, the places that they take, and where the hardware then stands.
+"""A load that is a rate: requests a second at peak, the places that they take, and the state of the chosen hardware at
+that rate.
 
 A place is one request that a replica serves within all targets, so a replica has `paced_requests` of them. Requests
 that arrive by chance find all places taken with a probability that Erlang-C gives; the square-root form of it, n = a +
@@ -80,8 +81,8 @@ def z_of(max_wait_fraction: float) -> float:
 
 
 def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Quantity:
-    """Requests that take their steps together where so many run on a replica: an even share of its ranks and stages, at
-    least one."""
+    """Requests that take their steps together where this many run on a replica: an even share for each of its ranks and
+    stages, at least one."""
     return largest(1, ratio(requests, data_parallel_size * pipeline_parallel_size))
 
 
@@ -237,7 +238,7 @@ def sized_with_rates(
     return where(requests_per_second > 0, of_rate, sized_by)
 
 
-# Where the chosen hardware stands -------------------------------------------------------------------------
+# The chosen hardware at this rate -------------------------------------------------------------------------
 
 
 @formula("Requests per second of one replica", TWO_DECIMALS)
@@ -332,8 +333,7 @@ def in_flight_at_peak(
 
 
 def mean_of_places(places: Quantity, wait_z: Quantity) -> Quantity:
-    """Average number of requests at once that takes so many places with the allowance for chance: `places`, solved for
-    the load."""
+    """Average number of requests at once whose allowance for chance fills this many places: the inverse of `places`."""
     root = (power(wait_z * wait_z + 2 * 2 * places, 1 / 2) - wait_z) / 2
     return root * root
 

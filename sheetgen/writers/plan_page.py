@@ -1,5 +1,5 @@
-"""The plan as a PDF (templates/plan.html.j2). Its first part has one page as long as its white space can be reduced;
-the print never shrinks."""
+"""The plan as a PDF (templates/plan.html.j2). Its first part is fitted on one page by less white space and a lower
+chart, never by smaller print."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def draw_picture(
     shown: Callable[[str], str],
     plot: float = PLOT,
 ) -> Markup | None:
-    """A section's picture, with the characters that can be shown there."""
+    """The SVG of a section's chart, without characters that the font lacks; None for a section without a chart.
+    shown: a function that replaces such characters in a text."""
     if drawn is None:
         return None
     if isinstance(drawn, Machines):
@@ -43,15 +44,15 @@ def draw_picture(
 
 
 def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
-    """The PDF's bytes, tagged as the sheet's. Raises PageError if something leaves its place, and MissingLibraryError
-    if Pango is not installed."""
+    """The bytes of the tagged PDF. Raises PageError if a box leaves its page or a text its cell, and
+    MissingLibraryError if Pango is not installed."""
     with gc_paused():
         return lay_out(page, options.templates, options.brand).pdf(options.archive)
 
 
 def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
-    """The plan with as much white as leaves its first part on one page, then with a lower chart; where there is none it
-    goes on overleaf."""
+    """The plan with the most white space with which its first part stays on one page, and with a lower chart if need
+    be; where even that does not fit, the first part runs on to a second page."""
     font = templates / "fonts" / FONTS[400]
     width, shown = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
     template = html.print_environment(templates).get_template(TEMPLATE)

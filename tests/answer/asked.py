@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from option_values import Options, OptionValue
+
 import sheetgen
 from sheetgen.answer.levers import EveryLever, Lever, levers_of_sheet
 from sheetgen.answer.solution import Solution
@@ -16,7 +18,7 @@ AS_OF = "2026-11-20"
 THREE = "8b,70b,405b"
 FAMILIES = "llama-3.1-8b,gemma-3-27b,qwen3.6-27b,gpt-oss-120b,deepseek-v3"
 # Weights as published, for which FP8 is a change, and an even chance, at which speeds are those predicted.
-STATED = {"weight_dtype": "published", "confidence": 0.5, "as_of": AS_OF}
+STATED: Options = {"weight_dtype": "published", "confidence": 0.5, "as_of": AS_OF}
 
 
 @cache
@@ -25,32 +27,33 @@ def catalog() -> Catalog:
 
 
 @cache
-def answered(models: str = THREE, **options: Any) -> Solution:
+def answered(models: str = THREE, **options: OptionValue) -> Solution:
     return solve(ask(catalog(), {"models": models, **STATED, **options}))
 
 
 @cache
-def every(models: str = THREE, **options: Any) -> EveryLever:
+def every(models: str = THREE, **options: OptionValue) -> EveryLever:
     return levers_of_sheet(answered(models, **options))
 
 
 @cache
-def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> Solution:
+def load(model: str, context: str = "16k", users: int = 32, **options: OptionValue) -> Solution:
     """One load, as `sheetgen.recommend` asks it."""
     asked = {"models": model, "context_tokens": context, "concurrent_requests": users}
     return solve(ask(catalog(), {**asked, **STATED, **options}))
 
 
 @cache
-def of_load(model: str, context: str = "16k", users: int = 32, **options: Any) -> dict[str, Lever]:
+def of_load(model: str, context: str = "16k", users: int = 32, **options: OptionValue) -> dict[str, Lever]:
     """The levers of one load by their ids, without further steps."""
     (levers,) = levers_of_sheet(load(model, context, users, **options))
     return {lever.id: lever for lever in levers if not lever.further}
 
 
-def alone(**options: Any) -> dict[str, Any]:
+def alone(**options: OptionValue) -> dict[str, Any]:
     """The answer of `recommend` to a question that is asked for itself."""
-    return sheetgen.recommend(**{**STATED, **options})
+    stated: Options = {**STATED, **options}
+    return sheetgen.recommend(catalogs=(), **stated)
 
 
 def same(lever: Lever, answer: dict[str, Any]) -> bool:

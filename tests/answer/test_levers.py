@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
+from option_values import Options
 
 from sheetgen.answer.levers import Lever, best, in_order, levers_of_sheet
 from sheetgen.answer.levers import lever as asking
@@ -69,7 +70,7 @@ def test_a_machine_that_lacks_little_memory_is_priced_at_the_most_that_the_engin
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{}, {"gpus": "h100,h200"}, {"kv_allocation": "reserved"}])
-def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) -> None:
+def test_a_sheet_has_the_levers_of_each_of_its_loads(options: Options) -> None:
     solved = answered("70b", workloads="rag", tiers="1,32", **options)
     together = levers_of_sheet(solved)
     assert [levers_of_sheet(solved, (row,))[row] for row in range(2)] == list(together)
@@ -174,7 +175,7 @@ def test_a_small_load_saves_nothing_and_says_so() -> None:
         ({"gpus": "t4", "weight_dtype": "fp16", "kv_cache_dtype": "fp16"}, "fp8-kv-cache", "no candidate's GPU keeps"),
     ],
 )
-def test_why_a_lever_does_not_apply(options: dict[str, Any], lever: str, why: str) -> None:
+def test_why_a_lever_does_not_apply(options: Options, lever: str, why: str) -> None:
     the_lever = of_load("8b", "16k", 8, **options)[lever]
     assert the_lever.why_not.startswith(why) and the_lever.after is None and the_lever.saved_usd is None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from asked import alone, answered, catalog, every, load, of_load, same
+from option_values import Options
 
 from sheetgen.answer.levers import Lever, levers_of_sheet
 from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
@@ -35,13 +36,13 @@ def targets_of(lever: Lever) -> dict[str, float]:
     return rented_at
 
 
-def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list[Lever]:
+def steps(model: str, context: str, users: int, options: Options) -> list[Lever]:
     return [lever for lever in levers_of_sheet(load(model, context, users, **options))[0] if lever.family == "speed"]
 
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("model,context,users,options", LOADS)
-def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: dict[str, Any]) -> None:
+def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: Options) -> None:
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
     priced = [step for step in steps(model, context, users, options) if step.after is not None]
     assert priced
@@ -54,7 +55,7 @@ def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("model,context,users,options", LOADS[:4])
 def test_no_target_that_is_tried_is_cheaper_than_its_step(
-    model: str, context: str, users: int, options: dict[str, Any]
+    model: str, context: str, users: int, options: Options
 ) -> None:
     """By asking at each target anew: the first that is cheaper is a step; all others are a tenth cheaper than the one
     before, and nothing between two steps is. A step is at the tightest target in two figures that leads to it."""
@@ -130,7 +131,7 @@ def test_what_a_step_costs_in_words() -> None:
 
 
 @pytest.mark.parametrize("options", [{"tpot_ms": "off", "ttft_ms": "off"}, {"typed": OFF}])
-def test_without_a_target_none_is_loosened(options: dict[str, Any]) -> None:
+def test_without_a_target_none_is_loosened(options: Options) -> None:
     solved = solve(ask(catalog(), {"models": "405b", "workloads": "rag", "tiers": "32", **options}))
     speed_levers = [lever for lever in levers_of_sheet(solved)[0] if lever.family == "speed"]
     assert [lever.why_not for lever in speed_levers] == ["no such target is set"] * 3

@@ -14,8 +14,10 @@ from unittest import mock
 import openpyxl
 from amounts import IN_LONG
 from answers import book_for
+from openpyxl import Workbook
 from openpyxl.worksheet import _reader
-from workbook_cells import PRICES_SHEET, cells, moved
+from option_values import OptionValue
+from workbook_cells import PRICES_SHEET, CellValue, Place, cells, moved
 
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.solution import Solution
@@ -23,6 +25,7 @@ from sheetgen.answer.solve import solve
 from sheetgen.book.decision_choices import decision
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.parse import name_part
@@ -81,7 +84,9 @@ def book_bytes(solved: Solution, *, with_decision: bool = True) -> bytes:
     return write_xlsx(book_for(solved, levers, choices))
 
 
-def build(folder: Path, name: str, options: Mapping[str, Any], *, with_decision: bool = True) -> tuple[Path, Question]:
+def build(
+    folder: Path, name: str, options: Mapping[str, OptionValue], *, with_decision: bool = True
+) -> tuple[Path, Question]:
     """A workbook in `folder`, and the question that it answers. Without Decision it is recalculated twice as fast.
 
     Tests of several files have the same one: it is built once a process."""
@@ -97,12 +102,12 @@ def build(folder: Path, name: str, options: Mapping[str, Any], *, with_decision:
 _built: dict[str, tuple[bytes, Question]] = {}
 
 
-def opened(path: Path) -> Any:
+def opened(path: Path) -> Workbook:
     """A workbook as openpyxl reads it. It is kept, so that no test may change it."""
     return _opened(path.read_bytes())
 
 
-def opened_values(path: Path) -> Any:
+def opened_values(path: Path) -> Workbook:
     """The same with the values of its formulas."""
     return openpyxl.load_workbook(path, data_only=True, read_only=True)
 
@@ -118,7 +123,7 @@ class _Moving:
 
 
 @functools.lru_cache(3)
-def _opened(data: bytes) -> Any:
+def _opened(data: bytes) -> Workbook:
     with mock.patch.object(_reader, "Translator", _Moving):
         return openpyxl.load_workbook(io.BytesIO(data))
 
@@ -228,10 +233,10 @@ def with_settings(question: Question, **settings: Any) -> Question:
     return dataclasses.replace(question, settings=new, models=models)
 
 
-def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: Any) -> Question:
+def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: OptionValue) -> Question:
     """`question` with one GPU changed, wherever it stands."""
 
-    def changed(gpu: Any) -> Any:
+    def changed(gpu: Gpu) -> Gpu:
         if gpu.id != gpu_id:
             return gpu
         memory = gpu.memory
@@ -279,14 +284,14 @@ WORKINGS = (
 RESULTS = {"instance": "Instance", "n_instances": "Instances", "monthly_usd": "$ per month", "chance": "Chance"}
 
 
-def expected(solved: Solution) -> list[dict[str, Any]]:
+def expected(solved: Solution) -> list[dict[str, CellValue]]:
     """For each load, the columns of Workings as `solve` has them."""
     return [_load(solved, row) for row in range(len(solved.choices))]
 
 
-def _load(solved: Solution, row: int) -> dict[str, Any]:
+def _load(solved: Solution, row: int) -> dict[str, CellValue]:
     cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
-    out: dict[str, Any] = {
+    out: dict[str, CellValue] = {
         "Context": cell.context_tokens,
         "At once": cell.concurrent_requests,
         "Tokens charged per sequence": kv["charged_tokens"][row],
@@ -345,7 +350,7 @@ def stems(question: Question) -> list[str]:
     ]
 
 
-def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
+def differences(values: Mapping[Place | str, CellValue], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
     """How many cells of a recalculated workbook were held against `solve`, and which differ."""
     n, wrong = 0, []
     for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved), strict=True)):
@@ -358,7 +363,7 @@ def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> 
     return n, wrong
 
 
-def same(got: Any, want: Any) -> bool:
-    if isinstance(want, str) or isinstance(got, str) or got is None:
-        return bool(got == want)
+def same(got: CellValue, want: CellValue) -> bool:
+    if not isinstance(want, int | float) or not isinstance(got, int | float):
+        return got == want
     return bool(abs(got - want) <= 1e-9 * max(abs(got), abs(want), 1e-3))

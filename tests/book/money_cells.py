@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import books
 from books import HEAD, Sheets
+from workbook_cells import CellValue, Place
 
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import ClassCost
@@ -18,6 +19,7 @@ from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.solve import on_gpus_of_classes, rented_in
 from sheetgen.book.decision_choices import instances
 from sheetgen.book.money_page import SHOWN
+from sheetgen.book.sheets import EXCEL_DAY_ZERO
 from sheetgen.question.market import in_class
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.notes import day_of
@@ -46,23 +48,23 @@ WORKINGS = {
 }  # fmt: skip
 
 
-def block(values: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+def block(values: Mapping[Place | str, CellValue]) -> dict[CellValue, dict[str, CellValue]]:
     """The rows of Money by what stands in their first column (a month's number too): the cells by column."""
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, dict[str, CellValue]] = {}
     for key, value in values.items():
         if isinstance(key, tuple) and key[0] == "Money":
             letters = key[1].rstrip("0123456789")
             rows.setdefault(int(key[1][len(letters) :]), {})[letters] = value
-    out: dict[Any, dict[str, Any]] = {}
+    out: dict[CellValue, dict[str, CellValue]] = {}
     for number in sorted(rows):
         out.setdefault(rows[number].get("A"), rows[number])
     return out
 
 
-def chosen(values: Mapping[Any, Any], solved: Solution) -> int:
+def chosen(values: Mapping[Place | str, CellValue], solved: Solution) -> int:
     """The headline's row of the model that Money is of."""
     names = [m.model.name for m in solved.question.models]
-    return headline_rows(solved)[names.index(values["in_money_model"])]
+    return headline_rows(solved)[names.index(str(values["in_money_model"]))]
 
 
 def classes(solved: Solution, row: int) -> list[ClassCost]:
@@ -97,9 +99,9 @@ def classes(solved: Solution, row: int) -> list[ClassCost]:
     return costs
 
 
-def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
+def expected(solved: Solution, row: int) -> dict[tuple[CellValue, str], CellValue]:
     """The cells of a block by row label and column, from `recommend.money`."""
-    out: dict[tuple[str, str], Any] = {}
+    out: dict[tuple[CellValue, str], CellValue] = {}
     question = solved.question
     for purchase_class in classes(solved, row):
         out |= {
@@ -151,9 +153,9 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     return out
 
 
-def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
+def source_and_cash(solved: Solution, row: int) -> dict[tuple[CellValue, str], CellValue]:
     """By row label and column, where the price is from, and the cash of months."""
-    out = dict[tuple[Any, str], Any]()
+    out = dict[tuple[CellValue, str], CellValue]()
     settings, choice = solved.question.settings, solved.choices[row]
     named = zip(instances(solved.question), solved.question.rows, strict=False)
     listed = {name: purchase_class.source for (name, _), purchase_class in named}
@@ -162,7 +164,7 @@ def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
         price = candidate.class_price(settings.purchase)
         less = solved.question.discount(candidate.provider, candidate.purchase)
         paid = candidate.usd_per_hour * (1 - less)
-        values = {
+        values: dict[str, CellValue] = {
             "B": candidate.usd_per_hour,
             "C": less,
             "D": paid,
@@ -188,15 +190,15 @@ def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
     return out | {(month, "G"): ahead + month * running for month in SHOWN}
 
 
-def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
+def differences(values: Mapping[Place | str, CellValue], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
     """How many cells of Money, and of money on Workings, were held against Python; and which differ."""
     n, wrong = 0, []
 
-    def hold(where: str, got: Any, want: Any) -> None:
+    def hold(where: str, got: CellValue, want: CellValue) -> None:
         nonlocal n
         n += 1
         want = "-" if isinstance(want, float) and math.isnan(want) else want
-        want = (want - books_day_zero()).days if hasattr(want, "isoformat") else want
+        want = (want - EXCEL_DAY_ZERO).days if isinstance(want, datetime.date) else want
         if not books.same(got, want):
             wrong.append(f"{where}: the workbook says {got!r}, Python {want!r}")
 
@@ -208,9 +210,3 @@ def differences(values: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> 
         for head, name in WORKINGS.items():
             hold(f"Workings {row} {head}", values.get(sheets.at("Workings", HEAD + 1 + row, head)), units[name])
     return n, wrong
-
-
-def books_day_zero() -> Any:
-    from sheetgen.book.sheets import EXCEL_DAY_ZERO
-
-    return EXCEL_DAY_ZERO

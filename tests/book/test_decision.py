@@ -12,6 +12,7 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from cells_of import FEW
+from option_values import OptionValue
 from recalculation import compare, poison, recalculate_with_formualizer, values_after
 from workbook_cells import values
 
@@ -19,6 +20,7 @@ from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
 from sheetgen.api import answered, recommend
 from sheetgen.book.decision_choices import decision
+from sheetgen.book.decision_sheet import AT_EVEN_CHANCE
 from sheetgen.question.sheet_question import Load, Question, ask
 from sheetgen.report.sentences import LOST_WITH_IT
 from sheetgen.report.wording import sure
@@ -35,7 +37,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("decision"), "one", OPTIONS)[0]
 
 
-def picks(rng: random.Random) -> dict[str, Any]:
+def picks(rng: random.Random) -> dict[str, str | float]:
     """Choices on the page, from usual to odd."""
     served = [m for m in books.catalog().models() if m.kind != "draft"]
     return {
@@ -55,14 +57,14 @@ def picks(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def per_second(question: Question, picked: Mapping[str, Any]) -> float:
+def per_second(question: Question, picked: Mapping[str, str | float]) -> float:
     """Requests a second of the people that are asked for; 0 of requests at once."""
     settings = question.settings
     a_day = (picked["users"] or 0) * picked["requests_per_user_per_day"]
     return float(a_day * settings.peak_hour_share / 3600 * settings.burst_factor)
 
 
-def asked(picked: Mapping[str, Any]) -> Question:
+def asked(picked: Mapping[str, str | float]) -> Question:
     """The question of the page, for `solve`: of the workbook's own candidates and layouts."""
     own = ask(books.catalog(), OPTIONS)
     model = next(m for m in decision(solve(own)).models if m.name == picked["model"])
@@ -180,7 +182,7 @@ def test_a_workload_fills_questions_and_tokens_in_place_of_those_typed(tmp_path:
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{"models": "8b"}, {"models": "70b"}])
-def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, Any]) -> None:
+def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, OptionValue]) -> None:
     given = {**OPTIONS, **options}
     built, _ = books.build(tmp_path, "one", given)
     cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
@@ -293,7 +295,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
     gives_up = {str(shown.get(("Decision", f"A{r}"))): shown.get(("Decision", f"G{r}")) for r in range(30, 90)}
     even = cell.at_level(0.5)
     assert even is not None and even.chance < cell.answer.chance
-    assert str(sure(even.chance)) in str(gives_up["At least an even chance to be fast enough"])
+    assert str(sure(even.chance)) in str(gives_up[AT_EVEN_CHANCE])
     assert "sure" not in str(gives_up["Working hours only"]), "it rents what the answer rents"
 
 
@@ -329,7 +331,7 @@ def test_a_way_that_saves_nothing_rents_nothing_and_four_bits_are_not_offered_tw
     rows = {str(by_place.get(("Decision", f"A{r}"))): r for r in range(35, 80)}
     cells = {label: [by_place.get(("Decision", f"{c}{r}")) for c in "DEG"] for label, r in rows.items()}
     assert cells["The model in 4 bits"] == ["already so", "-", "-"]
-    for label in ("Conversations in 8 bits", "At least an even chance to be fast enough"):
+    for label in ("Conversations in 8 bits", AT_EVEN_CHANCE):
         rented, usd, lost = cells[label]
         assert (usd == "-") == (rented in ("saves nothing", "already so")) == (lost == "-"), label
     assert by_place["rec_decision_n_instances"] == 2 and cells["One-year term"][0].startswith("1 ×")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import books
 import pytest
 from books import Sheets, differences
 from recalculation import values_after
-from workbook_cells import PRICES_SHEET, ErrorValue, areas
+from workbook_cells import PRICES_SHEET, CellValue, ErrorValue, areas
 
 from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import Question, ask
@@ -28,7 +27,7 @@ CASES = [
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "option"), CASES, ids=[option for _, option in CASES])
 def test_an_edit_gives_what_the_option_gives(
-    typed: dict[str, Any], option: str, lean_book: tuple[Path, Question]
+    typed: dict[str, CellValue], option: str, lean_book: tuple[Path, Question]
 ) -> None:
     path, _ = lean_book
     by_place = values_after(path, typed)

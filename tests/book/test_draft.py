@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import books
 import pytest
@@ -12,6 +11,7 @@ from amounts import IN_LONG, amount
 from answers import document, page_for
 from click.testing import CliRunner
 from command_lines import LOAD
+from option_values import Options
 from recalculation import assert_recalculates, edit_and_recalculate, needs_libreoffice
 from workbook_cells import cells, formulas
 
@@ -26,7 +26,7 @@ from sheetgen.readback.pulled_words import data
 
 DRAFT = "llama-3.2-1b"
 TIERS, INSTANCES = ("1,64", "aws/g6.xlarge,gcp/a3-highgpu-8g,") if IN_LONG else ("64", "")
-ASKED: dict[str, Any] = {
+ASKED: Options = {
     "models": "8b,70b",
     "workloads": "chat,rag",
     "tiers": TIERS,

@@ -22,6 +22,7 @@ from books import (
     with_settings,
     with_workload,
 )
+from option_values import OptionValue
 from recalculation import (
     Mismatch,
     convert_all,
@@ -32,7 +33,7 @@ from recalculation import (
     same,
     values_after,
 )
-from workbook_cells import PRICES_SHEET, Cell, ErrorValue, cells, values
+from workbook_cells import PRICES_SHEET, Cell, CellValue, ErrorValue, Place, Values, cells, values
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -40,7 +41,7 @@ from sheetgen.catalog import default_folder
 from sheetgen.question.sheet_question import Question, ask
 
 H100, H200, L40S = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l40s-48gb"
-Where = Callable[[Sheets], Mapping[Any, Any]]
+Where = Callable[[Sheets], Mapping[Place | str, CellValue]]
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,16 @@ class Edit:
     """Cells to type into, and how `build` is asked for the same thing: options, catalog files, or a Question."""
 
     name: str
-    cells: Mapping[str, Any] | Where
-    options: Mapping[str, Any] = field(default_factory=dict)
+    cells: Mapping[str, OptionValue] | Where
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
     files: Callable[[], Mapping[str, str]] | None = None
     change: Callable[[Question], Question] = lambda question: question
     moves: bool = True  # some load gets another answer
 
-    def typed(self, sheets: Sheets) -> dict[Any, Any]:
+    def typed(self, sheets: Sheets) -> Values:
         return dict(self.cells(sheets) if callable(self.cells) else self.cells)
 
-    def question(self, folder: Path, start: Mapping[str, Any] = books.SMALL) -> Question:
+    def question(self, folder: Path, start: Mapping[str, OptionValue] = books.SMALL) -> Question:
         catalog = books.overlay(folder, self.files()) if self.files else books.catalog()
         return self.change(ask(catalog, {**start, **self.options}))
 
@@ -452,7 +453,7 @@ OF_EXPERTS = [
 ]
 
 
-def unlike(mine: Sequence[Cell], theirs: Mapping[Any, Any]) -> tuple[int, list[Mismatch]]:
+def unlike(mine: Sequence[Cell], theirs: Mapping[Place | str, CellValue]) -> tuple[int, list[Mismatch]]:
     """Formula cells of one workbook against the values of another program."""
     pairs = [(c, theirs.get(c.place)) for c in mine if c.is_formula]
     return len(pairs), [
@@ -462,7 +463,7 @@ def unlike(mine: Sequence[Cell], theirs: Mapping[Any, Any]) -> tuple[int, list[M
     ]
 
 
-def errors(values: Mapping[Any, Any]) -> list[Any]:
+def errors(values: Mapping[Place | str, CellValue]) -> list[Any]:
     return [key for key, value in values.items() if isinstance(value, ErrorValue)]
 
 
@@ -490,7 +491,7 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
     ],
 )
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
-    book: str, start: Mapping[str, Any], edits: list[Edit], request: pytest.FixtureRequest, tmp_path: Path
+    book: str, start: Mapping[str, OptionValue], edits: list[Edit], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Every twentieth edit, in formualizer alone: LibreOffice opens a workbook slowly, and takes many edits at once
     below. All of them in --long, and a third of them in both."""

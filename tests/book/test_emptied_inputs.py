@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import books
 import pytest
 from amounts import IN_LONG
 from recalculation import convert_all, edit, needs_libreoffice, values_after
-from workbook_cells import values
+from workbook_cells import Values, values
 
 from sheetgen.book.sizing_sheet import ANSWERS_ROW
 
-EDITS: dict[str, dict[Any, Any]] = {
+EDITS: dict[str, Values] = {
     "a context emptied": {"in_context_long_doc": None},
     "a tier emptied": {"in_tier_4": None},
     "the first tier emptied": {"in_tier_1": None},
@@ -28,7 +26,7 @@ OPTIONS = {"models": "8b", "instances": FEW, "as_of": books.AS_OF}  # all worklo
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any]]:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Values]:
     work = tmp_path_factory.mktemp("emptied")
     book, _ = books.build(work, "built", OPTIONS, with_decision=False)
     typed = {"as built": {}, **EDITS}
@@ -41,14 +39,14 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any
 @pytest.mark.some(1)
 @needs_libreoffice
 @pytest.mark.parametrize("kind", list(EDITS))
-def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], kind: str) -> None:
+def test_the_checks_see_it(answers: dict[str, Values], kind: str) -> None:
     assert answers["as built"]["chk_all"] == "OK"
     assert answers[kind]["chk_all"] == "CHECK"
 
 
 @needs_libreoffice
 @pytest.mark.parametrize("kind", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
-def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], kind: str) -> None:
+def test_the_headline_stays_with_its_load(answers: dict[str, Values], kind: str) -> None:
     """RAG at 32 at once is not what was edited: what stands on the first sheet must not move."""
     head = [
         ("Sizing sheet", f"{column}{row}") for column in "ABDEFGH" for row in range(ANSWERS_ROW + 2, ANSWERS_ROW + 8)
@@ -61,6 +59,6 @@ def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], ki
 
 
 @needs_libreoffice
-def test_no_load_is_not_free(answers: dict[str, dict[Any, Any]]) -> None:
+def test_no_load_is_not_free(answers: dict[str, Values]) -> None:
     assert answers["a tier emptied"]["rec_llama_3_1_8b_chat_4_monthly_usd"] == "-"
     assert answers["a tier emptied"]["rec_llama_3_1_8b_chat_4_instance"] == "nothing fits"

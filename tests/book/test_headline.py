@@ -9,11 +9,13 @@ import books
 import pytest
 from amounts import IN_LONG, amount
 from cells_of import FEW
+from option_values import Options
 from recalculation import values_after
-from workbook_cells import values
+from workbook_cells import Values, values
 
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
+from sheetgen.book.sizing_sheet import COSTS
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import ask
 
@@ -34,7 +36,7 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("headline"), "rate", RATE, with_decision=False)[0]
 
 
-def answers(options: dict[str, Any]) -> dict[str, Any]:
+def answers(options: Options) -> dict[str, Any]:
     """The answers of solve for the headline, under the names of the workbook."""
     solved = solve(ask(books.catalog(), options))
     answers = {}
@@ -48,16 +50,16 @@ def answers(options: dict[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def grid(values: dict[Any, Any]) -> list[tuple[str, str, Any]]:
+def grid(values: Values) -> list[tuple[str, str, Any]]:
     """The cells of the first model's band on the first sheet: workload, load, $ per month."""
     labels = {int(key[1][1:]): value for key, value in values.items() if key[0] == "Sizing sheet" and key[1][0] == "A"}
-    [top] = [row for row, label in labels.items() if str(label).startswith("Cost by workload")]
+    [top] = [row for row, label in labels.items() if str(label).startswith(COSTS)]
     heads = {column: values["Sizing sheet", f"{column}{top + 1}"] for column in "BDF"}
     rows = [top + 3 + N_WORKLOADS + 1 + 2 * w for w in range(N_WORKLOADS)]
     return [(labels[row], load, values["Sizing sheet", f"{c}{row}"]) for row in rows for c, load in heads.items()]
 
 
-def agree(values: dict[Any, Any], want: dict[str, Any]) -> None:
+def agree(values: Values, want: dict[str, Any]) -> None:
     assert len(want) == 3 * N_MODELS
     for name, value in want.items():
         assert values[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name

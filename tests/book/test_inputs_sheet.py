@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 from openpyxl.utils import column_index_from_string
 from recalculation import edit, values_after
+from workbook_cells import Values
 
 from sheetgen import size
 from sheetgen.answer.solution import headline_rows
@@ -169,7 +170,7 @@ def test_a_band_that_is_typed_moves_the_chance_and_the_ends_as_in_solve(path: Pa
     of_gpus = {sheets.at("GPUs", gpu.id, head): 9.0 for gpu in question.gpus for head in heads.values()}
     by_gpu = {gpu.id: dict.fromkeys(heads, 9.0) for gpu in question.gpus}
     anchored = {"tpot_band_high_anchored_dense": 3.0}
-    trials: list[tuple[dict[Any, Any], dict[str, Any]]] = [
+    trials: list[tuple[Values, dict[str, Any]]] = [
         (of_gpus, {"typed": {"gpus": by_gpu}}),
         ({"in_speed_factor": 1.1, **{f"in_{name}": end for name, end in anchored.items()}},
          {"typed": {"inputs": anchored}, "speed_factor": "1.1"}),

@@ -18,6 +18,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from recalculation import convert_all, needs_libreoffice
 
 from sheetgen.book.money_page import SHOWN, WAYS
+from sheetgen.book.sizing_sheet import COSTS
 from sheetgen.question.inputs import RARE
 from sheetgen.report import sentences
 from sheetgen.units import DATE, NARROW
@@ -181,7 +182,7 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(sheets: tuple[tuple[str
             sizes = [min(char["size"] for char in shown(page).chars) for page in drawn.pages]
         assert round(min(sizes), 1) >= READ, f"{path.name}: {sizes}"
         assert "LLM serving sizing sheet" in pages[0]
-        assert "Cost by workload and load" in pages[0] and "Sheet's date" in pages[n_first - 1]
+        assert COSTS in pages[0] and "Sheet's date" in pages[n_first - 1]
         width, height = (float(n) for n in re.findall(r"Page size:\s+([\d.]+) x ([\d.]+)", run("pdfinfo", pdf))[0])
         assert sorted((round(width), round(height))) == sorted(SIZES[path.stem.partition("-")[0]])
 

@@ -15,8 +15,9 @@ import openpyxl
 import pytest
 from amounts import amount
 from books import Sheets, with_instance
-from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
-from workbook_cells import PRICES_SHEET, ErrorValue, values
+from option_values import OptionValue
+from recalculation import Changes, convert_all, edit, needs_libreoffice, poison, values_after
+from workbook_cells import PRICES_SHEET, CellValue, ErrorValue, Place, Values, values
 
 from sheetgen import recommend
 from sheetgen.answer.hosts import hosts_of
@@ -41,12 +42,12 @@ class Edit:
     """Cells to type into, and how Python is asked for the same thing."""
 
     name: str
-    cells: Mapping[Any, Any] | Callable[[Sheets], Mapping[Any, Any]]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    cells: Changes | Callable[[Sheets], Mapping[Place | str, CellValue]]
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
     change: Callable[[Question], Question] = lambda question: question
 
 
-def at(sheet: str, key: str, head: str, value: object) -> Callable[[Sheets], Mapping[Any, Any]]:
+def at(sheet: str, key: str, head: str, value: object) -> Callable[[Sheets], Mapping[Place | str, CellValue]]:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
 
@@ -72,7 +73,7 @@ def owning(gpu: str, **fields: object) -> Callable[[Question], Question]:
     return change
 
 
-def in_spare_row(values: Mapping[str, Any]) -> Callable[[Sheets], Mapping[Any, Any]]:
+def in_spare_row(values: Mapping[str, Any]) -> Callable[[Sheets], Mapping[Place | str, CellValue]]:
     return lambda sheets: {sheets.at(PRICES_SHEET, sheets.spare(), head): v for head, v in values.items()}
 
 
@@ -206,12 +207,12 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_decision=False)
 
 
-def typed(edit: Edit, sheets: Sheets) -> dict[Any, Any]:
+def typed(edit: Edit, sheets: Sheets) -> Values:
     """With the second model, unless the edit is to say another one."""
     return {"in_money_model": "Llama 3.1 70B"} | dict(edit.cells(sheets) if callable(edit.cells) else edit.cells)
 
 
-def held(edit: Edit, values: Mapping[Any, Any], sheets: Sheets) -> int:
+def held(edit: Edit, values: Mapping[Place | str, CellValue], sheets: Sheets) -> int:
     """The number of cells that agree with Python after an edit."""
     question = edit.change(ask(books.catalog(), {**OPTIONS, **edit.options}))
     bad = [key for key, value in values.items() if isinstance(value, ErrorValue)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import books
 import pytest
 from amounts import IN_LONG
 from cells_of import FEW
 from recalculation import convert_all, edit, edit_and_recalculate, needs_libreoffice, values_after
-from workbook_cells import PRICES_SHEET, ErrorValue, values
+from workbook_cells import PRICES_SHEET, CellValue, ErrorValue, Place, values
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -39,7 +38,7 @@ def answered(purchase: str) -> Solution:
     return solve(ask(books.catalog(), {**USUAL, "purchase": purchase}))
 
 
-def unlike(values: Mapping[Any, Any], solved: Solution) -> list[str]:
+def unlike(values: Mapping[Place | str, CellValue], solved: Solution) -> list[str]:
     """Loads of which the workbook's names say otherwise than Python."""
     wrong = []
     for load, choice in zip(solved.question.loads, solved.choices, strict=True):

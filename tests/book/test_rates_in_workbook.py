@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 from amounts import IN_LONG
@@ -13,8 +12,9 @@ from answers import record_for
 from books import AS_OF, catalog
 from books import build as built
 from cells_of import FEW
+from option_values import Options
 from recalculation import ALLOWED_FUNCTIONS, edit, functions_used, needs_libreoffice, poison, recalculate, values_after
-from workbook_cells import values
+from workbook_cells import CellValue, Values, values
 
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.solve import solve
@@ -32,7 +32,7 @@ OPTIONS = {
     "tiers": "8",
 }
 # What is typed, and the options that ask for the same.
-EDITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+EDITS: list[tuple[dict[str, CellValue], Options]] = [
     ({"requests_per_second": 11.25}, {"requests_per_second": 11.25}),
     ({"requests_per_second": 0.01}, {"requests_per_second": 0.01}),
     ({"max_wait_fraction": 0.001}, {"max_wait_fraction": 0.001}),
@@ -60,7 +60,7 @@ def asked(index: int) -> Solution:
     return solve(ask(catalog(), {name: value for name, value in options.items() if value is not None}))
 
 
-def unlike(solved: Solution, values: dict[Any, Any], heads: dict[str, str]) -> list[str]:
+def unlike(solved: Solution, values: Values, heads: dict[str, str]) -> list[str]:
     """The cells of Workings that differ from Python's, of each load."""
     wrong = []
     question = solved.question

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import books
 import pytest
 from amounts import IN_LONG
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
+from option_values import Options
 from recalculation import (
     ALLOWED_FUNCTIONS,
     assert_recalculated,
@@ -56,7 +56,7 @@ def assert_both_recalculate(book: Path, tmp_path: Path) -> None:
     assert not result.mismatches and result.n_poisoned == 0, str(result)
 
 
-def solved_with_flag(book: Path, options: dict[str, Any], gpu: str, name: str, label: str, flag: int) -> Solution:
+def solved_with_flag(book: Path, options: Options, gpu: str, name: str, label: str, flag: int) -> Solution:
     """The answer with a flag of a GPU typed, which the workbook gives, too."""
     wanted = books.solve(ask(books.catalog(), {**options, "typed": {"gpus": {gpu: {name: flag}}}}))
     sheets = books.Sheets(book)

@@ -10,7 +10,7 @@ import pytest
 from amounts import IN_LONG
 from cells_of import FEW
 from recalculation import compare, edit, recalculate_with_formualizer, values_after
-from workbook_cells import PRICES_SHEET, ErrorValue, values
+from workbook_cells import PRICES_SHEET, CellValue, ErrorValue, Values, values
 
 from sheetgen.book.sizing_sheet import WHY_ROW
 from sheetgen.errors import SheetgenError
@@ -28,14 +28,14 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("refuses"), "one", OPTIONS)[0]
 
 
-def _after(book: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
+def _after(book: Path, cells: Values) -> Values:
     by_place = values_after(book, cells)
     errors = [key for key, value in by_place.items() if isinstance(value, ErrorValue)]
     assert not errors, f"errors in {errors[:5]}"
     return by_place
 
 
-def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
+def _begun(book: Path, facts: dict[str, CellValue]) -> Values:
     """The first spare row of Models with these facts."""
     from sheetgen.book.catalogs import LABELS
 
@@ -43,7 +43,7 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
     return {("Models", f"{columns['Models', {**LABELS, 'model': 'Model'}[k]]}{OWN}"): v for k, v in facts.items()}
 
 
-def _numbers_beside_choices(values: dict[Any, Any]) -> list[float]:
+def _numbers_beside_choices(values: Values) -> list[float]:
     """The numbers in the columns of Decision that hold answers alone: its cases and ways to pay less."""
     cells = [values.get(("Decision", f"{column}{row}")) for column in "EFG" for row in range(1, 100)]
     return [value for value in cells if isinstance(value, (int, float))]
@@ -52,7 +52,7 @@ def _numbers_beside_choices(values: dict[Any, Any]) -> list[float]:
 REASONS = (("Sizing sheet", f"A{WHY_ROW + 1}"), ("Inputs", "E3"))  # beside the word for all checks
 
 
-def _line_of(book: Path, by_place: dict[Any, Any], check: str) -> str:
+def _line_of(book: Path, by_place: Values, check: str) -> str:
     """The words of a check's line."""
     ((sheet, cell),) = books.opened(book).defined_names[check].destinations
     return str(by_place[sheet.strip("'"), f"A{cell.rpartition('$')[2]}"])
@@ -85,7 +85,7 @@ def test_as_built_all_checks_hold(book: Path) -> None:
         ({"in_hours_per_month": 0}, "chk_inputs_in_range"),
     ],
 )
-def test_what_pull_refuses_the_checks_say(book: Path, typed: dict[str, Any], check: str, tmp_path: Path) -> None:
+def test_what_pull_refuses_the_checks_say(book: Path, typed: dict[str, CellValue], check: str, tmp_path: Path) -> None:
     by_place = _after(book, typed)
     assert (by_place["chk_all"], by_place[check]) == ("CHECK", "CHECK")
     reason, line = by_place["chk_why"], _line_of(book, by_place, check)
@@ -190,7 +190,7 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
         ),
     ],
 )
-def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], words: str) -> None:
+def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, CellValue], words: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
     by_place = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
@@ -215,7 +215,7 @@ def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str
     ],
     ids=lambda typed: str(list(typed.get("inputs", {"own": 1}))),
 )
-def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, Any]) -> None:
+def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, CellValue]) -> None:
     """A workbook built with these values has beside its formulas what they give."""
     path = books.build(tmp_path, "typed", {**OPTIONS, "typed": typed})[0]
     result = compare(path, recalculate_with_formualizer(path, tmp_path / "r.xlsx"))

@@ -13,7 +13,7 @@ def run() -> Run:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder: whatever a command leaves behind is seen there."""
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -141,7 +141,7 @@ ONE_LINE = {
 
 
 @pytest.mark.parametrize("case", ONE_LINE)
-def test_one_line_and_exit_1(case: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_one_line_and_exit_1(case: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     arguments, expected = ONE_LINE[case]
     result = run(*arguments)
     assert result.exit_code == 1
@@ -149,10 +149,10 @@ def test_one_line_and_exit_1(case: str, run, here: Path) -> None:  # type: ignor
     assert expected in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.strip().endswith((".", "?")) and "Traceback" not in result.stderr
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []
 
 
-def test_source_date_epoch_is_bounded(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_source_date_epoch_is_bounded(run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     for epoch in ("0", "946684799", "4102531200", "9" * 30, "abc", "-1", "1e9", " 1763600000", "1_763_600_000", "²"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
         result = run("recommend", "--model", "8b")
@@ -180,14 +180,14 @@ def test_a_stderr_that_takes_nothing(stderr: str) -> None:
         assert subprocess.run(command, capture_output=True).returncode == code
 
 
-def test_all_problems_in_one_run(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_all_problems_in_one_run(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     bad = ("--model", "71b", "--gpu", "h1000", "--context", "0", "--users", "abc", "--kv-cache-dtype", "fp9")
     assert len(run("size", *bad).stderr.splitlines()) == 5
     many = ("--models", "71b,72bb", "--tiers", "x", "--workloads", "y", "--gpus", "z", "--as-of", "w")
     assert len(run("build", *many).stderr.splitlines()) == 6
     wrong = ("--model", "8b", "--block-size", "x", "--hours-per-month", "0", "--survive", "no", "--pue", "y")
     assert len(run("recommend", *wrong).stderr.splitlines()) == 4
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []
 
 
 USAGE = [
@@ -208,10 +208,10 @@ USAGE = [
 
 
 @pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
-def test_usage_errors_exit_2(arguments: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_usage_errors_exit_2(arguments: tuple[str, ...], run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run(*arguments)
     assert result.exit_code == 2 and result.stdout == "" and "Usage: " in result.stderr
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_an_option_in_the_other_number_is_understood(spelled: str, right: str, r
     assert result.exit_code == 0 and result.stdout == run(*right.split()).stdout
 
 
-def test_a_value_that_looks_like_another_spelling_stays(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_that_looks_like_another_spelling_stays(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", "--title", "--model", "--format", "json", "--json")
     assert json.loads(result.stdout)["inputs"]["title"] == "--model"
 
@@ -284,7 +284,7 @@ def test_a_file_that_is_not_there_or_has_no_name_is_said_in_the_same_words(
     line: str,
     value: str,
     run,  # type: ignore[no-untyped-def]
-    here: Path,
+    workdir: Path,
 ) -> None:
     result = run(*(value if word == "FILE" else word for word in line.split()))
     expected = f"{value}: cannot be read (No such file or directory)." if value.strip() else " is blank. Name a f"
@@ -292,7 +292,7 @@ def test_a_file_that_is_not_there_or_has_no_name_is_said_in_the_same_words(
 
 
 @pytest.mark.parametrize("typed", ["90", "90%", "90 %"])
-def test_percent_for_a_share(typed: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_percent_for_a_share(typed: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """A confidence from 50 to 99 is a percentage; of another share only where the sign says so, else it is refused with
     the share."""
     answer = json.loads(run("recommend", "--model", "8b", "--confidence", typed, "--json").output)
@@ -318,7 +318,7 @@ NO_NUMBERS = ("1e400", "١٢", "１２", "1_0", "0x10", "NaN", "1.5", "-3")
 
 
 @pytest.mark.parametrize("typed", NO_NUMBERS)
-def test_a_count_is_whole_and_in_plain_digits_at_every_door(typed: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_count_is_whole_and_in_plain_digits_at_every_door(typed: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """Typed as an option, in a table of deployments, in a scenario, beside a benchmark's file."""
     Path("batch.csv").write_text(f"model,gpu,users\n8b,h100,{typed}\n", "utf-8")
     Path("s.yaml").write_text(f"models: [8b]\nusers: '{typed}'\nformat: json\nout: .\n", "utf-8")
@@ -336,20 +336,20 @@ def test_a_count_is_whole_and_in_plain_digits_at_every_door(typed: str, run, her
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [("--format", "json"), ("--format", "json", "--name", "x" * 300)])
-def test_unwritable_output(options: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "taken").write_text("a file, no folder")
+def test_unwritable_output(options: tuple[str, ...], run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "taken").write_text("a file, no folder")
     out = "taken" if "--name" not in options else "fresh/new"
     result = run("build", "--models", "8b", "--out", out, *options)
     assert result.exit_code == 1 and "cannot be written (" in result.stderr and "--out" in result.stderr
     assert len(result.stderr.splitlines()) == 1 and result.stdout == ""
-    assert [p for p in here.rglob("*") if p.is_file()] == [here / "taken"]
+    assert [p for p in workdir.rglob("*") if p.is_file()] == [workdir / "taken"]
 
 
-def test_nothing_of_several_files_is_written_when_one_cannot_be(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.md").mkdir()
-    result = run("build", "--models", "8b", "--out", here, "--name", "s", "--format", "json,md")
+def test_nothing_of_several_files_is_written_when_one_cannot_be(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.md").mkdir()
+    result = run("build", "--models", "8b", "--out", workdir, "--name", "s", "--format", "json,md")
     assert result.exit_code == 1 and "is a folder" in result.stderr
-    assert sorted(p.name for p in here.iterdir()) == ["s.md"]
+    assert sorted(p.name for p in workdir.iterdir()) == ["s.md"]
 
 
 BROKEN = {
@@ -360,10 +360,10 @@ BROKEN = {
 
 @pytest.mark.parametrize("file", BROKEN)
 @pytest.mark.parametrize("command", ["size", "recommend"])
-def test_a_broken_catalog_is_told_with_its_line(file: str, command: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_broken_catalog_is_told_with_its_line(file: str, command: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     text, expected = BROKEN[file]
-    (here / "c" / file).parent.mkdir(parents=True)
-    (here / "c" / file).write_text(text)
+    (workdir / "c" / file).parent.mkdir(parents=True)
+    (workdir / "c" / file).write_text(text)
     result = run(command, "--model", "8b", "--catalogs", "c")
     assert result.exit_code == 1 and expected in result.stderr and result.stderr.startswith("c/")
     assert len(result.stderr.splitlines()) == 1 and result.stdout == ""
@@ -376,9 +376,9 @@ def test_control_characters_do_not_reach_the_terminal(run) -> None:  # type: ign
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_no_echo_of_control_characters(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "c\x1b" / "models").mkdir(parents=True)
-    (here / "c\x1b" / "models" / "a.yaml").write_text("id: [\n")
+def test_no_echo_of_control_characters(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "c\x1b" / "models").mkdir(parents=True)
+    (workdir / "c\x1b" / "models" / "a.yaml").write_text("id: [\n")
     for arguments in (
         ("list", "models", "a\x1b"),
         ("show", "a\x1b"),
@@ -403,28 +403,28 @@ def test_json_spells_what_a_terminal_could_obey() -> None:
     assert written.encode()
 
 
-def test_a_link_in_place_of_a_target_is_followed_and_stays(here: Path) -> None:
+def test_a_link_in_place_of_a_target_is_followed_and_stays(workdir: Path) -> None:
     from sheetgen.errors import ScenarioError
     from sheetgen.writers.safe_files import write_files
 
-    (here / "real").mkdir()
-    (here / "real" / "a.txt").write_text("old")
-    (here / "link.txt").symlink_to("real/a.txt")
-    (here / "new.txt").symlink_to("real/b.txt")  # leads to no file yet
-    write_files({here / "link.txt": b"one", here / "new.txt": b"two"})
-    assert (here / "link.txt").is_symlink() and (here / "new.txt").is_symlink()
-    assert (here / "real" / "a.txt").read_bytes() == b"one" and (here / "real" / "b.txt").read_bytes() == b"two"
-    (here / "loop").symlink_to("loop")
-    (here / "null").symlink_to("/dev/null")
-    os.mkfifo(here / "pipe")
+    (workdir / "real").mkdir()
+    (workdir / "real" / "a.txt").write_text("old")
+    (workdir / "link.txt").symlink_to("real/a.txt")
+    (workdir / "new.txt").symlink_to("real/b.txt")  # leads to no file yet
+    write_files({workdir / "link.txt": b"one", workdir / "new.txt": b"two"})
+    assert (workdir / "link.txt").is_symlink() and (workdir / "new.txt").is_symlink()
+    assert (workdir / "real" / "a.txt").read_bytes() == b"one" and (workdir / "real" / "b.txt").read_bytes() == b"two"
+    (workdir / "loop").symlink_to("loop")
+    (workdir / "null").symlink_to("/dev/null")
+    os.mkfifo(workdir / "pipe")
     for name, why in (("loop", "leads to itself"), ("null", "is not a file"), ("pipe", "is not a file")):
         with pytest.raises(ScenarioError, match=f"{name}: cannot be written .*{why}"):
-            write_files({here / "z.txt": b"z", here / name: b"x"})
-        assert not (here / "z.txt").exists()
+            write_files({workdir / "z.txt": b"z", workdir / name: b"x"})
+        assert not (workdir / "z.txt").exists()
     assert not Path("/dev/null").is_file()
 
 
-def test_too_little_memory_is_one_line(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_too_little_memory_is_one_line(run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """With libraries that cannot be loaded, and with nothing left after they are."""
     import resource
 

@@ -90,16 +90,16 @@ LEAN = ("--models", "8b", "--workloads", "chat", "--tiers", "32", "--instances",
 BOTH = ("--models", "8b,70b", "--workloads", "chat", "--tiers", "32")
 
 
-def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, workdir: Path, *arguments: str) -> dict[str, Any]:
     result = run("build", "--out", "o", *JSON, *arguments)
     assert result.exit_code == 0, result.stderr
-    answer = json.loads((here / "o" / "sizing-sheet.json").read_text())
+    answer = json.loads((workdir / "o" / "sizing-sheet.json").read_text())
     assert isinstance(answer, dict)
     return answer
 
 
-def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    answer = built(run, here, "--models", "8b,llama-2-7b,405b")
+def test_json_keys_are_the_contract(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, workdir, "--models", "8b,llama-2-7b,405b")
     targets = {w["id"]: (w["tpot_target_ms"], w["ttft_target_ms"]) for w in answer["inputs"]["workloads"]}
     assert targets == {"chat": (50, 2228.8), "rag": (50, 7144), "long-doc": (100, pytest.approx(52_609.6))}
     assert set(answer) == TOP and answer["schema_version"] == 1 and answer["as_of"] == "2026-11-20"
@@ -170,28 +170,28 @@ def test_every_option_of_a_question_is_a_flag() -> None:
     assert flags("recommend") - common - load == set(OPTIONS)
 
 
-def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text(
+def test_a_scenario_file_and_flags_that_win(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text(
         "models: [8b, 70b]\nworkloads: chat\ntiers: [4, 8]\nweight-dtype: fp8\ngpu_memory_utilization: 0.8\n"
         "as_of: 2026-01-02\nformat: json\nname: mine\n"
     )
     result = run("build", "--scenario", "s.yaml", "--out", "o", "--tiers", "16", "--headline", "chat:16")
     assert result.exit_code == 0, result.stderr
-    answer = json.loads((here / "o" / "mine.json").read_text())
+    answer = json.loads((workdir / "o" / "mine.json").read_text())
     assert answer["inputs"]["models"] == ["llama-3.1-8b", "llama-3.1-70b"] and answer["inputs"]["tiers"] == [16]
     assert answer["as_of"] == "2026-01-02" and answer["inputs"]["gpu_memory_utilization"] == 0.8
     assert {c["weight_dtype"] for c in answer["cells"]} == {"fp8"}
     assert "at least 220 people" in result.stdout and "wrote o/mine.json" in result.stdout
 
 
-def test_a_scenario_of_recommend(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_scenario_of_recommend(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """Its keys are the options, in either number and spelling; a load that is typed stands in place of the file's."""
-    (here / "s.yaml").write_text("models: 8b\ncontext: 8k\nusers: 20\nprovider: aws\n")
+    (workdir / "s.yaml").write_text("models: 8b\ncontext: 8k\nusers: 20\nprovider: aws\n")
     stated = run("recommend", "--model", "8b", "--context", "8k", "--users", "20", "--providers", "aws", "--json")
     assert run("recommend", "--scenario", "s.yaml", "--json").stdout == stated.stdout
     cell = json.loads(run("recommend", "--scenario", "s.yaml", "--requests-per-second", "2", "--json").stdout)
     assert cell["requests_per_second"] == 2 and cell["context_tokens"] == 8192
-    (here / "s.yaml").write_text("model: 8b\nformat: json\n")
+    (workdir / "s.yaml").write_text("model: 8b\nformat: json\n")
     assert "s.yaml:2: unknown option format." in run("recommend", "--scenario", "s.yaml").stderr
 
 
@@ -207,42 +207,42 @@ def test_a_scenario_of_recommend(run, here: Path) -> None:  # type: ignore[no-un
         ("models: true\n", "s.yaml:1: models must be text"),
     ],
 )
-def test_scenario_files_that_are_refused(text: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text(text)
+def test_scenario_files_that_are_refused(text: str, expected: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text(text)
     result = run("build", "--scenario", "s.yaml", "--format", "json")
     assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
-    assert [p.name for p in here.iterdir()] == ["s.yaml"]
+    assert [p.name for p in workdir.iterdir()] == ["s.yaml"]
 
 
-def test_json_on_stdout_is_the_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_json_on_stdout_is_the_file(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN, "--json", *JSON, "--out", "o")
-    assert result.stdout == (here / "o" / "sizing-sheet.json").read_text() and result.stderr == ""
+    assert result.stdout == (workdir / "o" / "sizing-sheet.json").read_text() and result.stderr == ""
 
 
-def test_quiet_says_nothing(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_quiet_says_nothing(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN, "--quiet", *JSON)
-    assert result.exit_code == 0 and result.output == "" and (here / "output" / "sizing-sheet.json").exists()
+    assert result.exit_code == 0 and result.output == "" and (workdir / "output" / "sizing-sheet.json").exists()
 
 
 @pytest.mark.long
-def test_same_question_same_bytes(here: Path) -> None:
+def test_same_question_same_bytes(workdir: Path) -> None:
     made = []
     for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "SOURCE_DATE_EPOCH": "1763600000"}
         command = [sys.executable, "-m", "sheetgen", "build", *BOTH, "--format", "json", "--name", seed]
         subprocess.run(command, env=environment, check=True, capture_output=True)
-        made.append((here / "output" / f"{seed}.json").read_bytes())
+        made.append((workdir / "output" / f"{seed}.json").read_bytes())
     assert made[0] == made[1] and b'"as_of": "2025-11-20"' in made[0]
 
 
-def test_an_old_file_survives_a_failed_build(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "output").mkdir()
-    (here / "output" / "sizing-sheet.json").write_text("old")
+def test_an_old_file_survives_a_failed_build(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "output").mkdir()
+    (workdir / "output" / "sizing-sheet.json").write_text("old")
     assert run("build", "--models", "8b,zzz", *JSON).exit_code == 1
-    assert (here / "output" / "sizing-sheet.json").read_text() == "old"
+    assert (workdir / "output" / "sizing-sheet.json").read_text() == "old"
     assert run("build", *LEAN, *JSON).exit_code == 0
-    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.json"]
-    assert (here / "output" / "sizing-sheet.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
+    assert [p.name for p in (workdir / "output").iterdir()] == ["sizing-sheet.json"]
+    assert (workdir / "output" / "sizing-sheet.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
 
 
 def _umask() -> int:
@@ -272,20 +272,20 @@ def no_pango(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
 
 
 @pytest.mark.long
-def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
+def test_without_pango_there_is_a_workbook(run, workdir: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0 and result.stderr.startswith("Pango ")
     assert len(result.stderr.splitlines()) == 1
-    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
+    assert [p.name for p in (workdir / "output").iterdir()] == ["sizing-sheet.xlsx"]
 
 
 @pytest.mark.parametrize(("formats", "written"), [("json,pdf", ["sizing-sheet.json"]), ("pdf", [])])
 def test_without_pango_what_else_was_asked_for_is_written(
-    formats: str, written: list[str], run: Callable[..., Any], here: Path, no_pango: None
+    formats: str, written: list[str], run: Callable[..., Any], workdir: Path, no_pango: None
 ) -> None:
     result = run("build", *LEAN, "--format", formats)
     assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.")
-    assert len(result.stderr.splitlines()) == 1 and [p.name for p in here.rglob("*.*")] == written
+    assert len(result.stderr.splitlines()) == 1 and [p.name for p in workdir.rglob("*.*")] == written
 
 
 @pytest.fixture
@@ -299,17 +299,17 @@ def no_room(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
 
 
 @pytest.mark.long
-def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
+def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, workdir: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0
     assert "The page is too full. Ask for less." in result.stderr
-    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
+    assert [p.name for p in (workdir / "output").iterdir()] == ["sizing-sheet.xlsx"]
 
 
-def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
+def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, workdir: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN, "--format", "csv,json,pdf")
     assert result.exit_code == 1 and "The page is too full. Ask for less." in result.stderr
-    assert sorted(p.name for p in (here / "output").iterdir()) == ["sizing-sheet.csv", "sizing-sheet.json"]
+    assert sorted(p.name for p in (workdir / "output").iterdir()) == ["sizing-sheet.csv", "sizing-sheet.json"]
 
 
 @pytest.mark.some(2)
@@ -322,19 +322,19 @@ def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, h
         ("4", "chat", "chat:4"),
     ],
 )
-def test_the_tier_of_a_headline(tiers: str, headline: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    answer = built(run, here, "--models", "8b", *LEAN[-2:], "--tiers", tiers, "--headline", headline)
+def test_the_tier_of_a_headline(tiers: str, headline: str, expected: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, workdir, "--models", "8b", *LEAN[-2:], "--tiers", tiers, "--headline", headline)
     assert answer["inputs"]["headline"] == expected
 
 
-def test_hours_of_a_month_may_be_a_fraction(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    answer = built(run, here, *LEAN, "--hours-per-month", "730.5")
+def test_hours_of_a_month_may_be_a_fraction(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, workdir, *LEAN, "--hours-per-month", "730.5")
     assert answer["inputs"]["hours_per_month"] == 730.5
     assert answer["cells"][0]["monthly_usd"] == pytest.approx(answer["cells"][0]["hourly_usd"] * 730.5)
-    assert built(run, here, *LEAN)["inputs"]["hours_per_month"] == 730
+    assert built(run, workdir, *LEAN)["inputs"]["hours_per_month"] == 730
 
 
-def test_a_context_over_one_models_limit_is_an_error_only_when_none_is_left(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_context_over_one_models_limit_is_an_error_only_when_none_is_left(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "llama-2-7b", "--workloads", "rag,long-doc", *JSON)
     assert result.exit_code == 1 and "every context" in result.stderr
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []

@@ -16,9 +16,9 @@ CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
 
 @pytest.fixture
-def folder(here: Path) -> Path:
+def folder(workdir: Path) -> Path:
     """A folder as a download leaves it, whose name is no name of the catalogs."""
-    target = here / "My-Qwen"
+    target = workdir / "My-Qwen"
     target.mkdir()
     (target / "config.json").write_text((CONFIGS / "qwen3-8b.json").read_text())
     return target
@@ -49,7 +49,7 @@ def test_the_date_follows_source_date_epoch(run: Run, folder: Path, monkeypatch:
     assert result.stderr.startswith("SOURCE_DATE_EPOCH is 'abc'. ")
 
 
-def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:
+def test_to_a_catalog_folder(run: Run, folder: Path, workdir: Path) -> None:
     result = run("catalog", "import", folder, "--to", "mine", "--id", "big-one", "--name", "Big One")
     assert result.exit_code == 0 and "mine/models/big-one.yaml: " in result.stdout
     assert run("size", "--catalogs", "mine", "--model", "big-one", "--gpu", "h100").stdout.startswith("Big One on")
@@ -57,23 +57,23 @@ def test_to_a_catalog_folder(run: Run, folder: Path, here: Path) -> None:
     again = run("catalog", "import", folder, "--to", "mine", "--id", "big-one")
     assert again.exit_code == 1 and "--force" in again.stderr
     assert run("catalog", "import", folder, "--to", "mine", "--id", "big-one", "--force", "--quiet").stdout == ""
-    assert sorted(path.name for path in (here / "mine" / "models").iterdir()) == ["big-one.yaml"]
+    assert sorted(path.name for path in (workdir / "mine" / "models").iterdir()) == ["big-one.yaml"]
 
 
-def test_into_the_shipped_catalogs(run: Run, folder: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sheetgen.catalog.default_folder", lambda: here / "mine")
+def test_into_the_shipped_catalogs(run: Run, folder: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sheetgen.catalog.default_folder", lambda: workdir / "mine")
     words = run("catalog", "import", folder, "--to", "mine", "--id", "a").stdout.split()
     assert "check --write-index" in " ".join(words)
 
 
-def test_out_names_the_entry(run: Run, folder: Path, here: Path) -> None:
+def test_out_names_the_entry(run: Run, folder: Path, workdir: Path) -> None:
     assert run("catalog", "import", folder, "--out", "q8.yaml").exit_code == 0
-    assert (here / "q8.yaml").read_text().startswith("id: q8\n")
+    assert (workdir / "q8.yaml").read_text().startswith("id: q8\n")
 
 
-def test_faults_are_one_line_and_exit_1(run: Run, here: Path) -> None:
-    (here / "empty").mkdir()
-    (here / "bad.json").write_text('{"model_type": "lama"}')
+def test_faults_are_one_line_and_exit_1(run: Run, workdir: Path) -> None:
+    (workdir / "empty").mkdir()
+    (workdir / "bad.json").write_text('{"model_type": "lama"}')
     for name, told in (
         ("empty", "empty: the folder has no config.json."),
         ("bad.json", "bad.json: model_type is 'lama', which sheetgen cannot count. Did you mean llama?"),
@@ -86,9 +86,9 @@ def test_faults_are_one_line_and_exit_1(run: Run, here: Path) -> None:
     assert run("catalog", "import", "bad.json", "--out", "a", "--to", "b").exit_code == 2
 
 
-def test_bad_ids_and_places(run: Run, folder: Path, here: Path) -> None:
+def test_bad_ids_and_places(run: Run, folder: Path, workdir: Path) -> None:
     assert "is no id" in run("catalog", "import", folder, "--id", "../up").stderr
-    (here / "file").write_text("")
+    (workdir / "file").write_text("")
     result = run("catalog", "import", folder, "--to", "file")
     assert result.exit_code == 1 and "cannot be written" in result.stderr
     for option, value, words in (("--to", "", "to is blank."), ("--out", "a" * 300, "File name too long")):
@@ -98,7 +98,7 @@ def test_bad_ids_and_places(run: Run, folder: Path, here: Path) -> None:
         assert words in run("plan", "init", "--out", place).stderr
 
 
-def test_without_huggingface_hub(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_huggingface_hub(run: Run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     result = run("catalog", "import", "acme/tiny")
     assert result.exit_code == 1 and "install huggingface_hub" in result.stderr and result.stderr.count("\n") == 1
@@ -136,14 +136,14 @@ def test_by_hugging_face_id(run: Run, folder: Path, monkeypatch: pytest.MonkeyPa
     assert "weight_dtype: nvfp4\nkv_cache_dtype: fp8\n" in text
 
 
-def test_offline(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline(run: Run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", FakeHub(None))
     result = run("catalog", "import", "acme/tiny")
     assert result.exit_code == 1 and "(no route to host)" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_what_is_a_hub_id(here: Path) -> None:
+def test_what_is_a_hub_id(workdir: Path) -> None:
     assert is_hub_id("acme/tiny") and is_hub_id("Qwen/Qwen3-8B")
     assert not any(map(is_hub_id, ("tiny", "a/b/c", "./a", "/a/b", "a/b.json", "../a", "a/../b", "a b/c")))
 
@@ -164,22 +164,22 @@ def test_every_command_takes_a_path(run: Run, folder: Path) -> None:
     assert {cell["model"] for cell in cells} == {"my-qwen", "llama-3.1-8b"}
 
 
-def test_a_path_gives_what_the_entry_gives(run: Run, here: Path) -> None:
+def test_a_path_gives_what_the_entry_gives(run: Run, workdir: Path) -> None:
     """Any .json file, whatever its name; a folder wins over a name that only resembles it."""
     config = json.loads((CONFIGS / "qwen3-8b.json").read_text())
-    (here / "odd name.json").write_text(json.dumps(config))
+    (workdir / "odd name.json").write_text(json.dumps(config))
     asked = ("--gpu", "h100", "--context", "8k", "--concurrent-requests", "8", "--json")
     ours = json.loads(run("size", "--model", "odd name.json", *asked).stdout)
     theirs = json.loads(run("size", "--model", "qwen3-8b", *asked).stdout)
     for key in ("n_params", "kv_bytes_per_token", "kv_bytes_per_sequence"):
         assert ours[key] == theirs[key]
-    folder = here / "Qwen3-8B"
+    folder = workdir / "Qwen3-8B"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 10}))
     assert json.loads(run("size", "--model", "./Qwen3-8B", *asked).stdout)["n_params"] < ours["n_params"] / 2
 
 
-def test_the_weight_dtype_is_the_checkpoints(run: Run, here: Path) -> None:
+def test_the_weight_dtype_is_the_checkpoints(run: Run, workdir: Path) -> None:
     config = json.loads((CONFIGS / "qwen3-8b.json").read_text())
     for quantization, dtype in (
         ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
@@ -190,27 +190,27 @@ def test_the_weight_dtype_is_the_checkpoints(run: Run, here: Path) -> None:
             "nvfp4",
         ),
     ):
-        (here / "q.json").write_text(json.dumps({**config, "quantization_config": quantization}))
+        (workdir / "q.json").write_text(json.dumps({**config, "quantization_config": quantization}))
         out = run("size", "--model", "q.json", "--gpu", "h100").stdout
         kv = "fp8" if "kv_cache_scheme" in quantization else "bf16"
         assert f"weights {dtype.upper()}, KV cache {kv}" in out
 
 
-def test_a_path_that_is_no_model(run: Run, here: Path) -> None:
+def test_a_path_that_is_no_model(run: Run, workdir: Path) -> None:
     result = run("size", "--model", "./nope", "--gpu", "h100")
     assert result.exit_code == 1 and result.stderr.startswith("./nope: ")
-    (here / "package.json").write_text('{"name": "left-pad"}')
+    (workdir / "package.json").write_text('{"name": "left-pad"}')
     result = run("size", "--model", "package.json", "--gpu", "h100")
     assert result.exit_code == 1 and result.stderr.startswith("package.json: model_type is missing")
 
 
-def test_a_link_to_a_file_elsewhere_is_checked_as_the_file_that_it_stands_for(run: Run, here: Path) -> None:
+def test_a_link_to_a_file_elsewhere_is_checked_as_the_file_that_it_stands_for(run: Run, workdir: Path) -> None:
     shipped = default_folder() / "models" / "llama-3.1-8b.yaml"
-    (here / "elsewhere").mkdir()
-    (here / "elsewhere" / "x.yaml").write_text(shipped.read_text(), "utf-8")
-    (here / "c" / "models").mkdir(parents=True)
-    (here / "c" / "models" / shipped.name).symlink_to(here / "elsewhere" / "x.yaml")
-    (here / "c" / "workloads.yaml").symlink_to(here / "elsewhere" / "x.yaml")
+    (workdir / "elsewhere").mkdir()
+    (workdir / "elsewhere" / "x.yaml").write_text(shipped.read_text(), "utf-8")
+    (workdir / "c" / "models").mkdir(parents=True)
+    (workdir / "c" / "models" / shipped.name).symlink_to(workdir / "elsewhere" / "x.yaml")
+    (workdir / "c" / "workloads.yaml").symlink_to(workdir / "elsewhere" / "x.yaml")
     assert run("check", f"c/models/{shipped.name}").exit_code == 0
     broken = run("check", "c/workloads.yaml")
     assert broken.exit_code == 1 and "c/workloads.yaml:1: field 'workloads' is missing." in broken.stderr

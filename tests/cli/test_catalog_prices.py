@@ -23,35 +23,35 @@ DAY = ("--as-of", "2026-11-20")
 
 
 @pytest.fixture
-def aws(here: Path) -> Path:
-    (here / "aws.csv").write_text(AWS_HEAD + "us-east-1,p5.48xlarge,60,8,h100\nus-east-1,g6.xlarge,0.8048,1,l4\n")
-    return here / "aws.csv"
+def aws(workdir: Path) -> Path:
+    (workdir / "aws.csv").write_text(AWS_HEAD + "us-east-1,p5.48xlarge,60,8,h100\nus-east-1,g6.xlarge,0.8048,1,l4\n")
+    return workdir / "aws.csv"
 
 
 def left_in(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_it_shows_what_changes_and_writes_nothing(run: Run, aws: Path, here: Path) -> None:
+def test_it_shows_what_changes_and_writes_nothing(run: Run, aws: Path, workdir: Path) -> None:
     result = run("catalog", "prices", "aws.csv", *DAY)
     assert result.exit_code == 0 and result.stderr == ""
     lines = result.stdout.splitlines()
     assert lines[3].split() == ["aws/p5.48xlarge", "on-demand", "55.04", "60", "+9.0%", "2026-07-20", "2026-11-20"]
     n_others = len([row for row in Catalog().instances() if row.provider == "aws"]) - 2
     assert f"{n_others} catalog rows" in result.stdout and "--to DIR" in lines[-1]
-    assert left_in(here) == ["aws.csv"]
+    assert left_in(workdir) == ["aws.csv"]
     dry = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--dry-run")
     assert dry.stdout.splitlines()[-1].endswith(" mine/instances/aws.yaml.")
-    assert left_in(here) == ["aws.csv"]
+    assert left_in(workdir) == ["aws.csv"]
 
 
-def test_a_written_price_is_the_one_that_recommend_uses(run: Run, aws: Path, here: Path) -> None:
+def test_a_written_price_is_the_one_that_recommend_uses(run: Run, aws: Path, workdir: Path) -> None:
     asked = ("recommend", "--model", "8b", "--instances", "aws/p5.48xlarge", "--as-of", "2026-11-20", "--json")
     before = json.loads(run(*asked).stdout)
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine")
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith(" --catalogs mine.\n")
-    assert left_in(here) == ["aws.csv", "mine/instances/aws.yaml"]
+    assert left_in(workdir) == ["aws.csv", "mine/instances/aws.yaml"]
     after = json.loads(run(*asked, "--catalogs", "mine").stdout)
     hourly = [answer["candidates"][0]["hourly_usd"] for answer in (before, after)]
     assert hourly == [55.04, 60]
@@ -86,39 +86,39 @@ def test_an_older_price_is_said_and_left(run: Run, aws: Path) -> None:
     assert "(1 there" in again and again.endswith("Nothing to write.\n")
 
 
-def test_nothing_is_applied_half(run: Run, aws: Path, here: Path) -> None:
+def test_nothing_is_applied_half(run: Run, aws: Path, workdir: Path) -> None:
     aws.write_text(aws.read_text() + "us-east-1,g5.xlarge,abc,1,a10g\n")
-    shutil.copy(LISTS / "azure_n_series_on_demand.csv", here / "azure.csv")
+    shutil.copy(LISTS / "azure_n_series_on_demand.csv", workdir / "azure.csv")
     arguments = ("catalog", "prices", "azure.csv", "aws.csv", *DAY, "--to", "mine")
     result = run(*arguments)
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.startswith("aws.csv:4: on_demand_usd_hr is 'abc'. ")
-    assert left_in(here) == ["aws.csv", "azure.csv"]
-    (here / "azure.csv").write_text("a,b\n")
+    assert left_in(workdir) == ["aws.csv", "azure.csv"]
+    (workdir / "azure.csv").write_text("a,b\n")
     result = run(*arguments, "--skip-broken")  # that skips lines; what is no price list at all is refused still
-    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and left_in(here) == ["aws.csv", "azure.csv"]
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and left_in(workdir) == ["aws.csv", "azure.csv"]
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--skip-broken")
     assert result.exit_code == 0 and result.stderr.endswith(" Skipped.\n")
-    assert ", 3 lines, 1 broken." in result.stdout and "mine/instances/aws.yaml" in left_in(here)
+    assert ", 3 lines, 1 broken." in result.stdout and "mine/instances/aws.yaml" in left_in(workdir)
 
 
-def test_nothing_is_written_where_a_file_cannot_be(run: Run, aws: Path, here: Path) -> None:
-    shutil.copy(LISTS / "azure_n_series_on_demand.csv", here / "azure.csv")
-    (here / "mine" / "instances" / "azure.yaml").mkdir(parents=True)
+def test_nothing_is_written_where_a_file_cannot_be(run: Run, aws: Path, workdir: Path) -> None:
+    shutil.copy(LISTS / "azure_n_series_on_demand.csv", workdir / "azure.csv")
+    (workdir / "mine" / "instances" / "azure.yaml").mkdir(parents=True)
     result = run("catalog", "prices", "aws.csv", "azure.csv", *DAY, "--to", "mine")
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and result.stdout == ""
-    assert left_in(here) == ["aws.csv", "azure.csv"]
-    (here / "file").write_text("")
+    assert left_in(workdir) == ["aws.csv", "azure.csv"]
+    (workdir / "file").write_text("")
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "file")
     assert result.exit_code == 1 and "cannot be written (" in result.stderr and "--to" in result.stderr
-    (here / "broken" / "instances").mkdir(parents=True)
-    (here / "broken" / "instances" / "aws.yaml").write_text("provider: [\n")
+    (workdir / "broken" / "instances").mkdir(parents=True)
+    (workdir / "broken" / "instances" / "aws.yaml").write_text("provider: [\n")
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "broken")
     assert result.exit_code == 1 and result.stderr.startswith("broken/instances/aws.yaml:2: ")
-    assert (here / "broken" / "instances" / "aws.yaml").read_text() == "provider: [\n"
+    assert (workdir / "broken" / "instances" / "aws.yaml").read_text() == "provider: [\n"
 
 
-def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
+def test_one_line_and_exit_1(run: Run, aws: Path, workdir: Path) -> None:
     for arguments, told in (
         (("none.csv",), "none.csv: cannot be read (No such file or directory)."),
         (("aws.csv",), "aws.csv: says no date."),
@@ -135,10 +135,10 @@ def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
         assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result.output
         assert result.stderr.startswith(told), result.stderr
     assert run("catalog", "prices").exit_code == 2 and run("catalog", "prices", "aws.csv", "--as-of").exit_code == 2
-    assert left_in(here) == ["aws.csv"]
+    assert left_in(workdir) == ["aws.csv"]
 
 
-def test_json_has_everything(run: Run, here: Path) -> None:
+def test_json_has_everything(run: Run, workdir: Path) -> None:
     lists = [LISTS / name for name in ("aws_gpu_on_demand.csv", "gcp_accelerator_prices.csv")]
     neocloud = LISTS / "neocloud_offerings_2026-05-24.csv"
     to = ("--to", "mine", "--add-new", "--accept-large-changes")
@@ -160,11 +160,11 @@ def test_json_has_everything(run: Run, here: Path) -> None:
     assert run("check", "mine").exit_code == 0
 
 
-def test_long_lists_are_cut(run: Run, here: Path) -> None:
+def test_long_lists_are_cut(run: Run, workdir: Path) -> None:
     head, *lines = (LISTS / "aws_gpu_on_demand.csv").read_text().splitlines()
     cells = [line.split(",") for line in lines if line.startswith("us-east-1,")]
     dearer = [",".join([c[0], c[1], str(4 * float(c[2])) if c[2] else "", *c[3:]]) for c in cells]
-    (here / "aws.csv").write_text("\n".join([head, *dearer]))
+    (workdir / "aws.csv").write_text("\n".join([head, *dearer]))
     shown = run("catalog", "prices", "aws.csv", *DAY).stdout
     assert shown.count("+300.0%") == 40 and "\nand 18 more; --json has all\n" in shown
     assert "58 implausible prices, " in shown and "\n  aws.csv:" in shown
@@ -172,7 +172,7 @@ def test_long_lists_are_cut(run: Run, here: Path) -> None:
     assert len(json.loads(run("catalog", "prices", "aws.csv", *DAY, "--json").stdout)["changes"]) == 58
 
 
-def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, here: Path) -> None:
+def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, workdir: Path) -> None:
     """A list a thousand times too low, and one by the GPU instead of the machine; confirmed, all say so."""
     text = aws.read_text()
     for wrong, why in (
@@ -183,7 +183,7 @@ def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, here: Path) 
         aws.write_text(text.replace(",60,", f",{wrong},"))
         for more in ((), ("--dry-run",), ("--json",), ("--quiet",)):
             result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", *more)
-            assert result.exit_code == 1 and result.stdout == "" and left_in(here) == ["aws.csv"]
+            assert result.exit_code == 1 and result.stdout == "" and left_in(workdir) == ["aws.csv"]
             first, last = result.stderr.splitlines()
             assert first == f"aws.csv:2: aws/p5.48xlarge on-demand is {wrong} $/h, {why}."
             assert "--accept-large-changes" in last
@@ -201,34 +201,34 @@ def test_prices_that_hardly_can_be_are_refused(run: Run, aws: Path, here: Path) 
     assert "917 times less than 55.04 before; 0.0075" in asked
 
 
-def test_a_hosted_list_a_thousand_times_too_low(run: Run, here: Path) -> None:
+def test_a_hosted_list_a_thousand_times_too_low(run: Run, workdir: Path) -> None:
     line = "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-10,4e-10,,128000,\n"
-    (here / "hosted.csv").write_text(HOSTED_HEAD + line)
+    (workdir / "hosted.csv").write_text(HOSTED_HEAD + line)
     result = run("catalog", "prices", "hosted.csv", *DAY, "--to", "mine")
-    assert result.exit_code == 1 and left_in(here) == ["hosted.csv"] and result.stderr.count("\n") == 3
+    assert result.exit_code == 1 and left_in(workdir) == ["hosted.csv"] and result.stderr.count("\n") == 3
     assert "input_usd_per_million is 0.0002, 650" in (result.stderr)
     assert run("catalog", "prices", "hosted.csv", *DAY, "--to", "mine", "--accept-large-changes").exit_code == 0
 
 
-def test_quiet(run: Run, aws: Path, here: Path) -> None:
+def test_quiet(run: Run, aws: Path, workdir: Path) -> None:
     assert run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--quiet").output == ""
-    assert "mine/instances/aws.yaml" in left_in(here)
+    assert "mine/instances/aws.yaml" in left_in(workdir)
 
 
-def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
+def test_into_catalogs_with_an_index(run: Run, aws: Path, workdir: Path) -> None:
     """Only the rows that change differ from the shipped file, and the folder is named: prices are in no index."""
-    shutil.copytree(default_folder(), here / "catalogs")
+    shutil.copytree(default_folder(), workdir / "catalogs")
     result = run("catalog", "prices", "aws.csv", *DAY, "--to", "catalogs")
     assert result.stdout.endswith(" --catalogs catalogs.\n")
     old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
-    new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
+    new = (workdir / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
     assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3
-    assert faults_of(Catalog(base=here / "catalogs")) == []
+    assert faults_of(Catalog(base=workdir / "catalogs")) == []
 
 
-def test_comments_are_not_lost_in_silence(run: Run, aws: Path, here: Path) -> None:
+def test_comments_are_not_lost_in_silence(run: Run, aws: Path, workdir: Path) -> None:
     run("catalog", "prices", "aws.csv", *DAY, "--to", "mine")
-    target = here / "mine" / "instances" / "aws.yaml"
+    target = workdir / "mine" / "instances" / "aws.yaml"
     target.write_text("# ours\n" + target.read_text().replace("instances:\n", "instances:\n  # the big one\n"))
     aws.write_text(aws.read_text().replace(",60,", ",66,"))
     result = run("catalog", "prices", "aws.csv", "--as-of", "2026-12-01", "--to", "mine")
@@ -236,9 +236,9 @@ def test_comments_are_not_lost_in_silence(run: Run, aws: Path, here: Path) -> No
     assert target.read_text().startswith("# ours\nprovider: aws\n")
 
 
-def test_hostile_text_does_not_reach_the_terminal(run: Run, here: Path) -> None:
+def test_hostile_text_does_not_reach_the_terminal(run: Run, workdir: Path) -> None:
     name = "a\x1b[31m\u202e.csv"
-    (here / name).write_text(AWS_HEAD + "us-east-1,p5\x1b[31m\u202e,60,8,h100\nus-east-1,new.large,1,1,zzz\n")
+    (workdir / name).write_text(AWS_HEAD + "us-east-1,p5\x1b[31m\u202e,60,8,h100\nus-east-1,new.large,1,1,zzz\n")
     for more in ((), ("--skip-broken",), ("--skip-broken", "--json")):
         result = run("catalog", "prices", name, *DAY, *more)
         assert not {"\x1b", "\u202e"} & set(result.output) and r"\x1b" in result.output
@@ -296,18 +296,18 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread.join()
 
 
-def test_a_list_from_the_web(run: Run, here: Path, address: str) -> None:
+def test_a_list_from_the_web(run: Run, workdir: Path, address: str) -> None:
     for path in ("/aws.csv?token=secret", "/moved"):
         result = run("catalog", "prices", address + path, *DAY, "--to", "mine")
         assert result.exit_code == 0, result.output
         assert result.stdout.startswith(f"{address}{path.split('?')[0]}: AWS on demand, 1 line.")
-    text = (here / "mine" / "instances" / "aws.yaml").read_text()
+    text = (workdir / "mine" / "instances" / "aws.yaml").read_text()
     assert f"source: 'price list {address}/aws.csv (on-demand); aws/" in text and "secret" not in text
     assert run("check", "mine").exit_code == 0
     assert Server.asked == ["/aws.csv?token=secret", "/moved", "/aws.csv"]
 
 
-def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_web_may_do_wrong(run: Run, workdir: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_files, "MAX_BYTES", 2**20)
     for url, told in (
         (f"{address}/none?token=secret", f"{address}/none: cannot be fetched (404 Not Found)."),
@@ -325,7 +325,7 @@ def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypat
         result = run("catalog", "prices", url, *DAY, "--to", "mine")
         assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result.output
         assert told in result.stderr and "secret" not in result.stderr and "\x1b" not in result.stderr, result.stderr
-    assert left_in(here) == []
+    assert left_in(workdir) == []
 
 
 def test_more_than_a_list_may_have(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,14 +355,14 @@ HOSTED_HEAD = (
 )
 
 
-def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, here: Path) -> None:
-    (here / "hosted.csv").write_text(
+def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, workdir: Path) -> None:
+    (workdir / "hosted.csv").write_text(
         HOSTED_HEAD
         + "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,https://nebius.com\n"
         "nebius/nobody/a-model,nebius,2e-07,4e-07,,,\nnebius/meta-llama/Llama-3.3-70B-Instruct,nebius,0,0,,,\n"
     )
     shown = run("catalog", "prices", "hosted.csv", *DAY)
-    assert shown.exit_code == 0 and left_in(here) == ["hosted.csv"]
+    assert shown.exit_code == 0 and left_in(workdir) == ["hosted.csv"]
     assert ", 3 lines." in shown.stdout and "1 changed, 0 new" in shown.stdout
     assert ": 0.13/0.4 to 0.2/0.4 $" in shown.stdout
     assert "Left out, 1 " in shown.stdout

@@ -37,20 +37,20 @@ def test_explain_shows_the_list_price_the_discount_and_what_is_paid(run) -> None
     assert "price_usd_per_hour = 55.04  [catalog]" in plain and "discount" not in plain
 
 
-def test_the_same_in_a_scenario_file_and_a_flag_wins(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_in_a_scenario_file_and_a_flag_wins(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     Path("mine.yaml").write_text("models: 8b\nworkloads: chat\ntiers: [32]\ndiscount-fraction: 0.2\n")
     usd = []
     for n, more in enumerate(((), ("--discount-fraction", "0.5"), ("--discount-fraction", "0"))):
         result = run("build", "--scenario", "mine.yaml", "--format", "json,md", "--name", f"s{n}", *more)
         assert result.exit_code == 0, result.output
-        usd.append(json.loads((here / "output" / f"s{n}.json").read_text())["cells"][0]["monthly_usd"])
+        usd.append(json.loads((workdir / "output" / f"s{n}.json").read_text())["cells"][0]["monthly_usd"])
     assert usd[0] == pytest.approx(0.8 * usd[2]) and usd[1] == pytest.approx(0.5 * usd[2])
-    assert "less 20%" in (here / "output" / "s0.md").read_text()
-    assert "less 20%" not in (here / "output" / "s2.md").read_text()
+    assert "less 20%" in (workdir / "output" / "s0.md").read_text()
+    assert "less 20%" not in (workdir / "output" / "s2.md").read_text()
 
 
 @pytest.mark.parametrize("value", ["20", "1", "-0.1", "many"])
-def test_what_is_no_share_is_refused(value: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_no_share_is_refused(value: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", f"--discount-fraction={value}")
-    assert result.exit_code == 1 and list(here.iterdir()) == []
+    assert result.exit_code == 1 and list(workdir.iterdir()) == []
     assert result.stderr.startswith(f"discount_fraction is '{value}'. ")

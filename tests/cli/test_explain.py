@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 import pytest
+from option_values import Options
 from peaks import without_a_peak
 
 from sheetgen.api import RESULTS, recommended, sized_point
@@ -30,7 +31,7 @@ from sheetgen.explain import (
 
 ROOT = Path(__file__).parent.parent.parent
 
-DEPLOYMENTS: dict[str, dict[str, Any]] = {
+DEPLOYMENTS: dict[str, Options] = {
     "dense": {"model": "70b", "tensor_parallel_size": 4, "context_tokens": "16k", "concurrent_requests": 32},
     "windows": {"model": "gemma-3-27b", "tensor_parallel_size": 2, "context_tokens": 30_000, "max_model_len": "64k"},
     "mla": {"model": "deepseek-v3", "gpu": "h200", "tensor_parallel_size": 8, "kv_cache_dtype": "fp8"},
@@ -55,7 +56,7 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def derivation(inputs: dict[str, Any]) -> Derivation:
+def derivation(inputs: Options) -> Derivation:
     catalog = Catalog()
     return Derivation(sized_point(inputs, catalog), inputs)
 
@@ -129,7 +130,7 @@ def test_every_result_can_be_explained_and_agrees_with_size(deployment: str) -> 
         )
 
 
-CHOICES: dict[str, dict[str, Any]] = {
+CHOICES: dict[str, Options] = {
     "one instance": {"model": "8b"},
     "replicas": {"model": "70b", "context_tokens": "16k", "concurrent_requests": 200, "survive": "machine"},
     "stages": {

@@ -12,10 +12,10 @@ import subprocess
 from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import pytest
 from answers import page_for, record_for
+from option_values import Options
 
 import sheetgen
 from sheetgen.answer.solution import Fit, Solution, headline_rows
@@ -32,7 +32,7 @@ from sheetgen.writers.html import print_environment
 TEMPLATES = Path(__file__).parents[2] / "templates"
 BAND_END = 1.2816  # standard deviations
 COMMAND_EMS = 60.0  # about a line of A4
-LOADS: list[dict[str, Any]] = [
+LOADS: list[Options] = [
     {"model": "70b", "context": "16k", "concurrent_requests": 200},
     {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128, "confidence": 0.5},  # ranks
     {"model": "kimi-k2", "context": "4k", "concurrent_requests": 8, "gpus": "h100"},  # spans machines
@@ -66,7 +66,7 @@ def launched(answer: Solution, *engines: str) -> dict[int, Launch]:
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
-def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
+def test_the_flags_are_of_the_fullest_replica(load: Options) -> None:
     answer = solved(**load)
     record = record_for(answer, ())
     point, choice = fullest_replica(answer.question, record.cells[0]), record.cells[0].answer
@@ -278,16 +278,16 @@ def test_an_engine_without_flags_is_told(command: tuple[str, ...], run) -> None:
 
 
 @pytest.mark.long
-def test_build_has_them_in_json_and_below_its_text(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\nflags: [vllm, sglang]\n")
+def test_build_has_them_in_json_and_below_its_text(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\nflags: [vllm, sglang]\n")
     asked = ("build", "--scenario", "s.yaml", "--as-of", "2026-11-20", "--format", "json,md")
     text = run(*asked, "--name", "a").output
     assert text.count("LAUNCH FLAGS") == 2 and text.count("vllm serve") == 2 and text.count("Stack: ") == 2
-    cells = json.loads((here / "output" / "a.json").read_text())["cells"]
+    cells = json.loads((workdir / "output" / "a.json").read_text())["cells"]
     assert [cell["tier"] for cell in cells if cell["flags"]] == [32, 32]
     assert all(list(cell["flags"]) == ["vllm", "sglang"] for cell in cells if cell["flags"])
     assert json.loads(run(*asked, "--name", "a", "--json").stdout)["cells"] == cells
-    (here / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\n")
+    (workdir / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\n")
     assert "LAUNCH" not in run(*asked, "--name", "b").output
-    assert (here / "output" / "a.md").read_bytes() == (here / "output" / "b.md").read_bytes()
-    assert "flags" not in json.loads((here / "output" / "b.json").read_text())["cells"][0]
+    assert (workdir / "output" / "a.md").read_bytes() == (workdir / "output" / "b.md").read_bytes()
+    assert "flags" not in json.loads((workdir / "output" / "b.json").read_text())["cells"][0]

@@ -29,36 +29,36 @@ FILES = {
 
 @pytest.mark.parametrize("key", ["brand", "models", "draft_model"])
 def test_no_error_repeats_a_file(key: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = tmp_path / "scenarios"
-    here.mkdir()
-    monkeypatch.chdir(here)
+    workdir = tmp_path / "scenarios"
+    workdir.mkdir()
+    monkeypatch.chdir(workdir)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     for ending in ("yaml", "json"):
-        (here / f"link.{ending}").symlink_to(tmp_path / "passwd")
-        (here / f"loop.{ending}").symlink_to(here / f"loop.{ending}")
-        (here / f"zero.{ending}").symlink_to("/dev/zero")
-        os.mkfifo(here / f"pipe.{ending}")
-    (here / "folder.yaml").mkdir()
+        (workdir / f"link.{ending}").symlink_to(tmp_path / "passwd")
+        (workdir / f"loop.{ending}").symlink_to(workdir / f"loop.{ending}")
+        (workdir / f"zero.{ending}").symlink_to("/dev/zero")
+        os.mkfifo(workdir / f"pipe.{ending}")
+    (workdir / "folder.yaml").mkdir()
     named = [f"../{name}" for name in FILES] + [str(tmp_path / "passwd"), "/dev/zero", "/dev/stdin"]
-    named += ["./" + path.name for path in here.iterdir()] + [f"./{'a' * 300}.json", f"./{'a' * 300}"]
+    named += ["./" + path.name for path in workdir.iterdir()] + [f"./{'a' * 300}.json", f"./{'a' * 300}"]
     for name in named:
-        (here / "s.yaml").write_text(f"{'' if key == 'models' else 'models: [8b]'}\n{key}: {name}\n")
+        (workdir / "s.yaml").write_text(f"{'' if key == 'models' else 'models: [8b]'}\n{key}: {name}\n")
         result = run("build", "--scenario", "s.yaml")
         assert result.exit_code == 1 and result.stdout == "" and SECRET not in result.stderr, (name, result.output)
         assert Path(name).name[:60] in result.stderr or name == "/dev/stdin"
 
 
-def test_no_error_repeats_what_stands_in_place_of_a_workbook(run: Run, here: Path) -> None:
-    (here / "a.xlsx").write_text(FILES["passwd"])
+def test_no_error_repeats_what_stands_in_place_of_a_workbook(run: Run, workdir: Path) -> None:
+    (workdir / "a.xlsx").write_text(FILES["passwd"])
     for command in (("pull", "a.xlsx"), ("diff", "a.xlsx", "a.xlsx"), ("mail", "a.xlsx", "--to", "a@b.c", "--dry-run")):
         result = run(*command)
         assert result.exit_code == 1 and SECRET not in result.output and "is no workbook" in result.stderr
 
 
-def test_no_error_repeats_what_stands_in_place_of_a_benchmark(run: Run, here: Path) -> None:
+def test_no_error_repeats_what_stands_in_place_of_a_benchmark(run: Run, workdir: Path) -> None:
     for name, text in FILES.items():
-        (here / name).write_text(text)
+        (workdir / name).write_text(text)
         result = run("size", "--model", "8b", "--measured", name)
         assert result.exit_code == 1 and name in result.stderr and SECRET not in result.output, result.output
 
@@ -71,7 +71,7 @@ def test_no_error_repeats_what_stands_in_place_of_a_benchmark(run: Run, here: Pa
         ("catalog", "prices"),
     ],
 )
-def test_a_line_of_another_file_is_no_key(run: Run, here: Path, asked: tuple[str, ...]) -> None:
-    (here / "shadow").write_text("root:*:20228:0:99999:7:::\n")
+def test_a_line_of_another_file_is_no_key(run: Run, workdir: Path, asked: tuple[str, ...]) -> None:
+    (workdir / "shadow").write_text("root:*:20228:0:99999:7:::\n")
     result = run(*asked, "shadow")
     assert result.exit_code == 1 and "with a colon" in result.stderr and "20228" not in result.stderr

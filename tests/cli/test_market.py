@@ -88,8 +88,8 @@ def test_a_vendor_that_the_engine_does_not_run_on_is_a_reason() -> None:
     assert "TensorRT-LLM" in problem(vendors="amd", engine="tensorrt-llm")
 
 
-def test_vendors_in_a_scenario_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text("models: 8b\nvendors: [nvidia, amd]\nworkloads: rag\ntiers: 8\n")
+def test_vendors_in_a_scenario_file(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text("models: 8b\nvendors: [nvidia, amd]\nworkloads: rag\ntiers: 8\n")
     result = run("build", "--scenario", "s.yaml", "--format", "csv", "--json")
     assert result.exit_code == 0 and '"vendors": [\n      "nvidia",\n      "amd"\n    ]' in result.stdout
 
@@ -310,7 +310,7 @@ def test_of_what_was_not_requested_the_other_clouds_go_first() -> None:
 
 
 @pytest.mark.long
-def test_the_workbook_says_the_region_of_each_class(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_workbook_says_the_region_of_each_class(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """p4d on demand is cheapest in eu-north-1, which has no price for a year: that is of eu-west-1."""
     asked = (
         "--models",
@@ -325,7 +325,7 @@ def test_the_workbook_says_the_region_of_each_class(run, here: Path) -> None:  #
         "aws/p4d.24xlarge",
     )
     assert run("build", *asked, "--as-of", "2026-11-20", "--format", "xlsx").exit_code == 0
-    sheet = openpyxl.load_workbook(next(here.rglob("*.xlsx")), data_only=True)["Prices and hardware"]
+    sheet = openpyxl.load_workbook(next(workdir.rglob("*.xlsx")), data_only=True)["Prices and hardware"]
     head = next(row for row in sheet.iter_rows() if any(cell.value == "Region, on-demand" for cell in row))
     places = {cell.value: cell.column for cell in head}
     names = ("Region, on-demand", "Region, reserved-1yr", "Region in use")

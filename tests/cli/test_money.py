@@ -49,7 +49,7 @@ def test_a_gpu_that_nobody_sells_a_price_of(run) -> None:  # type: ignore[no-unt
     assert "own 1" not in text and "cash in" not in text
 
 
-def test_the_same_words_in_a_scenario_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_words_in_a_scenario_file(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     Path("money.yaml").write_text(
         "models: 8b\nworkloads: chat\nutilization: 0.5\ncontingency-fraction: 0.05\ncurrency: EUR\nfx-rate: 0.92\n"
         "fx-date: 2026-11-01\ncapex_usd_per_gpu: [h100=39375, l4=3000]\nowned-years: 4\nusd-per-kwh: 0.2\npue: 1.2\n"
@@ -57,7 +57,7 @@ def test_the_same_words_in_a_scenario_file(run, here: Path) -> None:  # type: ig
     )
     result = run("build", "--scenario", "money.yaml", "--format", "json", "--name", "m", "--pue", "1.3")
     assert result.exit_code == 0, result.output
-    asked = json.loads((here / "output" / "m.json").read_text())["inputs"]
+    asked = json.loads((workdir / "output" / "m.json").read_text())["inputs"]
     assert asked["money"] == {
         "currency": "EUR",
         "fx_rate": 0.92,
@@ -69,10 +69,10 @@ def test_the_same_words_in_a_scenario_file(run, here: Path) -> None:  # type: ig
     assert (asked["owning"]["owned_years"], asked["owning"]["usd_per_kwh"], asked["owning"]["pue"]) == (4, 0.2, 1.3)
 
 
-def test_nothing_is_half_written(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_nothing_is_half_written(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", "--currency", "EUR", "--format", "xlsx,json")
     assert result.exit_code == 1 and "'EUR', but no fx_rate" in result.stderr
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []
 
 
 @pytest.mark.parametrize("as_of,is_old", [("2027-01-16", False), ("2027-01-17", True)])

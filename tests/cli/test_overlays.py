@@ -15,20 +15,20 @@ AWS = (default_folder() / "instances" / "aws.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def over(here: Path) -> Path:
+def over(workdir: Path) -> Path:
     """A price replaced, a row with one price less, a model added and a GPU as it was; all one level deep."""
     for part in ("instances", "models", "gpus"):
-        (here / "over" / "contract" / part).mkdir(parents=True)
+        (workdir / "over" / "contract" / part).mkdir(parents=True)
     assert AWS.count("usd_per_hour: 55.04,") == 1 and AWS.count("reserved-3yr, usd_per_hour: 23.7773") == 1
     changed = AWS.replace("usd_per_hour: 55.04,", "usd_per_hour: 44.04,")
     line = next(line for line in changed.splitlines(keepends=True) if "23.7773" in line)
-    (here / "over/contract/instances/aws.yaml").write_text(changed.replace(line, ""))
+    (workdir / "over/contract/instances/aws.yaml").write_text(changed.replace(line, ""))
     model = (default_folder() / "models" / "llama-3.1-8b.yaml").read_text(encoding="utf-8")
     own = model.replace("id: llama-3.1-8b", "id: ours").replace("aliases: [8b", "aliases: [ours-8b")
-    (here / "over/contract/models/ours.yaml").write_text(own)
+    (workdir / "over/contract/models/ours.yaml").write_text(own)
     gpu = "gpus/nvidia-h100-sxm5-80gb.yaml"
-    (here / "over/contract" / gpu).write_bytes((default_folder() / gpu).read_bytes())
-    return here / "over"
+    (workdir / "over/contract" / gpu).write_bytes((default_folder() / gpu).read_bytes())
+    return workdir / "over"
 
 
 def test_what_a_folder_changes_is_said(run: Run, over: Path) -> None:
@@ -43,12 +43,12 @@ def test_what_a_folder_changes_is_said(run: Run, over: Path) -> None:
     assert "GPUs 1 as before" in both[1] and "replaced" not in both[1]  # the second lies over the first
 
 
-def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, here: Path) -> None:
-    (here / "empty" / "models").mkdir(parents=True)
-    (here / "none" / "instances").mkdir(parents=True)
-    (here / "none" / "instances" / "aws.yaml").write_text("provider: aws\ninstances: []\n")
-    (here / "misnamed" / "gpus").mkdir(parents=True)
-    (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
+def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, workdir: Path) -> None:
+    (workdir / "empty" / "models").mkdir(parents=True)
+    (workdir / "none" / "instances").mkdir(parents=True)
+    (workdir / "none" / "instances" / "aws.yaml").write_text("provider: aws\ninstances: []\n")
+    (workdir / "misnamed" / "gpus").mkdir(parents=True)
+    (workdir / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
     expected = (
         "adds nothing: it has neither models/*.yaml, gpus/*.yaml, instances/*.yaml, regions/*.yaml, "
         "engines/*.yaml nor a file such as workloads.yaml. "
@@ -69,15 +69,15 @@ def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, here: Path)
     assert result.stderr.startswith(tuple(f"{'a' * 59}…: {why}" for why in ("is no folder.", "cannot be read (F")))
 
 
-def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, here: Path) -> None:
-    (here / "mine").mkdir()
-    (here / "aws.csv").write_text(
+def test_a_refused_folder_can_still_be_written_to_and_checked(run: Run, workdir: Path) -> None:
+    (workdir / "mine").mkdir()
+    (workdir / "aws.csv").write_text(
         "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name\nus-east-1,p5.48xlarge,60,8,h100\n"
     )
     written = run("catalog", "prices", "aws.csv", "--as-of", "2026-11-20", "--to", "mine")
-    assert written.exit_code == 0 and (here / "mine" / "instances" / "aws.yaml").is_file()
-    (here / "misnamed" / "gpus").mkdir(parents=True)
-    (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
+    assert written.exit_code == 0 and (workdir / "mine" / "instances" / "aws.yaml").is_file()
+    (workdir / "misnamed" / "gpus").mkdir(parents=True)
+    (workdir / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
     assert "h100.yml: " in run("check", "misnamed").stderr
 
 
@@ -100,7 +100,7 @@ def test_a_folder_is_checked_whole_whatever_the_command_reads(run: Run, over: Pa
     assert run("check", "--catalogs", "over/contract").stderr.count("more.yml") == 1
 
 
-def test_a_file_that_is_no_mapping_is_not_repeated(run: Run, here: Path) -> None:
-    (here / "over" / "models").mkdir(parents=True)
-    (here / "over" / "models" / "a.yaml").write_text("a-secret\n")
+def test_a_file_that_is_no_mapping_is_not_repeated(run: Run, workdir: Path) -> None:
+    (workdir / "over" / "models").mkdir(parents=True)
+    (workdir / "over" / "models" / "a.yaml").write_text("a-secret\n")
     assert run(*ASKED, "--catalogs", "over").stderr.startswith("over/models/a.yaml:1: ")

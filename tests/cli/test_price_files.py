@@ -268,13 +268,13 @@ def decoded(raw: bytes) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_file_of_other_hands(run: Run, here: Path, case: File) -> None:
+def test_a_file_of_other_hands(run: Run, workdir: Path, case: File) -> None:
     raw = (FILES / case.name).read_bytes()
-    (here / case.name).write_bytes(raw)
+    (workdir / case.name).write_bytes(raw)
     asked = ("catalog", "prices", case.name, *DAY, "--to", "mine")
     if case.told:
         refused = run(*asked)
-        assert refused.exit_code == 1 and refused.stdout == "" and not (here / "mine").exists()
+        assert refused.exit_code == 1 and refused.stdout == "" and not (workdir / "mine").exists()
         lines = refused.stderr.splitlines()
         lines = lines if len(case.told) > 1 else lines[:1] if "problems." in refused.stderr else lines
         assert len(lines) == len(case.told), lines
@@ -284,7 +284,7 @@ def test_a_file_of_other_hands(run: Run, here: Path, case: File) -> None:
         for old, new in case.edit:
             assert old in text
             text = text.replace(old, new)
-        (here / case.name).write_bytes(text.encode(encoding))
+        (workdir / case.name).write_bytes(text.encode(encoding))
     result = run(*asked, *case.options)
     assert result.exit_code == 0, result.output
     assert " ".join(case.left.split()) in " ".join(result.stdout.split())
@@ -303,8 +303,8 @@ def test_a_file_of_other_hands(run: Run, here: Path, case: File) -> None:
     assert again.exit_code == 0 and again.stdout.endswith("Nothing to write.\n"), again.stdout
 
 
-def test_the_rate_stands_in_the_source(run: Run, here: Path) -> None:
-    (here / "a.csv").write_bytes((FILES / "haendler.csv").read_bytes())
+def test_the_rate_stands_in_the_source(run: Run, workdir: Path) -> None:
+    (workdir / "a.csv").write_bytes((FILES / "haendler.csv").read_bytes())
     run("catalog", "prices", "a.csv", *DAY, "--to", "mine", "--usd-per", "EUR=1.16")
     row = Catalog("mine").instance("mueller-rechenzentrum-gmbh/GPU-Server XL")
     assert row.source == "price list a.csv at 1.16 USD per EUR (on-demand)" and row.region == "Frankfurt, Germany"
@@ -314,9 +314,9 @@ def test_the_rate_stands_in_the_source(run: Run, here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["availability", "engine_memory", "fp8_checkpoints", "hosted_fixes"])
-def test_a_table_that_is_no_price_list(run: Run, here: Path, name: str) -> None:
+def test_a_table_that_is_no_price_list(run: Run, workdir: Path, name: str) -> None:
     result = run("catalog", "prices", FILES / f"turn3_{name}.csv", *DAY, "--to", "mine", "--provider", "x")
-    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and not (here / "mine").exists()
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and not (workdir / "mine").exists()
     assert "which is no price list" in result.stderr
 
 
@@ -375,13 +375,13 @@ def write_book(path: Path, *sheets: str, number_format: str = "General", price: 
         ("[$£-809]#,##0.00", "GBP"), ('"$"#,##0.00', ""), ("[$-409]#,##0.00", ""), ("General", ""),
     ],
 )  # fmt: skip
-def test_a_workbook(run: Run, here: Path, number_format: str, code: str) -> None:
+def test_a_workbook(run: Run, workdir: Path, number_format: str, code: str) -> None:
     """Its title, blank rows and other sheets are passed over; what a number is in stands in its format."""
-    write_book(here / "a.xlsx", "Prices", number_format=number_format)
+    write_book(workdir / "a.xlsx", "Prices", number_format=number_format)
     asked = ("catalog", "prices", "a.xlsx", "--provider", "Haus", "--to", "mine")
     if code:
         refused = run(*asked)
-        assert refused.stderr == f"a.xlsx[Prices]: {rate(code, '2 lines')}\n" and not (here / "mine").exists()
+        assert refused.stderr == f"a.xlsx[Prices]: {rate(code, '2 lines')}\n" and not (workdir / "mine").exists()
     usd = 1.25 if code else 1
     result = run(*asked, *(("--usd-per", f"{code}=1.25") if code else ()))
     assert result.exit_code == 0, result.output
@@ -392,58 +392,60 @@ def test_a_workbook(run: Run, here: Path, number_format: str, code: str) -> None
     assert priced("mine", "haus/HGX L40S") == pytest.approx({"on-demand": 4321.5 / 730 * usd}, abs=1e-6)
 
 
-def test_a_workbook_with_prices_on_two_sheets(run: Run, here: Path) -> None:
-    write_book(here / "a.xlsx", "EU", "US")
+def test_a_workbook_with_prices_on_two_sheets(run: Run, workdir: Path) -> None:
+    write_book(workdir / "a.xlsx", "EU", "US")
     asked = ("catalog", "prices", "a.xlsx", "--provider", "haus", "--to", "mine")
     assert run(*asked).stderr.startswith("a.xlsx: has prices on 2 sheets: EU, US. ")
     assert run(*asked, "--sheet", "Asia").stderr.startswith("a.xlsx: has no sheet 'Asia'. ")
     assert run(*asked, "--sheet", "eu").exit_code == 0 and priced("mine", "haus/DGX H100")
-    (here / "a.csv").write_text("gpu,price\nH100,2\n")
+    (workdir / "a.csv").write_text("gpu,price\nH100,2\n")
     assert "a.csv: has no sheets." in run("catalog", "prices", "a.csv", "--sheet", "EU").stderr
 
 
-def test_formulas_of_a_workbook_are_their_stored_values(run: Run, here: Path) -> None:
-    write_book(here / "a.xlsx", "Prices", price="=4000*1.1")
+def test_formulas_of_a_workbook_are_their_stored_values(run: Run, workdir: Path) -> None:
+    write_book(workdir / "a.xlsx", "Prices", price="=4000*1.1")
     result = run("catalog", "prices", "a.xlsx", "--provider", "haus", "--to", "mine")
-    assert result.exit_code == 1 and not (here / "mine").exists()
+    assert result.exit_code == 1 and not (workdir / "mine").exists()
     mend = "cell E5 is a formula without a stored value. Open it in Excel, save it and try again."
     assert result.stderr == f"a.xlsx[Prices]:5: {mend}\n"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-2", "@SUM(A1)", "<b>2</b>", "javascript:2", "2; DROP"])
-def test_a_cell_never_becomes_a_formula_or_markup(run: Run, here: Path, text: str) -> None:
+def test_a_cell_never_becomes_a_formula_or_markup(run: Run, workdir: Path, text: str) -> None:
     line = ["mycloud", "metal", "H100 SXM", "8", "16", "eu"]
     for column_number, column in enumerate(
         ("provider", "instance type", "gpu", "gpu count", "price per hour", "region")
     ):
         cells = [*line[:column_number], text, *line[column_number + 1 :]]
-        (here / "a.csv").write_text(f"provider,instance type,gpu,gpu count,price per hour,region\n{','.join(cells)}\n")
+        (workdir / "a.csv").write_text(
+            f"provider,instance type,gpu,gpu count,price per hour,region\n{','.join(cells)}\n"
+        )
         result = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
-        assert result.exit_code == 1 and not (here / "mine").exists(), (column, result.output)
+        assert result.exit_code == 1 and not (workdir / "mine").exists(), (column, result.output)
         assert result.stderr.count("\n") == 1
 
 
-def test_days_that_people_write(run: Run, here: Path) -> None:
+def test_days_that_people_write(run: Run, workdir: Path) -> None:
     for text, day in (
         ("2026-11-01", "2026-11-01"),
         ("1.11.2026", "2026-11-01"),
         ("2026-11-01T10:00:00Z", "2026-11-01"),
     ):
-        (here / "a.csv").write_text(f"provider,gpu,price per hour,date\nmycloud,H100 SXM,2.5,{text}\n")
+        (workdir / "a.csv").write_text(f"provider,gpu,price per hour,date\nmycloud,H100 SXM,2.5,{text}\n")
         assert run("catalog", "prices", "a.csv", "--to", "mine").exit_code == 0
         assert Catalog("mine").instance("mycloud/H100 SXM").checked_on == day
     for text in ("11/01/2026", "November", "31.2.2026"):
-        (here / "a.csv").write_text(f"provider,gpu,price per hour,date\nmycloud,H100 SXM,2.5,{text}\n")
+        (workdir / "a.csv").write_text(f"provider,gpu,price per hour,date\nmycloud,H100 SXM,2.5,{text}\n")
         told = f"a.csv:2: date is '{text}'. It must be a day such as 2026-05-24.\n"
         assert run("catalog", "prices", "a.csv", "--to", "mine").stderr == told
 
 
-def test_one_type_in_several_regions(run: Run, here: Path) -> None:
+def test_one_type_in_several_regions(run: Run, workdir: Path) -> None:
     """One row where it costs the same, one more where it does not; --region finds each."""
     lines = "".join(
         f"mycloud,m8,H100 SXM,8,{region},{usd}\n" for region, usd in (("oslo", 16), ("paris", 16), ("us-x", 15))
     )
-    (here / "a.csv").write_text(f"provider,instance type,gpu,gpu count,region,price per hour\n{lines}")
+    (workdir / "a.csv").write_text(f"provider,instance type,gpu,gpu count,region,price per hour\n{lines}")
     for _ in range(2):
         assert run("catalog", "prices", "a.csv", *DAY, "--to", "mine").exit_code == 0
     own = {
@@ -455,8 +457,8 @@ def test_one_type_in_several_regions(run: Run, here: Path) -> None:
         assert [row.id for row in regions.rows_in(asked) if row.provider == "mycloud"] == [instance]
 
 
-def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, here: Path) -> None:
-    (here / "a.csv").write_text(
+def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, workdir: Path) -> None:
+    (workdir / "a.csv").write_text(
         "provider,gpu,gpu count,price per hour\nown,RTX 4090,8,4\nown,MI300X,8,16\nown,L4,1,0.6\n"
     )
     text = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
@@ -464,8 +466,8 @@ def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, here: P
     assert "--vendors amd: own/8x MI300X" in text and text.count("Asked only") == 2
 
 
-def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Path) -> None:
-    (here / "ours.csv").write_bytes((FILES / "data_centre.csv").read_bytes())
+def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, workdir: Path) -> None:
+    (workdir / "ours.csv").write_bytes((FILES / "data_centre.csv").read_bytes())
     assert run("catalog", "prices", "ours.csv", "--to", "mine").exit_code == 0
     asked = ("recommend", "--model", "70b", "--users", "2000", "--as-of", "2026-11-20", "--catalogs", "mine")
     text = " ".join(run(*asked).stdout.split())
@@ -475,13 +477,13 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert "own/" not in run(*asked, "--region", "us").stdout
     page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "json")
     assert page.exit_code == 0, page.output
-    record = (here / "output" / "sizing-sheet.json").read_text("utf-8")
+    record = (workdir / "output" / "sizing-sheet.json").read_text("utf-8")
     assert "nvidia-h100-sxm5-80gb" in record and "price list ours.csv" in record
 
 
-def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:
+def test_a_city_alone_is_said_to_be_in_no_area(run: Run, workdir: Path) -> None:
     lines = 'own,H100 SXM,8,16,Frankfurt\nown,L40S,4,4,"Frankfurt, Germany"\n'
-    (here / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
+    (workdir / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
     text = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
     assert "as in Frankfurt, Germany." in text
 
@@ -504,22 +506,22 @@ AMOUNTS = {  # a list's columns and line, its one price, of on demand but where 
 
 
 @pytest.mark.parametrize("case", AMOUNTS)
-def test_of_what_and_for_how_long_a_price_is(case: str, run: Run, here: Path) -> None:
+def test_of_what_and_for_how_long_a_price_is(case: str, run: Run, workdir: Path) -> None:
     head, line, expected = AMOUNTS[case]
-    (here / "a.csv").write_text(f"{head}\n{line}\n")
+    (workdir / "a.csv").write_text(f"{head}\n{line}\n")
     told = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
     assert told.exit_code == 0, told.output
     prices = {price.purchase: price.usd_per_hour for price in Catalog("mine").instance("own/h4").prices}
     assert prices == (expected if isinstance(expected, dict) else {"on-demand": expected})
 
 
-def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, here: Path) -> None:
+def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, workdir: Path) -> None:
     """Azure's NC80 has two; a line that says another number of GPUs is not believed."""
     list_ = "provider,instance type,region,price per GPU hour\nazure,Standard_NC80adis_H100_v5,eastus,6.5\n"
-    (here / "a.csv").write_text(list_)
+    (workdir / "a.csv").write_text(list_)
     assert run("catalog", "prices", "a.csv", *DAY, "--to", "mine").exit_code == 0
     assert Catalog("mine").instance("azure/Standard_NC80adis_H100_v5").prices[0].usd_per_hour == 13.0
-    (here / "b.csv").write_text(f"{COLUMNS} per hour\nAWS,p5.48xlarge,H100 SXM,4,us-east-1,28\n")
+    (workdir / "b.csv").write_text(f"{COLUMNS} per hour\nAWS,p5.48xlarge,H100 SXM,4,us-east-1,28\n")
     told = run("catalog", "prices", "b.csv", *DAY, "--to", "other")
     assert told.exit_code == 1 and "aws/p5.48xlarge has 8" in " ".join(told.output.split())
 
@@ -527,15 +529,15 @@ def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, here: Pat
 @pytest.mark.parametrize(
     "column", ["price NZ$/hr", "price ¥ per hour", "price kr per hour", "price EUR or USD per hour"]
 )
-def test_a_currency_in_the_head_is_never_taken_for_dollars(column: str, run: Run, here: Path) -> None:
-    (here / "a.csv").write_text(f"{COLUMNS.replace('price', column)}\nown,h4,H100 SXM,4,fra,20\n")
+def test_a_currency_in_the_head_is_never_taken_for_dollars(column: str, run: Run, workdir: Path) -> None:
+    (workdir / "a.csv").write_text(f"{COLUMNS.replace('price', column)}\nown,h4,H100 SXM,4,fra,20\n")
     told = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
-    assert told.exit_code != 0 and not (here / "mine").exists(), told.output
+    assert told.exit_code != 0 and not (workdir / "mine").exists(), told.output
 
 
-def test_an_empty_currency_is_not_dollars(run: Run, here: Path) -> None:
+def test_an_empty_currency_is_not_dollars(run: Run, workdir: Path) -> None:
     lines = "own,h4,H100 SXM,4,fra,12,EUR\nown,l4,L40S,4,fra,12,\n"
-    (here / "a.csv").write_text(f"{COLUMNS} per hour,currency\n{lines}")
+    (workdir / "a.csv").write_text(f"{COLUMNS} per hour,currency\n{lines}")
     told = run("catalog", "prices", "a.csv", *DAY, "--usd-per", "EUR=1.1", "--to", "mine")
     assert told.exit_code == 1 and "currency is empty" in " ".join(told.output.split()).replace("'", "")
 
@@ -737,7 +739,9 @@ def test_a_file_that_would_take_all_memory_is_refused_at_once(kind: str, tmp_pat
         ("1.5", "with 1.5 GPUs, which is no whole number from 1"),
     ],
 )
-def test_a_number_of_gpus_that_no_machine_has(run: Run, here: Path, typed: str, words: str) -> None:
-    (here / "prices.csv").write_text(f"instance,gpu,gpu_count,price per hour\nx1,H100 80GB SXM,{typed},20\n", "utf-8")
+def test_a_number_of_gpus_that_no_machine_has(run: Run, workdir: Path, typed: str, words: str) -> None:
+    (workdir / "prices.csv").write_text(
+        f"instance,gpu,gpu_count,price per hour\nx1,H100 80GB SXM,{typed},20\n", "utf-8"
+    )
     result = run("catalog", "prices", "prices.csv", *DAY, "--provider", "mine")
     assert result.exit_code == 1 and words in result.stderr

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from amounts import amount
 from answers import recommend_json, recommend_text
+from option_values import Options
 
 from sheetgen.answer.solution import Solution
 from sheetgen.api import recommended
@@ -37,7 +38,7 @@ KINDS = [
     "own",
     "hosted",
 ]  # mildest first
-QUESTIONS: tuple[dict[str, Any], ...] = (
+QUESTIONS: tuple[Options, ...] = (
     {"model": "8b"}, {"model": "8b", "context": "16k", "concurrent_requests": 1024},
     {"model": "8b", "context": "8k", "requests_per_second": 20}, {"model": "8b", "requests_per_day": "200k"},
     {"model": "8b", "users": 1000, "active_fraction": 0.1}, {"model": "8b", "gpus": "l40s", "users": 1600},
@@ -233,7 +234,7 @@ def test_ways_to_pay_less_are_mildest_first_and_each_saves(index: int) -> None:
     assert places == sorted(places)
 
 
-FULL_SCREENS: tuple[dict[str, Any], ...] = (
+FULL_SCREENS: tuple[Options, ...] = (
     {"model": "glm-4.5", "context": "8k", "users": 50, "requests_per_user_per_day": 100, "weight_dtype": "int4"},
     {
         "model": "phi-4",
@@ -251,7 +252,7 @@ FULL_SCREENS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("asked", FULL_SCREENS, ids=lambda asked: str(asked["model"]))
 def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_ways_that_matter(
-    asked: dict[str, Any],
+    asked: Options,
 ) -> None:
     """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
     answer = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
@@ -281,7 +282,7 @@ def test_all_has_every_reason_and_the_details() -> None:
     assert len(text.split("\n")) > len(few.split("\n"))
 
 
-def labels_of(options: dict[str, Any]) -> list[str]:
+def labels_of(options: Options) -> list[str]:
     """Labels of the lines of an answer."""
     text = recommend_text(recommended(options, Catalog()))
     return re.findall(r"^([a-z]+(?: [a-z]+)?) {2,}\S", text, re.MULTILINE)
@@ -297,7 +298,7 @@ def test_a_history_that_memory_loses_before_the_person_asks_again_is_said() -> N
 
 def test_a_lost_history_has_what_the_load_takes_where_it_is_read_anew() -> None:
     """It is the load of the same question without a history; 2 places free at 0.17 a second are 10 s."""
-    asked: dict[str, Any] = {"model": "qwen2.5-72b", "input_tokens": 12_000, "output_tokens": 50, "users": 200}
+    asked: Options = {"model": "qwen2.5-72b", "input_tokens": 12_000, "output_tokens": 50, "users": 200}
     kept, anew = (
         recommend_json(recommended({**asked, **more}, Catalog())) for more in ({"history_hit_fraction": 0.8}, {})
     )

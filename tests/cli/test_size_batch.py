@@ -25,12 +25,12 @@ def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_batch(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("\ufeff" + ROWS, encoding="utf-8")
+def test_batch(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text("\ufeff" + ROWS, encoding="utf-8")
     result = run("size", "--batch", "in.csv", "--out", "sub/out.csv")
     assert result.exit_code == 1 and result.stdout == ""  # all rows are written, and two could not be sized
     assert result.stderr.startswith("2 of 4 rows ")
-    rows = read((here / "sub" / "out.csv").read_text())
+    rows = read((workdir / "sub" / "out.csv").read_text())
     assert [r["id"] for r in rows] == ["007", "008", "009", "010"]
     assert [r["remark"] for r in rows] == ["a, b", "'=1+1", "", "NA"]
     assert [bool(r["error"]) for r in rows] == [False, True, True, False]
@@ -46,14 +46,14 @@ def test_batch(run, here: Path) -> None:  # type: ignore[no-untyped-def]
             assert text == ("" if value is None else str(value)), name
 
 
-def test_flags_stand_in_for_missing_columns(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("context_tokens\n1k\n2k\n")
+def test_flags_stand_in_for_missing_columns(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text("context_tokens\n1k\n2k\n")
     rows = read(run("size", "--batch", "in.csv", "--model", "8b", "--gpu", "l40s").stdout)
     assert [r["context_tokens"] for r in rows] == ["1024", "2048"] and {r["gpu"] for r in rows} == {"l40s"}
 
 
-def test_columns(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text(ROWS)
+def test_columns(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text(ROWS)
     every = read(run("size", "--batch", "in.csv").stdout)
     names = ["fits", "id", "context_tokens", "min_gpus"]
     result = run("size", "--batch", "in.csv", "--columns", ",".join(names))
@@ -67,16 +67,16 @@ def test_columns(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("size", "--model", "8b", "--columns", "fits").exit_code == 2
 
 
-def test_parquet(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text(ROWS)
+def test_parquet(run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text(ROWS)
     asked = ("size", "--batch", "in.csv", "--columns", "id,fits,queue,tpot_seconds,error", "--out", "out.parquet")
     with monkeypatch.context() as patch:
         patch.setattr("importlib.util.find_spec", lambda name: None)
         missing = run(*asked)
-    assert missing.exit_code == 1 and "pip install pyarrow" in missing.stderr and not (here / "out.parquet").exists()
+    assert missing.exit_code == 1 and "pip install pyarrow" in missing.stderr and not (workdir / "out.parquet").exists()
     parquet = pytest.importorskip("pyarrow.parquet")
     run(*asked)
-    table = parquet.read_table(here / "out.parquet")
+    table = parquet.read_table(workdir / "out.parquet")
     types = dict(zip(table.schema.names, map(str, table.schema.types), strict=True))
     strings = dict.fromkeys(("id", "queue", "error"), "large_string")
     assert types == strings | {"fits": "bool", "tpot_seconds": "double"}
@@ -84,8 +84,8 @@ def test_parquet(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # t
     assert table.to_pylist() == rows
 
 
-def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text(ROWS)
+def test_batch_as_json(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text(ROWS)
     rows = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
     assert len(rows) == 4 and rows[0]["kv_bytes_per_token"] == 327_680 and rows[1]["fits"] is None
     assert rows[0]["error"] is None and rows[3]["fits"] is True
@@ -106,24 +106,24 @@ def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
         (b"model\n\xff\xfe\n", "is not UTF-8 text"),
     ],
 )
-def test_files_that_are_no_table(content: str | bytes, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+def test_files_that_are_no_table(content: str | bytes, expected: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     result = run("size", "--batch", "in.csv", "--out", "out.csv")
     assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
-    assert not (here / "out.csv").exists()
+    assert not (workdir / "out.csv").exists()
 
 
-def test_an_unwritable_target_leaves_nothing(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("model\n8b\n")
+def test_an_unwritable_target_leaves_nothing(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text("model\n8b\n")
     result = run("size", "--batch", "in.csv", "--out", "in.csv/out.csv")
     assert result.exit_code == 1 and "cannot be written" in result.stderr
-    assert [p.name for p in here.iterdir()] == ["in.csv"]
+    assert [p.name for p in workdir.iterdir()] == ["in.csv"]
 
 
-def test_numbers_that_are_not_finite_or_absurd(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_numbers_that_are_not_finite_or_absurd(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     cells = ["inf", "1e400", "-Infinity", "1e300", "NaN", '"1,0"', '"1,000"']
-    (here / "in.csv").write_text("model,users,context_tokens\n" + "".join(f"8b,{c},\n8b,,{c}\n" for c in cells))
-    (here / "in.csv").write_text((here / "in.csv").read_text().replace("users", "concurrent_requests", 1))
+    (workdir / "in.csv").write_text("model,users,context_tokens\n" + "".join(f"8b,{c},\n8b,,{c}\n" for c in cells))
+    (workdir / "in.csv").write_text((workdir / "in.csv").read_text().replace("users", "concurrent_requests", 1))
     rows = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
     for cell, users, context in zip(cells, rows[::2], rows[1::2], strict=True):
         typed = cell.strip('"')
@@ -136,8 +136,8 @@ def test_numbers_that_are_not_finite_or_absurd(run, here: Path) -> None:  # type
     assert read(run("size", "--batch", "in.csv").stdout)[0]["concurrent_requests"] == "inf"
 
 
-def test_rows_that_are_longer_or_shorter_than_the_header(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("model,gpu,error\n8b,h100,old,lost,\n8b,h100,old,,\n\n8b\nzz,,old\n")
+def test_rows_that_are_longer_or_shorter_than_the_header(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text("model,gpu,error\n8b,h100,old,lost,\n8b,h100,old,,\n\n8b\nzz,,old\n")
     result = run("size", "--batch", "in.csv")
     long, blank, short, unknown = read(result.stdout)
     assert result.exit_code == 1 and result.stderr.startswith("2 of 4 rows ")
@@ -148,9 +148,9 @@ def test_rows_that_are_longer_or_shorter_than_the_header(run, here: Path) -> Non
     assert json.loads(run("size", "--batch", "in.csv", "--json").stdout)[0]["fits"] is None
 
 
-def test_texts_that_a_spreadsheet_would_run_are_quoted(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_texts_that_a_spreadsheet_would_run_are_quoted(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """Heads and cells of the user's own columns, and inputs that were refused; numbers stay numbers."""
-    (here / "in.csv").write_text("=A1,model,remark,gpu\n=1+1,8b,-5,h100\n@x,8b,-a,=cmd()\n+1.5e3,8b,\t=2,\n")
+    (workdir / "in.csv").write_text("=A1,model,remark,gpu\n=1+1,8b,-5,h100\n@x,8b,-a,=cmd()\n+1.5e3,8b,\t=2,\n")
     rows = read(run("size", "--batch", "in.csv").stdout)
     assert [row["'=A1"] for row in rows] == ["'=1+1", "'@x", "+1.5e3"]
     assert [row["remark"] for row in rows] == ["-5", "'-a", "'\t=2"] and rows[1]["gpu"] == "'=cmd()"
@@ -158,8 +158,8 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted(run, here: Path) -> None:
     assert [row["=A1"] for row in record] == ["=1+1", "@x", "+1.5e3"] and record[1]["gpu"] == "=cmd()"
 
 
-def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("model,remark\n8b,\x1b[31mred\n")
+def test_cells_come_back_byte_by_byte(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text("model,remark\n8b,\x1b[31mred\n")
     assert read(run("size", "--batch", "in.csv").stdout)[0]["remark"] == "\x1b[31mred"
 
 
@@ -173,27 +173,27 @@ def test_a_terminal_is_sent_no_control_character(monkeypatch: pytest.MonkeyPatch
     assert terminal.getvalue() == 'model,remark\n8b,"\\x1b[31mred\nand\\rmore"\n'
 
 
-def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_one_measured_point_for_all_rows(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     point = "concurrent_requests=32,input_tokens=1024,output_tokens=1024,tpot_ms=9.5"
     head = "model,gpu,concurrent_requests,context_tokens\n"
-    (here / "in.csv").write_text(head + "8b,h100,1,2k\n8b,h100,32,2k\n8b,h100,x,1\n")
+    (workdir / "in.csv").write_text(head + "8b,h100,1,2k\n8b,h100,32,2k\n8b,h100,x,1\n")
     rows = read(run("size", "--batch", "in.csv", "--measured", point).stdout)
     first = sheetgen.size(model="8b", context="2k", measured=point)
     assert [float(r["tpot_seconds"]) for r in rows[:2]] == [first["tpot_seconds"], 0.0095]
     assert rows[2]["error"]
     assert [r["speed_scope"] for r in rows] == ["anchored", "anchored", ""]
-    (here / "in.csv").write_text("model,gpu\n8b,h100\n8b,h200\n")
+    (workdir / "in.csv").write_text("model,gpu\n8b,h100\n8b,h200\n")
     result = run("size", "--batch", "in.csv", "--measured", point, "--out", "out.csv")
-    assert result.exit_code == 1 and "does not say its gpu" in result.stderr and not (here / "out.csv").exists()
+    assert result.exit_code == 1 and "does not say its gpu" in result.stderr and not (workdir / "out.csv").exists()
     rows = read(run("size", "--batch", "in.csv", "--measured", f"{point},gpu=h200").stdout)
     assert [r["speed_scope"] for r in rows] == ["fitted", "anchored"]
-    (here / "in.csv").write_text("model,speed_factor\n8b,1.5\n")
+    (workdir / "in.csv").write_text("model,speed_factor\n8b,1.5\n")
     result = run("size", "--batch", "in.csv", "--measured", point)
     assert result.exit_code == 1 and "speed_factor is given" in result.stderr
 
 
-def test_factors_as_columns_and_rates_in_12_digits(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text(
+def test_factors_as_columns_and_rates_in_12_digits(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "in.csv").write_text(
         "model,speed_factor,ttft_factor,requests_per_second,concurrent_requests\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
     )
     rows = read(run("size", "--batch", "in.csv").stdout)
@@ -217,13 +217,13 @@ def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: i
     assert result.exit_code == 1 and "is not a file" in result.output
 
 
-def test_a_rate_reads_back_what_it_wrote(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_rate_reads_back_what_it_wrote(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """Its requests at once are a fraction, which is refused of a load that is at once."""
-    (here / "in.csv").write_text("model,requests_per_second,requests_per_day\n8b,2.5,\n8b,,3000\n")
+    (workdir / "in.csv").write_text("model,requests_per_second,requests_per_day\n8b,2.5,\n8b,,3000\n")
     for source, target in (("in", "once"), ("once", "twice")):
         assert run("size", "--batch", f"{source}.csv", "--out", f"{target}.csv").exit_code == 0
-    assert (here / "twice.csv").read_text() == (here / "once.csv").read_text()
-    rows = read((here / "once.csv").read_text())
+    assert (workdir / "twice.csv").read_text() == (workdir / "once.csv").read_text()
+    rows = read((workdir / "once.csv").read_text())
     assert all(not row["error"] and float(row["concurrent_requests"]) % 1 for row in rows)
-    (here / "in.csv").write_text("model,concurrent_requests\n8b,2.5\n")
+    (workdir / "in.csv").write_text("model,concurrent_requests\n8b,2.5\n")
     assert "concurrent_requests is 2.5." in read(run("size", "--batch", "in.csv").stdout)[0]["error"]

@@ -26,7 +26,11 @@ def test_bills_first_then_the_command(run) -> None:  # type: ignore[no-untyped-d
     assert flags["--tensor-parallel-size"] == "4" and flags["--max-model-len"] == "16384"
     n = int(flags["--max-num-seqs"])
     assert f" {n} sequences: KV pool " in text and f"--max-num-seqs {n} ({n} " in text
-    assert "# vLLM 0.33.0: does not fit: " in text and ": --tensor-parallel-size 8" in text
+    record = json.loads(run("size", *POINT, "--flags", "vllm", "--json").output)
+    checked = record["flags"]["vllm"]["checked"]
+    assert (
+        not checked["fits"] and f"# vLLM 0.33.0: {checked['verdict']}" in text and ": --tensor-parallel-size 8" in text
+    )
     assert "\nSTACK\n  vLLM: " in text
 
 
@@ -59,7 +63,7 @@ def test_all_engines_and_their_order(run) -> None:  # type: ignore[no-untyped-de
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     text = run("size", *POINT, "--flags", engine).output
     script = text[text.index("\n# ") : text.index("\n\nSTACK")]
     names = ("vllm", "python", "trtllm-serve", "trtllm-build", "docker", "lmdeploy")
@@ -73,7 +77,7 @@ def test_the_printed_text_is_a_script_that_a_shell_reads(engine: str, run, here:
         word for command in commands for word in shlex.split(command.replace("${NIM_LLM_MODEL_FREE_IMAGE}", "a b"))
     ]
     assert done.stdout.splitlines() == expected
-    assert [p.name for p in here.iterdir()] == (["llm_api_options.yaml"] if engine == "tensorrt-llm" else [])
+    assert [p.name for p in workdir.iterdir()] == (["llm_api_options.yaml"] if engine == "tensorrt-llm" else [])
 
 
 def test_json_has_the_usual_keys_and_flags(run) -> None:  # type: ignore[no-untyped-def]
@@ -140,23 +144,23 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_one_line_and_exit_1(case: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_one_line_and_exit_1(case: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     arguments, expected = BAD[case]
     result = run("size", "--model", "8b", *arguments)
     assert result.exit_code == 1 and result.stdout == "" and expected in result.stderr
     assert len(result.stderr.splitlines()) == 1 and result.stderr.strip().isprintable()
-    assert list(here.iterdir()) == []
+    assert list(workdir.iterdir()) == []
 
 
 @pytest.mark.parametrize("option", [("--flags", "vllm"), ("--kv-budget", "max_batch_size=1")])
 @pytest.mark.parametrize("other", [("--batch", "in.csv"), ("--from-log", "a.log")])
-def test_usage(option: tuple[str, str], other: tuple[str, str], run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_usage(option: tuple[str, str], other: tuple[str, str], run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("size", *option, *other)
     assert result.exit_code == 2 and "--from-log or --batch" in result.stderr
 
 
-def test_a_broken_catalog_is_told_with_its_line(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "c").mkdir()
-    (here / "c" / "stacks.yaml").write_text("checked_on: soon\n")
+def test_a_broken_catalog_is_told_with_its_line(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "c").mkdir()
+    (workdir / "c" / "stacks.yaml").write_text("checked_on: soon\n")
     result = run("size", "--model", "8b", "--flags", "vllm", "--catalogs", "c")
     assert result.exit_code == 1 and "c/stacks.yaml:1: checked_on 'soon'" in result.stderr

@@ -193,10 +193,10 @@ def test_stdin_and_gzip() -> None:
     assert runs[0].exit_code == 0 and runs[0].output == runs[1].output
 
 
-def test_no_log_text_is_looked_for_on_disk(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "secret").mkdir()
-    (here / "secret" / "config.json").write_text("{}")
-    log = here / "log"
+def test_no_log_text_is_looked_for_on_disk(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "secret").mkdir()
+    (workdir / "secret" / "config.json").write_text("{}")
+    log = workdir / "log"
     for name in ("secret", "./secret", "../secret/x.json", "/etc/passwd", "~/x", "a\\b"):
         log.write_text(
             f"INFO non-default args: {{'model': '{name}'}}\nFree memory on device (1.0/79.25 GiB) on startup."
@@ -207,16 +207,16 @@ def test_no_log_text_is_looked_for_on_disk(run, here: Path) -> None:  # type: ig
         )
 
 
-def test_no_log_text_commands_the_terminal(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    log = here / "log"
+def test_no_log_text_commands_the_terminal(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    log = workdir / "log"
     log.write_bytes(b"INFO non-default args: {'model': 'x\x1b[31my\x07\xe2\x80\xaez'}\nModel loading took 1.0 GiB\n")
     for options in ((), ("--model", "8b", "--gpu", "h100"), ("--model", "8b", "--gpu", "h100", "--json")):
         output = run("size", "--from-log", log, *options).output
         assert all(c.isprintable() or c == "\n" for c in output)
 
 
-def test_absurd_arguments_do_not_hide_what_was_measured(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    log = here / "log"
+def test_absurd_arguments_do_not_hide_what_was_measured(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    log = workdir / "log"
     log.write_text(
         "non-default args: {'model': 'llama-3.1-8b', 'tensor_parallel_size': 7}\nGPU KV cache size: 5 tokens"
     )
@@ -225,8 +225,8 @@ def test_absurd_arguments_do_not_hide_what_was_measured(run, here: Path) -> None
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\1\2", b"hello\n" * 100, b"{" * 10000])
-def test_no_log_at_all(data: bytes, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "log").write_bytes(data)
+def test_no_log_at_all(data: bytes, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "log").write_bytes(data)
     result = run("size", "--from-log", "log")
     assert result.exit_code == 1 and len(result.output.splitlines()) == 1 and "log: no line of a start" in result.output
 

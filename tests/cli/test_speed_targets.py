@@ -27,10 +27,10 @@ TPOT = (*LOAD, "--ttft-ms", "off")
 SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
 
 
-def built(run: Run, here: Path, *arguments: str) -> dict[str, Any]:
+def built(run: Run, workdir: Path, *arguments: str) -> dict[str, Any]:
     result = run(*SHEET, *arguments, "--format", "json", "--out", "o")
     assert result.exit_code == 0, result.stderr
-    record: dict[str, Any] = json.loads((here / "o" / "sizing-sheet.json").read_text())
+    record: dict[str, Any] = json.loads((workdir / "o" / "sizing-sheet.json").read_text())
     return record
 
 
@@ -68,7 +68,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
 @pytest.mark.parametrize(
     "asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20"), ("--tpot-ms", "2", "--survive", "replica")]
 )
-def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     memory, result = run(*TPOT, "--tpot-ms", "off"), run(*LOAD, *asked, "--details")
     assert result.exit_code == 0 and "1x aws/p6-b200.48xlarge, " in memory.stdout
     assert "no count meets the target" in result.stdout.split("\n")
@@ -77,12 +77,12 @@ def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Pat
     answer = json.loads(run(*LOAD, *asked, "--json").stdout)
     assert answer["verdict"] == "no count meets the target" and answer["instance"] is None
     assert answer["sized_by"] is None and answer["tpot_seconds"] is None and answer["monthly_usd"] is None
-    (cell,) = built(run, here, *asked)["cells"]
+    (cell,) = built(run, workdir, *asked)["cells"]
     assert cell["verdict"] == "no count meets the target" and cell["n_replicas"] is None
     output = run(*SHEET, *asked, "--format", "md", "--out", "o")
     people = r"(, enough for at least [\d,]+ people)?"
     assert re.search(rf"RAG at 32 requests at once{people}: no count meets the target[;\n]", output.stdout)
-    assert "no count meets the target" in (here / "o" / "sizing-sheet.md").read_text()
+    assert "no count meets the target" in (workdir / "o" / "sizing-sheet.md").read_text()
 
 
 @pytest.mark.parametrize("asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20")])
@@ -126,12 +126,12 @@ def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ign
         ("", (50, 7144)),
     ],
 )
-def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text(f"models: 405b\n{lines}\n")
-    answer = built(run, here, "--scenario", "s.yaml")
+def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ...], run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text(f"models: 405b\n{lines}\n")
+    answer = built(run, workdir, "--scenario", "s.yaml")
     (workload,) = answer["inputs"]["workloads"]
     assert (workload["tpot_target_ms"], workload["ttft_target_ms"]) == expected
-    typed = built(run, here, "--scenario", "s.yaml", "--tpot-ms", "77")
+    typed = built(run, workdir, "--scenario", "s.yaml", "--tpot-ms", "77")
     assert typed["inputs"]["workloads"][0]["tpot_target_ms"] == 77, "flags win"
 
 
@@ -150,15 +150,15 @@ def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ..
         ("tpot_ms: [rag=1, 2, 3]", "which says all workloads twice. Keep one."),
     ],
 )
-def test_targets_of_a_file_that_are_refused(lines: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "s.yaml").write_text(f"models: 405b\n{lines}\n")
+def test_targets_of_a_file_that_are_refused(lines: str, expected: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
+    (workdir / "s.yaml").write_text(f"models: 405b\n{lines}\n")
     result = run("build", "--workloads", "rag", "--scenario", "s.yaml", "--format", "json")
     assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
-    assert [p.name for p in here.iterdir()] == ["s.yaml"]
+    assert [p.name for p in workdir.iterdir()] == ["s.yaml"]
 
 
-def test_a_version_in_a_scenario_file_is_written_in_quotes(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_version_in_a_scenario_file_is_written_in_quotes(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     """YAML reads 0.10 as 0.1, another version."""
-    (here / "s.yaml").write_text("models: 405b\nengine-version: 0.10\n")
+    (workdir / "s.yaml").write_text("models: 405b\nengine-version: 0.10\n")
     result = run("build", "--scenario", "s.yaml")
     assert result.exit_code == 1 and "Write it in quotes: '0.10'" in result.output

@@ -299,7 +299,7 @@ def test_a_long_line_is_cut_around_what_was_found() -> None:
 def test_the_line_with_the_figure_is_quoted() -> None:
     page = text(of("071.log"))
     assert "line 1:" in page and "180224 tokens" in page
-    assert "(9.97 GiB)" in " ".join(text(of("010.log")).partition("SHORT BY")[0].split())
+    assert "(9.97 GiB)" in " ".join(text(of("010.log")).split())  # in brackets in the log alone
 
 
 def test_the_page_of_html_is_for_a_phone_too() -> None:
@@ -329,4 +329,4 @@ def test_what_was_short_is_a_sentence() -> None:
         7_344,
     )
     assert of("010.log").record()["shortfall"]["what"].count("24.00 GiB of KV cache") == 1
-    assert "{" not in text(of("010.log")).partition("SHORT BY")[2].partition("FIGURES")[0]
+    assert "{" not in text(of("010.log"))

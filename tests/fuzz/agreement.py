@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recalculation import half_percent, same
-from workbook_cells import ErrorValue, formulas
-from yellow_cells import Place, Written
+from workbook_cells import CellValue, ErrorValue, Place, formulas
+from yellow_cells import Written
 
 from sheetgen.readback.audit import AS_BUILT
 from sheetgen.units import AUTO, DTYPE_ALIASES, PUBLISHED
@@ -24,8 +24,8 @@ DEPENDENCE = (
 class Difference(NamedTuple):
     place: Place
     formula: str
-    expected: Any
-    got: Any
+    expected: CellValue
+    got: CellValue
 
     def __str__(self) -> str:
         formula = self.formula if len(self.formula) < 160 else f"{self.formula[:160]}..."
@@ -47,12 +47,12 @@ class Compared:
         return f"{len(self.wrong)} of {self.n_formulas} formula cells differ\n{lines}"
 
 
-def formula_values(path: Path) -> dict[Place, Any]:
+def formula_values(path: Path) -> dict[Place, CellValue]:
     """The values beside each formula of a file."""
     return {cell.place: cell.value for cell in formulas(path)}
 
 
-def compare(after: Written, values: Mapping[Place, Any]) -> Compared:
+def compare(after: Written, values: Mapping[Place, CellValue]) -> Compared:
     """Every formula's value in a file against `after`, the book of the edited inputs."""
     apart = after.formulas.keys() ^ values.keys()
     assert not apart, f"{len(apart)} formulas stand on one side alone: {sorted(apart)[:5]}"

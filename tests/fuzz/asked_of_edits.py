@@ -9,6 +9,8 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from option_values import OptionValue
+from workbook_cells import CellValue, number
 from yellow_cells import Key, Yellow
 
 from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD, OF_SETTINGS, OF_WORKLOAD
@@ -35,20 +37,20 @@ AS_THEY_STAND = ("decision_", "case_", "output_", "money_model")
 FOLLOW = ("decision_tpot_ms", "decision_ttft_ms")  # the tokens, until somebody types over them
 
 
-def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) -> dict[str, Any]:
+def asked(start: Mapping[str, OptionValue], yellow: Yellow, edits: Mapping[Key, CellValue]) -> dict[str, Any]:
     """The options for `ask`: `start`, those that the workbook was built with, and `edits` over it."""
     typed_over = {key[1]: value for key, value in edits.items() if key[0] == "inputs"}
     now = {**yellow.inputs, **typed_over}
     question = yellow.question
     works = {w.id: name_part(w.id) for w in question.workloads}
-    tiers = [int(now[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
+    tiers = [int(number(now[f"tier_{i}"])) for i, _ in enumerate(question.tiers, 1)]
     options = {
         **start,
-        "contexts": ",".join(f"{work}={int(now[f'context_{part}'])}" for work, part in works.items()),
+        "contexts": ",".join(f"{work}={int(number(now[f'context_{part}']))}" for work, part in works.items()),
         "tiers": ",".join(map(str, tiers)),
         "headline": _headline(yellow, now),
         "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
-        "survive": BY_NAME["survive"].words[int(now["survive"])],
+        "survive": BY_NAME["survive"].words[int(number(now["survive"]))],
         "span_machines": "auto" if now["span_machines"] else "never",
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},
@@ -73,14 +75,16 @@ def _whose(yellow: Yellow) -> list[str]:
     return [*PURCHASES, *providers, *(f"{provider}:{purchase}" for provider in providers for purchase in PURCHASES)]
 
 
-def _headline(yellow: Yellow, now: Mapping[str, Any]) -> str:
+def _headline(yellow: Yellow, now: Mapping[str, CellValue]) -> str:
     """The load in the two dropdowns, whose words are a workload's name."""
     named = str(now["headline_workload"]).lower()
     workload = next(w.id for w in yellow.question.workloads if w.name.lower() == named)
-    return f"{workload}:{int(now['headline_tier'])}"
+    return f"{workload}:{int(number(now['headline_tier']))}"
 
 
-def _typed(now: Mapping[str, Any], typed_over: Mapping[str, Any], edits: Mapping[Key, Any]) -> dict[str, Any]:
+def _typed(
+    now: Mapping[str, CellValue], typed_over: Mapping[str, CellValue], edits: Mapping[Key, CellValue]
+) -> dict[str, Any]:
     inputs = {name: value for name, value in now.items() if name.startswith(AS_THEY_STAND) and name not in FOLLOW}
     inputs |= {name: value for name, value in typed_over.items() if input_kind(name) is not None}
     typed: dict[str, Any] = {"inputs": inputs}
@@ -95,5 +99,5 @@ def _typed(now: Mapping[str, Any], typed_over: Mapping[str, Any], edits: Mapping
     return typed
 
 
-def _text(value: Any) -> str:
+def _text(value: CellValue) -> str:
     return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from random_values import ABSURD, BOLD, DISCOUNTS, MILD, UNITS, value_for
+from workbook_cells import CellValue, number
 from yellow_cells import MODEL_NAME, Key, Yellow
 
 from sheetgen.catalog import Catalog
 from sheetgen.units import DTYPES
 
-Edits = dict[Key, Any]
+Edits = dict[Key, CellValue]
 LEVELS = (MILD, MILD, MILD, BOLD, BOLD, ABSURD)
 Dealt = TypeVar("Dealt")
 OWN = ("own_instances", "own_models")
@@ -67,9 +68,9 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
         if str(edits[key]).lower() != str(edits[new[0]]).lower():
             edits[key] = edits[new[0]]
     names = [key for key in yellow.spots if key[0] == "inputs" and str(key[1]).startswith("tier_")]
-    seen: set[Any] = set()
+    seen: set[float] = set()
     for key in names:
-        value = edits.get(key, yellow.spots[key].old)
+        value = number(edits.get(key, yellow.spots[key].old))
         while value in seen:
             value += 1
             edits[key] = value
@@ -82,8 +83,8 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
             ),
         )
         if context != key and context in yellow.spots:
-            most = edits.get(context, yellow.spots[context].old)
-            if edits.get(key, yellow.spots[key].old) > most:
+            most = number(edits.get(context, yellow.spots[context].old))
+            if number(edits.get(key, yellow.spots[key].old)) > most:
                 edits[key] = most
     headline = ("inputs", "headline_tier")  # a dropdown does not follow its list
     if edits.get(headline, yellow.spots[headline].old) not in seen:
@@ -99,17 +100,17 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
 # Edits that belong together -----------------------------------------------------------------------------
 
 
-def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Prices by the GPU: instances of many counts cost the same in the end."""
     units = rng.sample(UNITS, rng.choice((1, 1, 2)))
     share = rng.choice((0.5, 1.0))
     for row in yellow.rows("instances"):
         if rng.random() < share:
-            count = yellow.spots["instances", row, "gpu_count"].old
+            count = number(yellow.spots["instances", row, "gpu_count"].old)
             yield ("instances", row, "price_usd_per_hour"), rng.choice(units) * count
 
 
-def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """A contract's discount, mostly on prices that tie: what is cheapest must not move with how it is rounded."""
     yield ("inputs", "discount_fraction"), rng.choice(DISCOUNTS)
     for key in (spot for spot in yellow.spots if str(spot[1]).startswith("discount_of_")):
@@ -119,7 +120,7 @@ def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[
         yield from ties(rng, yellow, catalog)
 
 
-def blanked(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def blanked(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Nearly all prices blank or 0."""
     rows = yellow.rows("instances")
     kept = rng.sample(rows, rng.choice((1, 2, 4)))
@@ -128,7 +129,7 @@ def blanked(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tu
             yield ("instances", row, "price_usd_per_hour"), rng.choice((None, 0))
 
 
-def own_instances(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def own_instances(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Spare rows of Instances, filled whole or in part."""
     for i in yellow.rows("own_instances")[: rng.choice((1, 2, 3))]:
         row = {"provider": rng.choice(("acme", "aws", "ACME")), "type": f"box.{i}"}
@@ -144,12 +145,12 @@ def own_instances(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Itera
                 yield ("own_instances", i, column), value
 
 
-def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Spare rows of Models: a catalog's model under another name, whole or in part; Decision points at one."""
     served = [m for m in catalog.models() if m.kind != "draft"]
     for i in yellow.rows("own_models")[: rng.choice((1, 1, 1, 2))]:
         model = rng.choice(served)
-        facts: dict[str, Any] = {
+        facts: dict[str, CellValue] = {
             MODEL_NAME: f"Our own {i}",
             **model.shape(),
             "own_weight_dtype": rng.choice((*DTYPES, "fp8_e4m3")),
@@ -163,7 +164,7 @@ def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
         yield ("inputs", "decision_model"), facts[MODEL_NAME]
 
 
-def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Memory so small, or loads so large, that little or nothing holds them."""
     choice = rng.choice(("memory", "context", "load", "weights"))
     if choice == "memory":
@@ -181,13 +182,13 @@ def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterat
             yield ("models", row, "max_context_tokens"), rng.choice((10_000_000, 400_000))
 
 
-def over_limit(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def over_limit(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Models that accept less than is asked of them."""
     for row in yellow.rows("models"):
         yield ("models", row, "max_context_tokens"), rng.choice((1, 4095, 4096, 8192, 131_071))
 
 
-def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Targets tight, blank, or off."""
     for key in yellow.spots:
         if key[0] == "inputs" and str(key[1]).startswith(("tpot_ms_", "ttft_ms_")):
@@ -196,7 +197,7 @@ def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tu
         yield ("inputs", "speed_targets"), 0
 
 
-def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """All choices of Decision."""
     for key, spot in yellow.spots.items():
         name = str(key[1])
@@ -206,13 +207,13 @@ def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tupl
             yield key, rng.choice((0.001, 0.1, 0.5, 1, 1.5, 3, 1000))
 
 
-def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, CellValue]]:
     """Precisions, another name of one among them."""
     for name in ("kv_cache_dtype", "weight_dtype"):
         yield ("inputs", name), rng.choice(("auto", *DTYPES, "fp8_e4m3", "FP8"))
 
 
-Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, Any]]]
+Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, CellValue]]]
 GROUPS: tuple[Group, ...] = (
     ties,
     discounts,

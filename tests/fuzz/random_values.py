@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 import random
-from typing import Any
 
+from workbook_cells import CellValue, number
 from yellow_cells import Spot, Yellow
 
 from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
@@ -54,7 +54,7 @@ DISCOUNTS = (0, 0.2, 0.35, 0.1, 1 / 3, 0.125, 0.01, 0.99)
 _NAMES = ("aws", "gcp", "azure", "acme", "ACME", "Rück & Söhne <1>", "x" * 60)
 
 
-def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Any:
+def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> CellValue:
     """A value that the cell takes."""
     if spot.validation is not None and spot.validation.source is not None:
         return _of_list(rng, spot, yellow)
@@ -71,14 +71,15 @@ def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Any
     if name == "price_usd_per_hour" or name in {f"price_{p.replace('-', '_')}" for p in PURCHASES}:
         return rng.choice(_PRICES) if level != ABSURD else rng.choice((*_PRICES, 1e-6, 1e6))
     kind = TABLES[spot.key[0].removeprefix("own_")][name]
-    number = number_for(rng, kind, spot.old, level)
-    if name == "interconnect_bytes_per_second" and number is not None and (spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
+    value = number_for(rng, kind, spot.old, level)
+    is_link = name == "interconnect_bytes_per_second" and value is not None
+    if is_link and number(spot.old or 0) < LEAST_LINK_BYTES_PER_SECOND:
         # Links that become fast enough for ranks have no columns for them in a workbook built before (test_edits).
-        number = min(number, LEAST_LINK_BYTES_PER_SECOND - 1)
-    return round(number) if isinstance(number, float) and spot.key[0] == "models" else number  # of bytes and parameters
+        value = min(number(value), LEAST_LINK_BYTES_PER_SECOND - 1)
+    return round(value) if isinstance(value, float) and spot.key[0] == "models" else value  # of bytes and parameters
 
 
-def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str) -> Any:
+def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str) -> CellValue:
     if (name.startswith("context_") and name != "context_bytes") or name == "decision_context_tokens":
         return number_for(rng, _CONTEXT, spot.old, level) if rng.random() < 0.5 else rng.choice(_CONTEXTS)
     if name.startswith("tier_"):
@@ -105,7 +106,7 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
     return number_for(rng, kind, spot.old, level)
 
 
-def _of_list(rng: random.Random, spot: Spot, yellow: Yellow) -> Any:
+def _of_list(rng: random.Random, spot: Spot, yellow: Yellow) -> CellValue:
     """One of a dropdown's entries; a GPU may be typed that no list has."""
     assert spot.validation is not None and spot.validation.source is not None
     offered = [value for value in yellow.lists(spot.validation.source) if value not in (None, "")]
@@ -115,7 +116,7 @@ def _of_list(rng: random.Random, spot: Spot, yellow: Yellow) -> Any:
     return value.upper() if isinstance(value, str) and rng.random() < 0.03 else value
 
 
-def number_for(rng: random.Random, kind: Kind, old: Any, level: str) -> Any:
+def number_for(rng: random.Random, kind: Kind, old: CellValue, level: str) -> CellValue:
     """A number or a date of a kind."""
     if kind.blank and rng.random() < 0.15:
         return None

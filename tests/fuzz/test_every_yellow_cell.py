@@ -7,7 +7,6 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agreement import formula_values
@@ -17,6 +16,7 @@ from random_values import MILD, value_for
 from readers import recalculate_with_gnumeric
 from recalculation import convert_all, needs_libreoffice
 from test_fuzz import TINY
+from workbook_cells import CellValue, Place
 from workbook_trials import Refused, Workbook
 from yellow_cells import Key
 
@@ -100,7 +100,7 @@ def test_other_programs_say_the_same(
     files = [tiny.edited(part, f"edited-{i}") for i, part in enumerate(parts)]
     assert sum(map(len, parts)) >= 0.9 * N_EDITS
     for part, file in zip(parts, program(files, tmp_path), strict=True):
-        values: Mapping[Any, Any] = formula_values(file)
+        values: Mapping[Place | str, CellValue] = formula_values(file)
         places = {tiny.yellow.spots[key].place for key in part}
         held = {place: value for place, value in values.items() if place not in places}
         fault = tiny.fault(part, lambda _, held=held: held)  # type: ignore[misc]

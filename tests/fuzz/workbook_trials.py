@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import books
 from agreement import Compared, compare
 from answers import book_for
 from asked_of_edits import asked
+from option_values import OptionValue
 from random_edits_of import Dealer, Edits, trial
 from recalculation import edit, values_after
-from workbook_cells import formulas
+from workbook_cells import CellValue, Place, Values, formulas
 from yellow_cells import Written, Yellow, as_cell, written
 
 from sheetgen.answer.confidences import paces_at_even_chance
@@ -33,7 +33,7 @@ from sheetgen.writers.xlsx import write_xlsx
 
 MOST_TRIES = 60  # of shrinking: a trial takes seconds
 Fails = Callable[[Edits], str]
-Recalculated = Mapping[tuple[str, str], Any]  # by (sheet, cell) of each formula
+Recalculated = Mapping[Place, CellValue]  # by (sheet, cell) of each formula
 
 
 class Refused(Exception):
@@ -53,7 +53,7 @@ class After:
 class Workbook:
     """A workbook that was built from `options`, and the folder for its edited copies."""
 
-    options: Mapping[str, Any]
+    options: Mapping[str, OptionValue]
     folder: Path
 
     @cached_property
@@ -118,13 +118,13 @@ class Workbook:
 
     def _against_solve(self, solved: Solution, book: Book, after: Written) -> Iterator[str]:
         """The workbook is held against this book; here the book is held against what it was made of."""
-        values: dict[Any, Any] = dict(after.values)
+        values: Values = dict(after.values.items())
         for name, ref in book.names.items():
             if isinstance(ref, Ref):
                 values[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
         yield from books.differences(values, self.sheets, solved)[1]
 
-    def typed(self, edits: Edits) -> dict[tuple[str, str], Any]:
+    def typed(self, edits: Edits) -> dict[Place, CellValue]:
         """By (sheet, cell), what is typed."""
         return {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
 

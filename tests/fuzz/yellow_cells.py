@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from workbook_cells import CellValue, Place
+
 from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import DTYPES
 
 Key = tuple[Any, ...]  # ("inputs", name) or (table, row, column); a spare row is a number
-Place = tuple[str, str]
 MODEL_NAME = "model"  # the column of a spare model's name has no defined name: Decision alone reads it
 
 
@@ -23,7 +24,7 @@ class Spot:
 
     key: Key
     place: Place
-    old: Any
+    old: CellValue
     validation: Validation | None
 
     @property
@@ -52,17 +53,17 @@ class Yellow:
         return {spot.key: spot for spot in (*self._inputs(), *self._tables(), *self._model_names())}
 
     @cached_property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, CellValue]:
         """The values of the named inputs."""
         return {key[1]: spot.old for key, spot in self.spots.items() if key[0] == "inputs"}
 
-    def lists(self, name: str) -> list[Any]:
+    def lists(self, name: str) -> list[CellValue]:
         """The entries of a dropdown."""
         refs = self.book.names[name]
         assert isinstance(refs, Range)
         return [ref.value for ref in refs.refs]
 
-    def rows(self, table: str) -> list[Any]:
+    def rows(self, table: str) -> list[str | int]:
         """The keys of a table's rows in their order: those of the catalog, or the numbers of the spare rows."""
         return list(dict.fromkeys(key[1] for key in self.spots if key[0] == table))
 
@@ -112,14 +113,14 @@ class Yellow:
             yield from self._spot(("own_models", i, MODEL_NAME), Ref(ref.sheet, ref.row, ref.column - 1, None))
 
 
-def as_cell(value: Any) -> Any:
+def as_cell(value: CellValue) -> CellValue:
     """A value as it is typed into a cell: a date is its number of days."""
     if isinstance(value, datetime.date):
         return (value - EXCEL_DAY_ZERO).days
     return value
 
 
-def as_number_or_text(value: Any) -> Any:
+def as_number_or_text(value: CellValue) -> CellValue:
     """A cell of a book as a file's reader gives it: every number a float."""
     value = plain(value)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
@@ -128,13 +129,13 @@ def as_number_or_text(value: Any) -> Any:
 class Written(NamedTuple):
     """The values of a book's cells, and the formulas; of a row that shares one, the text as the first cell has it."""
 
-    values: dict[Place, Any]
+    values: dict[Place, CellValue]
     formulas: dict[Place, str]
 
 
 def written(book: Book) -> Written:
     """Every cell of a book."""
-    values: dict[Place, Any] = {}
+    values: dict[Place, CellValue] = {}
     formulas: dict[Place, str] = {}
     for sheet in book.sheets:
         for (row, column), cell in sheet.cells.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from option_values import Options
 from test_real_configs import FOLDER
 
 from sheetgen.catalog import Catalog, Model
@@ -17,7 +18,7 @@ from sheetgen.errors import CatalogError
 from sheetgen.importer.model_entry import import_config
 from sheetgen.importer.model_names import resolve_model
 
-SMALL: dict[str, Any] = {
+SMALL: Options = {
     "model_type": "qwen3_moe",
     "hidden_size": 64,
     "intermediate_size": 128,

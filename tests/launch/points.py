@@ -8,6 +8,7 @@ import shlex
 from typing import Any
 
 import yaml
+from option_values import Options, OptionValue
 
 from sheetgen.api import record, sized_point
 from sheetgen.catalog import Catalog
@@ -15,7 +16,7 @@ from sheetgen.catalog.stacks import StackFile
 from sheetgen.launch.flags import Advice, Flags, flags_for
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
-POINTS: dict[str, dict[str, Any]] = {
+POINTS: dict[str, Options] = {
     "8b": {"model": "8b", "gpu": "h100", "context_tokens": 8192, "concurrent_requests": 32},
     "8b-l4": {"model": "8b", "gpu": "l4", "context_tokens": 4096, "concurrent_requests": 4},
     "70b": {
@@ -53,7 +54,7 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def written(engines: tuple[str, ...] = ENGINES, **asked: Any) -> tuple[dict[str, Flags], Advice]:
+def written(engines: tuple[str, ...] = ENGINES, **asked: OptionValue) -> tuple[dict[str, Flags], Advice]:
     """Flags and advice of a point, as the command line asks for them."""
     flags, advice = flags_for(engines, [(asked, record(sized_point(asked, catalog())))], catalog())[0]
     assert advice is not None
@@ -89,7 +90,7 @@ def read_back(engine: str, of_flags: Flags) -> dict[str, Any]:
         flags |= flat(yaml.safe_load(text))
     names = of_flags.launcher.flags
     caches = {word: dtype for dtype, word in reversed(of_flags.launcher.kv_cache_dtypes.items())}
-    settings: dict[str, Any] = {"engine": engine}
+    settings: Options = {"engine": engine}
     for name in names:
         if name in ("dtype", "draft_model", "enable_prefix_caching", "hybrid_kv_manager", "expert_parallel_size"):
             continue
@@ -99,8 +100,8 @@ def read_back(engine: str, of_flags: Flags) -> dict[str, Any]:
     return settings
 
 
-def flat(options: dict[str, Any], above: str = "") -> dict[str, Any]:
-    settings: dict[str, Any] = {}
+def flat(options: Options, above: str = "") -> dict[str, Any]:
+    settings: Options = {}
     for name, value in options.items():
         settings |= flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
     return settings

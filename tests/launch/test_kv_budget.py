@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from option_values import Options
 from points import catalog
 
 import sheetgen
@@ -103,7 +104,7 @@ def test_the_bytes_are_the_sizings_own() -> None:
         ),
     ],
 )
-def test_settings_as_text(text: str, engine: str, expected: dict[str, Any]) -> None:
+def test_settings_as_text(text: str, engine: str, expected: Options) -> None:
     settings = read_settings(text, catalog().file(StackFile))
     assert settings.engine == engine and settings.inputs == expected
 

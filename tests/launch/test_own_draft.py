@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from option_values import Options
 
 import sheetgen
 from sheetgen.catalog import Catalog
@@ -42,7 +42,7 @@ def test_tokens_of_hybrids_that_draft_themselves(pool_gib: float, n_seqs: int, t
 )
 def test_what_the_layer_adds(model: str, dtype: str, token: int, weights: int) -> None:
     """The shape of one layer, and the parameters that the checkpoint has beside the model (config.json of each)."""
-    asked: dict[str, Any] = {"model": model, "gpu": "b300", "tensor_parallel_size": 8, "weight_dtype": dtype}
+    asked: Options = {"model": model, "gpu": "b300", "tensor_parallel_size": 8, "weight_dtype": dtype}
     plain, drafting = sheetgen.size(**asked), sheetgen.size(**asked, draft_model="mtp")
     assert drafting["kv_bytes_per_token"] - plain["kv_bytes_per_token"] == token
     assert plain["kv_pool_bytes_per_gpu"] - drafting["kv_pool_bytes_per_gpu"] == pytest.approx(weights / 8, abs=1)

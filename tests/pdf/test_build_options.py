@@ -81,9 +81,9 @@ def test_a_process_apart_raises_what_the_writer_raises(process: PdfProcess) -> N
     process.send(page, None, Archive())
     with pytest.raises(PageError) as there:
         process.fetch()
-    with pytest.raises(PageError) as here:
+    with pytest.raises(PageError) as workdir:
         write_pdf(page, Options())
-    assert there.value.problems == here.value.problems
+    assert there.value.problems == workdir.value.problems
 
 
 def test_a_process_that_dies_gives_nothing(process: PdfProcess) -> None:
@@ -99,5 +99,5 @@ def test_a_build_from_the_shell_writes_the_same_pdf(build: Any, tmp_path: Path) 
     subprocess.run(command, capture_output=True, check=True)
     imported()
     assert build(*LEAST).exit_code == 0
-    there, here = (tmp_path / folder / "sizing-sheet.pdf" for folder in ("there", "output"))
-    assert there.read_bytes() == here.read_bytes()
+    there, workdir = (tmp_path / folder / "sizing-sheet.pdf" for folder in ("there", "output"))
+    assert there.read_bytes() == workdir.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 from pypdf.generic import DictionaryObject
 from sheets import DEFAULT, EIGHT, TWO, page_of, pdf_of
 
-from sheetgen.writers.formats import Archive
+from sheetgen.writers.formats import Archive, templates_folder
 from sheetgen.writers.pdf import NAMESPACE
+
+TEMPLATES = templates_folder()
 
 HASH = "0123456789abcdef" * 4
 
@@ -78,9 +81,9 @@ def test_bookmarks_name_the_sections() -> None:
     top, first, engineers, behind = _reader(pdf_of()).outline
     assert (top["/Title"], engineers["/Title"]) == (str(page_of().finding), "For engineers")
     names = [mark["/Title"] for mark in (*first, *behind)]
-    of_sheet = {"Cost by workload and load", "If it runs out of memory"}
-    of_engineers = {"Check these against the log", "Start", "Speed", "Where it breaks", "How well this is known"}
-    assert of_sheet | of_engineers <= {*names}
+    of_engineers = re.findall(r'<h2 data-name="([^"]+)"', (TEMPLATES / "engineers.html.j2").read_text())
+    assert len(of_engineers) > 5 and [name for name in of_engineers if name not in names] == []
+    assert len(first) > 2
     assert all(len(name) < 40 for name in names)
 
 

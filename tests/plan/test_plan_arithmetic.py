@@ -14,6 +14,7 @@ import pytest
 from amounts import amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from option_values import Options, OptionValue
 from plan_books import example, example_record, example_retiring
 
 from sheetgen.api import recommend
@@ -34,7 +35,7 @@ CATALOG = Catalog()
 AS_OF = "2026-11-26"
 
 
-def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
+def solved(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> dict[str, Any]:
     """A plan's record."""
     data = {"plan": {"start": "2027-Q1", "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
     return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
@@ -63,9 +64,7 @@ FLAT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(("service", "options", "more"), FLAT)
-def test_one_flat_service_costs_what_recommend_says(
-    service: dict[str, Any], options: dict[str, Any], more: dict[str, Any]
-) -> None:
+def test_one_flat_service_costs_what_recommend_says(service: dict[str, Any], options: Options, more: Options) -> None:
     record = solved([{"id": "one", **service}], **more)
     answer = recommend(**options, as_of=AS_OF)
     for quantile in ("p10", "p50", "p90"):
@@ -171,7 +170,7 @@ INSTANCES = (
 )
 
 
-def several(rng: random.Random, **policy: Any) -> dict[str, Any]:
+def several(rng: random.Random, **policy: OptionValue) -> dict[str, Any]:
     """A plan of some services, each of which may be on any of three types of machine."""
     models = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-32b")
     loads = ({"at_once": rng.choice((1, 5, 12, 40, 100))}, {"requests": rng.choice((0.1, 0.3, 1.0, 8.0))})
@@ -471,7 +470,7 @@ def of_both(answer: Answer) -> float:
 def test_a_service_does_not_go_through_the_generations() -> None:
     """It went from p5en to B300 to B200 in four quarters, each the cheapest at p90 alone, and dearer at p50."""
 
-    def plan(**more: Any) -> Answer:
+    def plan(**more: OptionValue) -> Answer:
         data = {"services": [GROWS], "policy": {"redundancy": {"survive": "replica"}} | more}
         head = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": AS_OF}}
         return solved_plan(plan_of(Document("plan.yaml", {**head, **data}, {}), CATALOG))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
+from option_values import OptionValue
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
@@ -72,7 +73,7 @@ def solved(data: dict[str, Any]) -> Answer:
     return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
 
 
-def with_supply(data: dict[str, Any], **more: Any) -> Answer:
+def with_supply(data: dict[str, Any], **more: OptionValue) -> Answer:
     return solved(data | {"supply": data["supply"] | more})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
+from option_values import OptionValue
 from plan_books import workbook_of
 from plan_edits import differ
 from recalculation import compare, poison, recalculate_with_formualizer
@@ -37,12 +38,12 @@ AS_OF = "2026-11-26"
 NINE_TO_FIVE = [0] * 9 + [1] * 8 + [0] * 7
 
 
-def stated(services: list[dict[str, Any]], quarters: int = 1, start: str = "2027-Q1", **more: Any) -> Plan:
+def stated(services: list[dict[str, Any]], quarters: int = 1, start: str = "2027-Q1", **more: OptionValue) -> Plan:
     data = {"plan": {"start": start, "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
     return plan_of(Document("plan.yaml", data, {}), CATALOG)
 
 
-def service(name: str, **more: Any) -> dict[str, Any]:
+def service(name: str, **more: OptionValue) -> dict[str, Any]:
     return {"id": name, "demand": {"at_once": 8}, "model": "8b", **more}
 
 
@@ -203,7 +204,7 @@ KINDS = (
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "Australia/Sydney")
 
 
-def worked(services: list[dict[str, Any]], quarters: int = 1, **more: Any) -> Answer:
+def worked(services: list[dict[str, Any]], quarters: int = 1, **more: OptionValue) -> Answer:
     return solved_plan(stated(services, quarters, **{"supply": ONLY} | more), timed=False)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from option_values import OptionValue
 
 from sheetgen.cli import main
 from sheetgen.plan.next_plan import next_plan
@@ -137,7 +138,9 @@ PLAN: dict[str, Any] = {
 }
 
 
-def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **policy: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **policy: OptionValue
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """A plan, and the one that follows it on 26 February 2027, as their JSON."""
     first, folder = tmp_path / "q1.yaml", str(tmp_path)
     first.write_text(json.dumps({**PLAN, "policy": {"approval_days": 30, **policy}}))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from amounts import amount
+from option_values import Options
 from test_plan_cheapest import some_plan
 
 from sheetgen.catalog import Catalog
@@ -49,7 +50,7 @@ def with_change(data: dict[str, Any], lever: Lever) -> dict[str, Any]:
         models = {service["id"]: service.get("model") for service in data["services"]}
         with_models = [{"model": models.get(s.get("like"))} | s for s in data["services"]]  # which `like` would follow
         return data | {"services": [in_fp8(s, dtypes) if s["id"] in names.split(", ") else s for s in with_models]}
-    update: dict[str, Any] = yaml.safe_load("{" + lever.change.name + "}")
+    update: Options = yaml.safe_load("{" + lever.change.name + "}")
     supply, policy = dict(data.get("supply", {})), dict(data.get("policy", {}))
     if "exclude" in update:
         allowed = supply.get("allowed", {})

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from amounts import amount
+from option_values import Options
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
@@ -46,7 +47,7 @@ def random_plan(dice: random.Random, classes: random.Random) -> dict[str, Any]:
             for quarter in dice.sample(year[1:], dice.randint(0, quarters - 1))
         }
         low = dice.choice((dice.randint(5, 60), dice.randint(300, 2000)))
-        stated: dict[str, Any] = {
+        stated: Options = {
             "id": name,
             "demand": {"at_once": {"p10": low, "p50": low + low // 2, "p90": 3 * low}},
             "model": dice.choice(["8b", "gpt-oss-20b", "qwen3-32b"]),

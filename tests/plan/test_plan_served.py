@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from option_values import OptionValue
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
@@ -23,7 +24,7 @@ SERVICES: list[dict[str, Any]] = [
 ]
 
 
-def record(services: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+def record(services: list[dict[str, Any]], **more: OptionValue) -> dict[str, Any]:
     data = {
         "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-26"},
         "services": services,

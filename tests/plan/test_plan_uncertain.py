@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import pytest
+from option_values import OptionValue
 
 from sheetgen import recommend
 from sheetgen.catalog import Catalog
@@ -28,7 +29,7 @@ BAND = {"p10": 40, "p50": 100, "p90": 300}
 ALLOWED = {"allowed": {"instances": ["azure/Standard_NC80adis_H100_v5"]}}
 
 
-def answer(services: list[dict[str, Any]], **more: Any) -> Answer:
+def answer(services: list[dict[str, Any]], **more: OptionValue) -> Answer:
     data = {
         "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
         "services": services,
@@ -38,7 +39,7 @@ def answer(services: list[dict[str, Any]], **more: Any) -> Answer:
     return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
 
 
-def service(name: str, **more: Any) -> dict[str, Any]:
+def service(name: str, **more: OptionValue) -> dict[str, Any]:
     return {
         "id": name,
         "demand": {"requests": {"p10": 2, "p50": 6, "p90": 14}},

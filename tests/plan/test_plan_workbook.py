@@ -13,6 +13,7 @@ from typing import Any
 import openpyxl
 import pytest
 from amounts import amount
+from option_values import Options
 from plan_books import example, example_record, example_workbook, workbook_of
 from plan_edits import differ, edited, edits, rows_of, solved_with
 from recalculation import (
@@ -26,7 +27,7 @@ from recalculation import (
     tamper,
     values_after,
 )
-from workbook_cells import values
+from workbook_cells import Values, values
 
 from sheetgen.catalog import Catalog, read_document
 from sheetgen.catalog.base import Document
@@ -84,7 +85,7 @@ def test_its_sheets_and_names(path: Path) -> None:
         assert sheet["A3"].value == "values of 2026-11-26:"
 
 
-def table_rows(now: dict[Any, Any], sheet: str, top: int) -> list[int]:
+def table_rows(now: Values, sheet: str, top: int) -> list[int]:
     """The rows of a table from its first one on, to the next whose first cell is blank."""
     return [*itertools.takewhile(lambda row: now.get((sheet, f"A{row}")), itertools.count(top))]
 
@@ -250,7 +251,7 @@ def test_other_demands(approval_days: int, tmp_path: Path) -> None:
     check_edits(whole, path, amount(6, 60), SEED + 2)
 
 
-def money_rows(now: dict[Any, Any], title: str) -> dict[str, list[Any]]:
+def money_rows(now: Values, title: str) -> dict[str, list[Any]]:
     """By quarter, year and in all what Money says below a title."""
     top = next(int(cell[1:]) for (sheet, cell), value in cells_of(now) if sheet == "Money" and value == title)
     rows: dict[str, list[Any]] = {}
@@ -262,12 +263,12 @@ def money_rows(now: dict[Any, Any], title: str) -> dict[str, list[Any]]:
     return rows
 
 
-def cells_of(now: dict[Any, Any]) -> list[tuple[tuple[str, str], Any]]:
+def cells_of(now: Values) -> list[tuple[tuple[str, str], Any]]:
     return [(place, value) for place, value in now.items() if isinstance(place, tuple)]
 
 
 @pytest.mark.parametrize("typed", [{}, {"discount_fraction": 0.4}, {"budget_2027_q3": None, "contingency_fraction": 0}])
-def test_fiscal_years_follow(path: Path, typed: dict[str, Any]) -> None:
+def test_fiscal_years_follow(path: Path, typed: Options) -> None:
     now = values_after(path, {f"in_{name}": value for name, value in typed.items()})
     solved = solved_with(rows_of(example()), example().answer, typed)
     shown = money_rows(now, "By quarter, US dollars; contingency apart")

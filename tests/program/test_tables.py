@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from node import run
+from option_values import Options
 from random_calls import as_json
 
 from sheetgen.answer.sheet_facts import grid_of
@@ -29,7 +30,7 @@ ANSWER = Path(__file__).with_name("question.js")
 CATALOG = Catalog()
 PROGRAMS = {"sheet": SHEET, "choice": Program(SHEET.axes, (CHOICE,)), "chosen": CHOSEN, "deployment": DEPLOYMENT}
 FOUR = {"models": "8b,70b,405b,deepseek-v3"}
-QUESTIONS: list[dict[str, Any]] = [
+QUESTIONS: list[Options] = [
     FOUR,
     {**FOUR, "survive": "machine"},
     {**FOUR, "survive": "zone", "headroom": 0.2, "tiers": "3,20,400,3000"},
@@ -92,7 +93,7 @@ def column(name: str, axes: Axes, values: Any, grid: Grid) -> Facts:
     return {"name": name, "axes": axes, "data": as_json((every if every.dtype.kind == "U" else every + 0.0).tolist())}
 
 
-def case(options: dict[str, Any]) -> Facts:
+def case(options: Options) -> Facts:
     """A question's facts, and what Python answers."""
     question = ask(CATALOG, {name: value for name, value in options.items() if name != "speed_targets"})
     if options.get("speed_targets") == "off":  # as typed in a workbook: no option of a command

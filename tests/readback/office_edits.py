@@ -15,10 +15,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from recalculation import needs_libreoffice, soffice
+from recalculation import Test, needs_libreoffice, soffice
 
 Step = tuple[str, ...]
 
@@ -34,11 +33,12 @@ def uno_python() -> str:
     return ""
 
 
-def needs_uno(test: Any) -> Any:
+def needs_uno(test: Test) -> Test:
     """Mark a test that edits with LibreOffice."""
     required = os.environ.get("SHEETGEN_REQUIRE_LIBREOFFICE") == "1"
     absent = pytest.mark.skipif(not uno_python() and not required, reason="no Python with LibreOffice's uno module")
-    return needs_libreoffice(absent(test))
+    marked: Test = needs_libreoffice(absent(test))
+    return marked
 
 
 @dataclass(frozen=True)

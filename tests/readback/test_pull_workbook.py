@@ -13,10 +13,11 @@ from amounts import IN_LONG, amount
 from answers import document
 from cells_of import LEAN, TINY, Places, without_picks
 from option_edits import option_edits
+from option_values import Options
 from packages import with_options
 from random_edits import random_edits
 from recalculation import edit, edit_and_recalculate, values_after
-from workbook_cells import areas, values
+from workbook_cells import CellValue, Values, areas, values
 
 from sheetgen.answer.solve import solve
 from sheetgen.book.carried import formula_digests
@@ -47,7 +48,7 @@ def places(book: Path) -> Places:
     return Places(book)
 
 
-def edited(book: Path, folder: Path, cells: dict[Any, Any]) -> Path:
+def edited(book: Path, folder: Path, cells: Values) -> Path:
     """The workbook with these cells typed into, recalculated."""
     return edit_and_recalculate(book, folder / "edited.xlsx", cells)
 
@@ -223,7 +224,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda cells: ",".join(cells))
 def test_a_cell_typed_over_is_the_option(
-    cells: dict[str, Any], options: dict[str, str], quick: Path, tmp_path: Path
+    cells: dict[str, CellValue], options: dict[str, str], quick: Path, tmp_path: Path
 ) -> None:
     """The other targets hold the formula by which they follow their context: nobody states them."""
     pulled = pull(edited(quick, tmp_path, cells), books.catalog())
@@ -443,7 +444,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
     ids=lambda cells: next(iter(cells)) if isinstance(cells, dict) else "",
 )
 def test_a_value_out_of_range_is_told_with_its_cell(
-    cells: dict[str, Any], problem: str, book: Path, tmp_path: Path
+    cells: dict[str, CellValue], problem: str, book: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ScenarioError) as raised:
         pull(edit(book, tmp_path / "bad.xlsx", cells), books.catalog())
@@ -523,9 +524,7 @@ def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tm
         ({"models": "8b", "typed": {"models": 5, "inputs": {"x": 1}}}, "models must hold rows by name."),
     ],
 )
-def test_options_that_were_tampered_with_are_told(
-    options: dict[str, Any], problem: str, book: Path, tmp_path: Path
-) -> None:
+def test_options_that_were_tampered_with_are_told(options: Options, problem: str, book: Path, tmp_path: Path) -> None:
     """A workbook's record of its own making is nobody's word: it opens no file, and breaks nothing."""
     file = with_options(book, tmp_path / "bad.xlsx", {**TINY, **options})
     with pytest.raises(SheetgenError) as raised:

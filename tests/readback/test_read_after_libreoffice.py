@@ -14,9 +14,10 @@ import pytest
 from amounts import IN_LONG
 from command_lines import RunOfSome
 from office_edits import Job, Step, edit_in_libreoffice, needs_uno
+from option_values import OptionValue
 from packages import TINY, area_of, cell_of
 from recalculation import convert_all, edit, needs_libreoffice
-from workbook_cells import values
+from workbook_cells import CellValue, Place, values
 
 from sheetgen.book.carried import IN_A_CELL, record_sheet
 from sheetgen.book.sheets import Book, Range, Ref
@@ -49,7 +50,7 @@ def snapshot(book: Path) -> Snapshot:
     return read_workbook(book)
 
 
-def places(book: Path, snapshot: Snapshot) -> dict[tuple[str, str], Any]:
+def places(book: Path, snapshot: Snapshot) -> dict[Place, CellValue]:
     """The cells of three edits: a tier, a price, a spare row filled."""
     instances = list(snapshot.tables["instances"])
     price = area_of(book, "cat_instances_price_usd_per_hour")[instances.index(HERE)]
@@ -57,12 +58,12 @@ def places(book: Path, snapshot: Snapshot) -> dict[tuple[str, str], Any]:
     return {cell_of(book, "in_tier_2"): 64, cell_of(book, "in_headline_tier"): 64, price: 49.0, **spare}
 
 
-def kept(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def kept(inputs: Mapping[str, OptionValue]) -> dict[str, Any]:
     """Numbers to 15 digits, which is what LibreOffice keeps of a third."""
     return {name: float(f"{value:.15g}") if isinstance(value, float) else value for name, value in inputs.items()}
 
 
-def typing(cells: dict[tuple[str, str], Any]) -> list[Step]:
+def typing(cells: dict[Place, CellValue]) -> list[Step]:
     return [
         ("text" if isinstance(value, str) else "number", sheet, cell, str(value))
         for (sheet, cell), value in cells.items()

@@ -8,11 +8,11 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import books
 import openpyxl
 import pytest
+from option_values import OptionValue
 from packages import TINY, area_of, cell_of, name_of, part_of, replaced, rewritten, with_cell
 from recalculation import edit
 from workbook_cells import PRICES_SHEET, values
@@ -227,7 +227,7 @@ def test_a_file_whose_formulas_nobody_calculated_still_has_its_inputs(book: Path
 
 def test_a_name_in_capitals_and_properties_that_were_dropped(book: Path, tmp_path: Path) -> None:
     """Spreadsheets do not tell capitals apart in names, and some tools drop a file's properties."""
-    changes: Mapping[str, Any] = {
+    changes: Mapping[str, OptionValue] = {
         "xl/workbook.xml": replaced('name="in_tier_1"', 'name="IN_TIER_1"'),
         "docProps/custom.xml": lambda _: None,
     }

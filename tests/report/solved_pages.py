@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from answers import page_for
+from option_values import OptionValue
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -26,12 +26,12 @@ def catalog() -> Catalog:
 
 
 @cache
-def answered(models: str = THREE, **options: Any) -> Solution:
+def answered(models: str = THREE, **options: OptionValue) -> Solution:
     return solve(ask(catalog(), {"models": models, "as_of": AS_OF, **CENTRAL, **options}))
 
 
 @cache
-def page(models: str = THREE, **options: Any) -> Page:
+def page(models: str = THREE, **options: OptionValue) -> Page:
     """The page with the texts of its cells."""
     shown: Page = formatted(page_for(answered(models, **options)))
     return shown

@@ -7,11 +7,11 @@ import math
 import re
 from dataclasses import replace
 from datetime import date
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from answers import printed_page, record_for
+from option_values import OptionValue
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
@@ -31,7 +31,7 @@ ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026
 
 
 @functools.cache
-def requested(**more: Any) -> tuple[Request, CellRecord]:
+def requested(**more: OptionValue) -> tuple[Request, CellRecord]:
     """The request with all that it may say, and the load of the record that it is made from."""
     question = ask(Catalog(), {name: value for name, value in (ASKED | more).items() if value})
     solved = solve(question)
@@ -181,10 +181,10 @@ def test_people_stand_in_the_sentence_as_they_were_stated() -> None:
 def test_several_models_are_a_choice_and_together_a_sum() -> None:
     choice, _ = requested(ask="")
     assert [option.reply for option in choice.options] == ["Llama 3.1 8B", "Llama 3.1 70B"] and not choice.subject
-    assert "do not add their costs" in str(choice.sentence)
     total, _ = requested(ask="", together="yes")
     (only,) = total.options
     assert amount(only.price) == pytest.approx(sum(amount(option.price) for option in choice.options))
+    assert str(only.price) in str(total.sentence) and str(only.price) not in str(choice.sentence)
 
 
 def test_where_nothing_serves_it_nothing_is_to_be_approved() -> None:

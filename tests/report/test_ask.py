@@ -7,11 +7,11 @@ import functools
 import re
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pytest
 from answers import book_for, page_for, record_for
+from option_values import OptionValue
 from solved_pages import CENTRAL
 
 from sheetgen.answer.solve import solve
@@ -29,7 +29,7 @@ ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026
 
 
 @functools.cache
-def page(**more: Any) -> Page:
+def page(**more: OptionValue) -> Page:
     return page_for(solve(ask(Catalog(), ASKED | more)))
 
 
@@ -41,7 +41,7 @@ def test_the_head_is_as_it_was_typed() -> None:
 
 @pytest.mark.long
 def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
-    def spare(**more: Any) -> list[str]:
+    def spare(**more: OptionValue) -> list[str]:
         return [str(risk) for risk in page(models="405b", **more).risks if "spare machine" in str(risk)]
 
     assert [line.partition(": ")[2] for line in spare()] == ["Llama 3.1 405B $83,171."]

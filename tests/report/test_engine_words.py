@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from functools import cache
-from typing import Any
 
 import pytest
 from answers import book_for, record_for
+from option_values import OptionValue
 from solved_pages import MEMORY, answered, catalog, page
 
 from sheetgen.answer.replica_bills import subject
@@ -25,7 +25,7 @@ GRAPHS, SAMPLER, POOL = "startup_workspace_or_cuda_graph", "sampler_logits_peak"
 PREFILL, WEIGHTS, SPIKE = "prefill_long_prompt", "startup_weights_do_not_fit", "concurrency_spike"
 
 
-def deaths(engine: str, models: str = MODELS, **options: Any) -> dict[str, Fingerprint]:
+def deaths(engine: str, models: str = MODELS, **options: OptionValue) -> dict[str, Fingerprint]:
     solved = answered(models, engine=engine, **options)
     return {f.label: f for f in fingerprints_of(record_for(solved, ()), solved.question)}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import re
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from answers import page_for, record_for
+from option_values import OptionValue
 
 from sheetgen.answer.solve import solve
 from sheetgen.answer.ways_to_pay import with_europe
@@ -30,7 +30,7 @@ AMOUNT = re.compile(r"\$\s?\d|\$ ?/|\$ an?\b")
 
 
 @functools.cache
-def pages(**more: Any) -> tuple[Page, Page]:
+def pages(**more: OptionValue) -> tuple[Page, Page]:
     """In the budget's currency, and as prices are."""
     solved = solve(ask(Catalog(), ASKED | more))
     with patch.multiple(approval, MOST_WORDS=math.inf, MOST_NUMBERS=math.inf):

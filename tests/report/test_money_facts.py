@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from answers import record_for
+from option_values import OptionValue
 from solved_pages import catalog
 
 from sheetgen.answer import ways_to_pay
@@ -18,11 +18,11 @@ from sheetgen.report.page import NONE, MoneyFacts
 P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
 
 
-def solved(**options: Any) -> Solution:
+def solved(**options: OptionValue) -> Solution:
     return solve(ask(catalog(), {**P5, **options}))
 
 
-def facts(**options: Any) -> MoneyFacts:
+def facts(**options: OptionValue) -> MoneyFacts:
     answer = solved(**options)
     return facts_of(answer.question, record_for(answer).cells[0])
 

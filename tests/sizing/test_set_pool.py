@@ -214,8 +214,8 @@ def test_a_launch_of_tensorrt_llm_states_its_limit(gib: int) -> None:
 )
 def test_a_pool_larger_than_what_is_left_is_what_the_verdict_blames(model: str, gib: int, words: str) -> None:
     """Beside weights that fit it is the pool that does not; where they do not, it is the weights."""
-    verdict = sheetgen.size(model=model, gpu="h100", kv_cache_memory_bytes=gib * GIB)["verdict"]
-    assert verdict.startswith("does not fit") and words in verdict
+    sized = sheetgen.size(model=model, gpu="h100", kv_cache_memory_bytes=gib * GIB)
+    assert not sized["fits"] and words in sized["verdict"]
 
 
 def test_the_share_of_tensorrt_llm_is_of_what_is_free() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 import pandas
 import pytest
 from answers import document
+from option_values import Options
 
 import sheetgen
 from sheetgen.api import recommended, sized_point
@@ -84,7 +84,7 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
 )
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "qwen3.6-27b", "llama-4-scout-17b-16e", "8b"])
 def test_a_rank_holds_one_as_admitted_and_the_others_as_they_stay(
-    catalog: Catalog, model: str, inputs: dict[str, Any]
+    catalog: Catalog, model: str, inputs: Options
 ) -> None:
     point = {"model": model, "gpu": "b200", "tensor_parallel_size": 2, "context": 16384, **inputs}
     sized_ = sized(catalog, **point)

@@ -12,7 +12,7 @@ from typing import Any
 
 import books
 from amounts import IN_LONG
-from workbook_cells import Place, areas, values
+from workbook_cells import CellValue, Place, areas, values
 
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES
 from sheetgen.question.parse import Kind
@@ -53,35 +53,33 @@ class Places:
 class Edits:
     """The same edits as cells to type into, and as `typed` of a scenario."""
 
-    cells: dict[Any, Any] = field(default_factory=dict)
+    cells: dict[Place | str, CellValue] = field(default_factory=dict)
     overrides: dict[str, Any] = field(default_factory=dict)
 
-    def input(self, name: str, value: Any) -> None:
+    def input(self, name: str, value: CellValue) -> None:
         self.cells[f"in_{name}"] = value
         self.overrides.setdefault("inputs", {})[name] = value
 
-    def table(self, table: str, key: str, places: Mapping[str, Place], column: str, value: Any) -> None:
+    def table(self, table: str, key: str, places: Mapping[str, Place], column: str, value: CellValue) -> None:
         self.cells[places[column]] = _as_cell(value)
         self.overrides.setdefault(table, {}).setdefault(key, {})[column] = value
 
-    def own(self, places: Mapping[str, Place], row: Mapping[str, Any]) -> None:
+    def own(self, places: Mapping[str, Place], row: Mapping[str, CellValue]) -> None:
         self.cells |= {places[column]: _as_cell(value) for column, value in row.items()}
         self.overrides.setdefault("own_instances", []).append(dict(row))
 
 
-def _as_cell(value: Any) -> Any:
-    return (datetime.date.fromisoformat(value) - DAY_ZERO).days if _is_day(value) else value
-
-
-def _is_day(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+def _as_cell(value: CellValue) -> CellValue:
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        return (datetime.date.fromisoformat(value) - DAY_ZERO).days
+    return value
 
 
 # Random values: near what stands there, so that answers change and are not all alike.
 PRECISIONS = [d for d in DTYPES if d not in ("fp32",)]
 
 
-def value_for(rng: random.Random, kind: Kind, old: Any) -> Any:
+def value_for(rng: random.Random, kind: Kind, old: CellValue) -> CellValue:
     """A value that the cell takes."""
     if kind.what == "dtype":
         return rng.choice(PRECISIONS)
@@ -106,7 +104,7 @@ def typed_columns(places: Places, table: str) -> Iterator[str]:
 ANY_INPUT = {**ENGINE, **SETTINGS}
 
 
-def without_picks(typed: Mapping[str, Any]) -> dict[str, Any]:
+def without_picks(typed: Mapping[str, Mapping[str, CellValue]]) -> dict[str, Any]:
     """`typed` without what sheets are pointed at: the Decision page begins with the answer of its own build."""
     picks = ("decision_", "case_", "speed_")
     inputs = {n: v for n, v in typed.get("inputs", {}).items() if not n.startswith(picks)}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from cells_of import ANY_INPUT, Edits, Places, typed_columns, value_for
+from workbook_cells import CellValue, number
 
 from sheetgen.question.overrides import BANDS, TABLES
 
@@ -13,13 +13,13 @@ CHANCES = {"models": 0.08, "gpus": 0.04, "precisions": 0.1, "instances": 0.25}
 ROWS_OF_INSTANCES = ("provider", "type", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 
 
-def instance_value(rng: random.Random, column: str, old: Any, gpus: list[str]) -> Any:
+def instance_value(rng: random.Random, column: str, old: CellValue, gpus: list[str]) -> CellValue:
     if column == "instance_gpu":
         return rng.choice((*gpus, *gpus, "h1000", None))
     if column in ("provider", "type"):
         return rng.choice(("aws", "acme", "gcp")) if column == "provider" else f"{old}.{rng.randint(1, 9)}"
     if column == "gpu_count":
-        return rng.choice((*(n for n in (1, 2, 3, 4, 6, 8) if n <= old), None))  # the workbook takes no more
+        return rng.choice((*(n for n in (1, 2, 3, 4, 6, 8) if n <= number(old)), None))  # the workbook takes no more
     if column == "price_usd_per_hour":
         return rng.choice((1.0, 1.0, 2.0, 2.5, 0, None))
     return value_for(rng, TABLES["instances"][column], old)
@@ -52,7 +52,7 @@ def random_edits(rng: random.Random, places: Places) -> Edits:
                     )
                     edits.table(table, key, row, column, value)
     for i, row in enumerate(places.spare("instances")[: rng.choice((0, 0, 1, 3))]):
-        own: dict[str, Any] = {
+        own: dict[str, CellValue] = {
             "provider": "acme",
             "type": f"box.{i}",
             "instance_gpu": rng.choice(gpus),

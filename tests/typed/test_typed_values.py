@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any
 
 import books
 import pytest
 from answers import document
 from cells_of import TINY
 from click.testing import CliRunner
+from option_values import Options
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -49,7 +49,7 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 14: instances must hold rows by name.
 16: price_usd_per_hour of your own row 1 is '-1'. It must be a number from 0 to 1,000,000.
 16: own_instances has a row without type. Name it, or take it out."""
-SMALL: dict[str, Any] = {**TINY, "models": "8b,gemma-3-27b"}
+SMALL: Options = {**TINY, "models": "8b,gemma-3-27b"}
 
 
 def asked(**typed: object) -> Question:
