@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.input_files import read_bounded
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
@@ -144,8 +145,8 @@ def may_be_written(target: Path, data: bytes) -> bool:
     except OSError:
         return True
     try:
-        return target.read_bytes() == data
-    except OSError:
+        return read_bounded(target, len(data)) == data
+    except ValueError:
         return False
 
 
