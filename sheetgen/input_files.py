@@ -18,7 +18,6 @@ from sheetgen.errors import ScenarioError, shown, unreadable
 
 _PIECE = 1 << 20  # read at once: a read sets aside as much memory as it is asked for
 _MOST_KEPT = 64_000_000  # bytes of a pipe; a larger one is read once only
-_OF_DESCRIPTORS = ("/dev", "/proc")  # /dev/stdin, /dev/fd/63, /proc/self/fd/11
 _KEPT: list[dict[tuple[int, int], bytes]] = []  # by device and inode, of the command that runs
 
 
@@ -87,20 +86,20 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", pipes: bool = Fals
 
 
 def beside(file: Path, name: str) -> str:
-    """The path of a file that `file` names: from its folder, or from here where that is one of descriptors.
+    """The path of a file that `file` names: from its folder, or from here where it is a descriptor, as /dev/stdin is.
 
     Raises ScenarioError for a pipe: who wrote `file` could make its reader wait.
     """
-    path = (Path() if any(map(file.is_relative_to, _OF_DESCRIPTORS)) else file.parent) / name
+    path = (Path() if _is_descriptor(file) else file.parent) / name
     if is_pipe(path):
         raise ScenarioError(f"{shown(path, 200)}: is not a file. {shown(file, 200)} names it.")
     return str(path)
 
 
 def ending_of(path: Path) -> str:
-    """The ending of a file's name in small letters; of a name without one, such as /dev/stdin, the ending that its
+    """The ending of a file's name in small letters; of a pipe without one, such as /dev/stdin, the ending that its
     content should have: .xlsx, .json or .yaml."""
-    if path.suffix:
+    if path.suffix or not _KEPT or not (is_pipe(path) or _is_descriptor(path)):
         return path.suffix.lower()
     try:
         data = read_bounded(path, _MOST_KEPT, pipes=True)
@@ -109,6 +108,10 @@ def ending_of(path: Path) -> str:
     if data.startswith(b"PK"):
         return ".xlsx"
     return ".json" if data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") else ".yaml"
+
+
+def _is_descriptor(path: Path) -> bool:
+    return any(map(path.is_relative_to, ("/dev", "/proc")))  # /dev/stdin, /dev/fd/63, /proc/self/fd/11
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
