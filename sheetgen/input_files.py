@@ -18,6 +18,7 @@ from sheetgen.errors import ScenarioError, shown, unreadable
 
 _PIECE = 1 << 20  # read at once: a read sets aside as much memory as it is asked for
 _MOST_KEPT = 64_000_000  # bytes of a pipe; a larger one is read once only
+_WITHOUT_WAITING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _KEPT: list[dict[tuple[int, int], bytes]] = []  # by device and inode, of the command that runs
 
 
@@ -57,7 +58,7 @@ def open_input(path: Path, pipes: bool = False, hint: str = "") -> BinaryIO:
         kept = _KEPT[-1].get((status.st_dev, status.st_ino)) if _KEPT else None
         is_other = stat.S_ISDIR(status.st_mode) or stat.S_ISSOCK(status.st_mode)
         if kept is None and (stat.S_ISREG(status.st_mode) or (pipes and not is_other)):
-            return path.open("rb") if pipes else open(path, "rb", opener=_open_without_waiting)
+            return path.open("rb") if pipes else os.fdopen(os.open(str(path), _WITHOUT_WAITING), "rb")
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise ValueError(unreadable(error)) from error
     if kept is None:
@@ -112,10 +113,6 @@ def ending_of(path: Path) -> str:
 
 def _is_descriptor(path: Path) -> bool:
     return any(map(path.is_relative_to, ("/dev", "/proc")))  # /dev/stdin, /dev/fd/63, /proc/self/fd/11
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _read(file: BinaryIO, most_bytes: int) -> bytes:
