@@ -174,7 +174,8 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
                 os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
         put_in_place(written)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        is_below_a_file = isinstance(error, (FileExistsError, NotADirectoryError))
+        reason = "its folder is a file" if is_below_a_file else getattr(error, "strerror", None) or str(error)
         raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
     finally:
         for part in written:

@@ -155,6 +155,13 @@ def test_a_pipe_in_place_of_an_output_is_not_read(run: Run, here: Path) -> None:
     assert result.exit_code == 1 and "plan.yaml" in result.stderr
 
 
+def test_a_file_in_place_of_a_folder_is_said(run: Run, here: Path) -> None:
+    (here / "file").write_text("")
+    for folder in ("file", "file/below", "/dev/null"):
+        result = run("plan", "init", "--out", folder)
+        assert result.exit_code == 1 and "cannot be written (its folder is a file)" in result.stderr, result.output
+
+
 def test_a_table_of_any_size_is_read_within_bounds(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (here / "sparse.csv").open("wb") as file:
         file.truncate(5 << 30)
