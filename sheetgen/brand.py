@@ -33,8 +33,9 @@ from xml.etree import ElementTree
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sheetgen.catalog.base import Entry, Label, Loc, read_bounded, read_document, validate
+from sheetgen.catalog.base import Entry, Label, Loc, read_document, validate
 from sheetgen.errors import CatalogError, shown, unreadable
+from sheetgen.input_files import read_bounded
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -128,8 +129,6 @@ class Logo:
 
 def read_logo(path: Path) -> Logo:
     data = read_bounded(path, MAX_BYTES)
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"is larger than {MAX_BYTES:,} bytes. Save it smaller")
     return logo_of(data)
 
 

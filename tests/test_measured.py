@@ -19,7 +19,7 @@ from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import KEYS, MeasuredPoint, Unusable
-from sheetgen.measured.read_measured import TOOLS, StatedMeasurement, beside, read_measured, written_out
+from sheetgen.measured.read_measured import TOOLS, StatedMeasurement, measured_beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import wording
@@ -169,7 +169,7 @@ def test_a_point_written_out_reads_as_the_same() -> None:
             assert isinstance(other, MeasuredPoint)
             assert (point.model, point.input_tokens, point.source) == (other.model, other.input_tokens, other.source)
             assert point.tpot_seconds == pytest.approx(other.tpot_seconds, rel=1e-11)
-    assert beside(RESULTS, POINT) == POINT
+    assert measured_beside(RESULTS, POINT) == POINT
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -206,7 +206,7 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ScenarioError, match="is not UTF-8 text"):
         read_measured([tmp_path / "x.json"], CATALOG)
-    with pytest.raises(ScenarioError, match=r"is a folder|is not a file"):
+    with pytest.raises(ScenarioError, match="is a folder"):
         read_measured([tmp_path], CATALOG)
 
 

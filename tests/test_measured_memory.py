@@ -246,14 +246,6 @@ def test_what_neither_log_nor_question_names_is_asked_for(tmp_path: Path) -> Non
     assert [deployment.served.model for deployment in beside.measurements.deployments] == ["llama-3.1-8b"]
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    import os
-
-    os.mkfifo(tmp_path / "pipe.log")
-    with pytest.raises(ScenarioError, match="is not a file"):
-        read_measured([tmp_path / "pipe.log"], CATALOG)
-
-
 # A sheet --------------------------------------------------------------------------------------------------------------
 
 SHEET = {

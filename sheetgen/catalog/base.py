@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-import stat
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,8 @@ from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_a
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key, unreadable
+from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
+from sheetgen.input_files import read_bounded
 from sheetgen.units import DTYPE_ALIASES, DTYPES
 
 MAX_FILE_BYTES = 1_000_000
@@ -83,35 +83,18 @@ def is_file(name: str) -> bool:
         return False
 
 
-def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
-    """A file's bytes, at most `most_bytes` + 1 of them, so that the caller can tell a file that is too large.
-
-    Raises ValueError where the file cannot be read or is no regular file (reading a pipe might never end). `hint` is
-    added to that message; with `folders_too` it says of a folder that it is one.
-    """
-    try:
-        status = path.stat()
-        if stat.S_ISREG(status.st_mode):
-            with path.open("rb") as file:  # which sets aside as much memory as it is asked for
-                return file.read(min(most_bytes, status.st_size) + 1)
-        kind = "a folder" if folders_too and path.is_dir() else "not a file"
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        raise ValueError(unreadable(error)) from error
-    raise ValueError(f"is {kind}. {hint}" if hint else f"is {kind}")
-
-
-def read_document(path: Path, where: str | None = None, repeated: list[Problem] | None = None) -> Document:
-    """The file at `path` as plain data; messages call it `where`.
+def read_document(
+    path: Path, where: str | None = None, repeated: list[Problem] | None = None, pipes: bool = False
+) -> Document:
+    """The file at `path` as plain data; messages call it `where`. With `pipes` it may be a pipe.
 
     Raises CatalogError at the first duplicate key, or appends all of them to `repeated` where that is given.
     """
     name = shown(where if where is not None else path, 300)
     try:
-        raw = read_bounded(path, MAX_FILE_BYTES)
+        raw = read_bounded(path, MAX_FILE_BYTES, pipes=pipes)
     except ValueError as error:
         raise CatalogError(f"{name}: {error}.") from error
-    if len(raw) > MAX_FILE_BYTES:
-        raise CatalogError(f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
     return read_text(decoded(raw, name), name, repeated)
 
 

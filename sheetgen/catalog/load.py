@@ -18,12 +18,13 @@ from pathlib import Path
 from pydantic import Field
 
 from sheetgen.catalog import gpu_names, hardware
-from sheetgen.catalog.base import Document, E, Entry, is_id, read_document, validate
+from sheetgen.catalog.base import MAX_FILE_BYTES, Document, E, Entry, is_id, read_document, validate
 from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
 from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown, unreadable
+from sheetgen.input_files import read_bounded
 from sheetgen.shipped import shipped_folder
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
@@ -509,9 +510,13 @@ class Catalog:
         """The SHA-256 of the names and bytes of all catalog files, and of imported models."""
         digest = hashlib.sha256()
         for folder in self.folders:
-            for path in sorted(folder.path.rglob("*.yaml")):
-                data = path.read_bytes()
-                digest.update(f"{path.relative_to(folder.path).as_posix()}\0{len(data)}\0".encode() + data)
+            for path in sorted(filter(Path.is_file, folder.path.rglob("*.yaml"))):
+                relative = path.relative_to(folder.path).as_posix()
+                try:
+                    data = read_bounded(path, MAX_FILE_BYTES)
+                except ValueError as error:
+                    raise CatalogError(f"{folder.shown_as}/{relative}: {error}.") from error
+                digest.update(f"{relative}\0{len(data)}\0".encode() + data)
         for relative, document in sorted(self._imported.items()):
             digest.update(f"{relative}\0{document.data}\0".encode())
         return digest.hexdigest()

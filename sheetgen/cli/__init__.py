@@ -24,6 +24,7 @@ from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
 from sheetgen.cli.schema_command import schema
 from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.input_files import pipes_kept
 from sheetgen.writers.formats import gc_paused
 from sheetgen.writers.safe_files import FINISHED, Stopped, stopped_by, stops_cleanly
 
@@ -42,7 +43,7 @@ class Commands(Group):
         take_any_text()
         FINISHED.clear()
         try:
-            with stops_cleanly(), gc_paused():
+            with stops_cleanly(), gc_paused(), pipes_kept():
                 return super().main(*args, **extra)
         except BaseException as error:
             if (number := stopped_by()) is not None:  # click and Python make other errors of it: Abort, RuntimeError

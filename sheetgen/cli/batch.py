@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 import pandas
@@ -17,6 +19,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli.options import in_either_number
 from sheetgen.cli.output import note, print_json, say
 from sheetgen.errors import ELSEWHERE, ScenarioError, shown, unreadable
+from sheetgen.input_files import open_input
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.parse import Options
@@ -25,6 +28,8 @@ from sheetgen.writers.safe_files import write_files
 from sheetgen.writers.sized_rows import records, write_csv, write_parquet
 
 PARQUET = ".parquet"
+LONGEST_LINE = 1_000_000  # characters
+MOST_LINES = 2_000_000
 MOST_PROBLEMS = 20  # of a header that are named one by one
 
 
@@ -86,17 +91,17 @@ def print_csv(data: bytes) -> None:
 
 def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
     """The file as text, cell by cell as typed, and the problems of rows that have more cells than the header."""
-    if source.exists() and not source.is_file():
-        raise ScenarioError(f"{shown(source)}: is not a file.")
     try:
-        with source.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(filter(None, csv.reader(file)))
+        with io.TextIOWrapper(open_input(source, pipes=True), "utf-8-sig", newline="") as file:
+            rows = list(filter(None, csv.reader(_lines(file))))
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
     except csv.Error as error:
         raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except OSError as error:
         raise ScenarioError(f"{shown(source)}: {unreadable(error)}.") from error
+    except ValueError as error:
+        raise ScenarioError(f"{shown(source)}: {error}.") from error
     if not rows:
         raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
     head, too_long = rows.pop(0), {}
@@ -112,6 +117,19 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
         row[width:] = []
         row += [""] * (width - len(row))
     return pandas.DataFrame(rows, columns=head, dtype=object), too_long
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """The lines of a table. Raises ValueError where they are too long or too many."""
+    for number in range(1, MOST_LINES + 1):
+        line = file.readline(LONGEST_LINE + 1)
+        if not line:
+            return
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"line {number:,} has more than {LONGEST_LINE:,} characters, so it is no table of loads")
+        yield line
+    if file.read(1):
+        raise ValueError(f"has more than {MOST_LINES:,} lines, the most that is read at once. Split it")
 
 
 def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator[str]:

@@ -205,7 +205,7 @@ def import_model(
             fields, name=name, hf_id=config, model_id=model_id, where=config, beside=beside, families=families
         )
     else:
-        model = import_file(config, name=name, model_id=model_id, families=families)[0]
+        model = import_file(config, name=name, model_id=model_id, families=families, pipes=True)[0]
     target = Path(to, "models", f"{model.id}.yaml") if to else Path(out) if out else None
     text = write_yaml(model)
     if model.id in catalog.ids("models"):

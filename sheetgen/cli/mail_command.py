@@ -13,6 +13,7 @@ import click
 from sheetgen.cli.options import SHEET, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, step, warn_of_letters
 from sheetgen.errors import MissingLibraryError, ScenarioError, shown
+from sheetgen.input_files import ending_of
 from sheetgen.sheet_files import OF_OUTPUT, brand_of, draw, place_of, with_tiers
 from sheetgen.writers.formats import templates_folder
 from sheetgen.writers.safe_files import write_files
@@ -247,7 +248,7 @@ def _plan_message(
 def _is_plan(file: str) -> bool:
     from sheetgen.readback.plan_book import is_plan_book
 
-    return Path(file).suffix.lower() in PLANS or is_plan_book(file)
+    return ending_of(Path(file)) in PLANS or is_plan_book(file)
 
 
 def _refuse_options(options: dict[str, Raw], beside: str, allowed: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import click
 
 from sheetgen.cli.output import as_called, say
 from sheetgen.errors import ELSEWHERE, CatalogError, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.input_files import beside
 from sheetgen.sheet_files import OF_OUTPUT
 
 if TYPE_CHECKING:
@@ -366,11 +367,11 @@ def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYP
 
 def _of_scenario(path: str, allowed: Sequence[str]) -> dict[str, Raw]:
     from sheetgen.catalog import read_document
-    from sheetgen.measured.read_measured import beside
+    from sheetgen.measured.read_measured import measured_beside
     from sheetgen.question.inputs import BY_OPTION, REPEATED
     from sheetgen.question.overrides import Written
 
-    document = read_document(Path(path))
+    document = read_document(Path(path), pipes=True)
     if not isinstance(document.data, dict):
         raise ScenarioError(f"{document.at(())}: holds no options. Write lines such as models: [8b, 70b].")
     problems = []
@@ -396,12 +397,12 @@ def _of_scenario(path: str, allowed: Sequence[str]) -> dict[str, Raw]:
         elif value is not None:
             if name in REPEATED:
                 given = value if isinstance(value, list) else [value]
-                scenario[name] = [beside(Path(path).parent, str(file)) for file in given]
+                scenario[name] = [measured_beside(Path(path), str(file)) for file in given]
                 continue
             scenario[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             refuse_blank(name, scenario[name], {"out": "DIR", "brand": "FILE.yaml"}.get(name))
             if name == "brand":  # it stands beside the scenario
-                scenario[name] = str(Path(path).parent / scenario[name])
+                scenario[name] = beside(Path(path), scenario[name])
     if problems:
         raise ScenarioError(*problems)
     return scenario

@@ -20,6 +20,7 @@ import click
 from sheetgen.cli.options import Group, brand_option, common, text_options
 from sheetgen.cli.output import folded, note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
+from sheetgen.input_files import beside, ending_of
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, write_each
@@ -129,7 +130,7 @@ def _first_plan(file: Path, catalog: Catalog, folder: Path) -> tuple[str, Json]:
             f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
         )
         return head, next_plan(read_record(file), os.path.relpath(file, folder), today())
-    if file.suffix.lower() != WORKBOOK:
+    if ending_of(file) != WORKBOOK:
         return plan_of_sheet(read_sheet(file), escaped(file.name))
     from sheetgen.answer.answer_record import as_json
     from sheetgen.api import sheet_record
@@ -373,7 +374,7 @@ def record_of_file(path: Path) -> Mapping[str, Raw]:
     from sheetgen.plan.bridge import read_record
     from sheetgen.readback.plan_book import read_plan_book
 
-    return read_plan_book(path).record if path.suffix.lower() == WORKBOOK else read_record(path)
+    return read_plan_book(path).record if ending_of(path) == WORKBOOK else read_record(path)
 
 
 @dataclass(frozen=True)
@@ -408,10 +409,11 @@ def solved_file(
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
-    if measured and Path(file).suffix.lower() in (".json", ".xlsx"):
+    ending = ending_of(Path(file))
+    if measured and ending in (".json", ".xlsx"):
         raise ScenarioError(f"{shown(file, 200)}: --measured goes with the plan's YAML, which carries it from then on.")
     built: Mapping[str, Raw] | None = None
-    match Path(file).suffix.lower():
+    match ending:
         case ".json":
             built = record_of_file(Path(file))
             read = plan_of_record(built, shown(file, 200), catalog)
@@ -423,7 +425,7 @@ def solved_file(
         case _:
             read = read_plan(Path(file), catalog, measured)
     if since is None and read.head.since is not None:
-        since = str(Path(file).parent / read.head.since)
+        since = beside(Path(file), read.head.since)
     if actuals is not None and since is None:
         raise ScenarioError(f"{shown(actuals, 200)}: spent beside no plan. Name the last plan with --since.")
     last = None if since is None else Since(since, record_of_file(Path(since)), actuals)

@@ -14,7 +14,6 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.log_lines import blocks_of, log_lines, open_log, unwrapped
 from sheetgen.startup.startup_log import read_lines, startup_words
 
-_BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # Users' texts may contain any engine's error, and are most of a long log. They are removed before anything is searched;
 # where a block boundary splits a line, the matcher removes the rest.
@@ -23,7 +22,7 @@ _USERS_TEXT = re.compile(
     rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
     rb"|(?:Receive|Finish): obj=)[^\n]{2,}"
 )
-MOST = 1 << 16  # bytes of the longest log that is read again with its lines rejoined; also of the check for text
+MOST = 1 << 16  # bytes of the longest log that is read again with its lines rejoined
 _SHORTEST = 30  # characters of the shortest line that may have been broken by a display's width
 _QUOTED = re.compile(r"^(?:[>▎│|] ?)+")
 # The beginning of a log line; any other line may be the rest of the one above.
@@ -51,7 +50,6 @@ def read(name: str, signatures: Sequence[Signature], catalog: Catalog) -> Facts:
     with open_log(name) as raw:
         head = raw.read(MOST + 1)
         is_short = len(head) <= MOST
-        _check_is_text(head[:MOST], called)
         facts = read_facts(itertools.chain([head], () if is_short else blocks_of(raw)))
     facts.is_text = is_short and prose.is_text(head.decode("utf-8", "replace"))
     if not head:
@@ -73,20 +71,6 @@ def _sureness(facts: Facts) -> tuple[int, int]:
 
 def _without_users_text(block: bytes) -> bytes:
     return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
-
-
-def _check_is_text(head: bytes, called: str) -> None:
-    """Raise ScenarioError for binary data, and for UTF-16 without a byte order mark, in which every other byte is 0."""
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return
-    noughts = head[::2].count(0), head[1::2].count(0)
-    if min(noughts) < 0.2 * len(head) / 2 and 0.8 * len(head) / 2 <= max(noughts) and len(head) > 3:
-        order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
-        cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
-        raise ScenarioError(f"{called}: is UTF-16 without its mark. {cure}")
-    odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
-    if odd > _BINARY_SHARE * len(head):
-        raise ScenarioError(f"{called}: is no text but binary data. Give the engine's log, plain or as .gz.")
 
 
 def _goes_on(line: str) -> bool:

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, read_bounded
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue
 from sheetgen.errors import CatalogError, as_stated, did_you_mean, shown, unreadable
+from sheetgen.input_files import is_pipe, read_bounded
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 30
@@ -29,7 +30,7 @@ def config_path(name: str | Path) -> Path:
     except OSError as error:  # a name that is too long for a file
         raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     if not is_folder:
-        if is_there and path.suffix.lower() != ".json":
+        if is_there and path.suffix.lower() != ".json" and not is_pipe(path):
             raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
         return path
     if not (path / "config.json").is_file():
@@ -37,11 +38,14 @@ def config_path(name: str | Path) -> Path:
     return path / "config.json"
 
 
-def read_config(name: str | Path) -> tuple[RawRecord, str]:
-    """The config at a path, and the name of its file for messages. Raises CatalogError if it cannot be read."""
+def read_config(name: str | Path, pipes: bool = False) -> tuple[RawRecord, str]:
+    """The config at a path, and the name of its file for messages. Raises CatalogError if it cannot be read.
+
+    `pipes`: it may be a pipe. That of an answer may not: its launch command names the path once more.
+    """
     try:
         path = config_path(name)
-        raw = read_bounded(path, MAX_FILE_BYTES)
+        raw = read_bounded(path, MAX_FILE_BYTES, pipes=pipes)
     except RuntimeError as error:  # ~ of an unknown user
         raise CatalogError(f"{shown(name, 200)}: {unreadable(error)}.") from error
     except ValueError as error:
@@ -61,8 +65,6 @@ def read_quantization_beside(file: Path) -> RawRecord | None:
 def read_bytes(raw: bytes, where: str) -> RawRecord:
     """The JSON object in a file's bytes. Raises CatalogError, with `where`, for anything else, and for duplicate
     keys."""
-    if len(raw) > MAX_FILE_BYTES:
-        raise CatalogError(f"{where}: is larger than {MAX_FILE_BYTES:,} bytes, which no config.json is.")
 
     def without_duplicates(pairs: list[tuple[str, RawValue]]) -> RawRecord:
         fields = dict(pairs)

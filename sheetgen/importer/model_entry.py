@@ -197,15 +197,22 @@ _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 
 
 def import_file(
-    path: str | Path, *, name: str | None = None, model_id: str | None = None, families: FamilyFile | None = None
+    path: str | Path,
+    *,
+    name: str | None = None,
+    model_id: str | None = None,
+    families: FamilyFile | None = None,
+    pipes: bool = False,
 ) -> tuple[Model, str]:
-    """The entry for a config.json or the folder of one, and the file's name for messages."""
-    config, where = read_config(path)
+    """The entry for a config.json or the folder of one, or with `pipes` for a pipe, and the file's name for
+    messages."""
+    config, where = read_config(path, pipes)
     file = config_path(path)
     beside = read_quantization_beside(file)
     hf_id = _cached_id(file)
     label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
-    source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
+    file_name = _printable(file.name) if file.suffix else "config.json"
+    source = f"config.json of {hf_id}" if hf_id else f"{file_name} of {_label_of(file)}"
     model = import_config(
         config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where, beside=beside, families=families
     )
@@ -227,8 +234,10 @@ def _cached_id(file: Path) -> str | None:
 
 
 def _label_of(file: Path) -> str:
-    """The name of a file, or of its folder if it is called config.json."""
-    return _printable(file.stem if file.name.lower() != "config.json" else file.resolve().parent.name)
+    """The name of a file, or of its folder if it is called config.json; `model` for a pipe such as /dev/fd/63."""
+    if file.name.lower() == "config.json":
+        return _printable(file.resolve().parent.name)
+    return _printable(file.stem) if file.suffix else "model"
 
 
 def _printable(text: str) -> str:

@@ -8,11 +8,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded, read_text, with_home
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_text, with_home
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.importer.config_reader import read_bytes
+from sheetgen.input_files import read_bounded
 from sheetgen.launch.flag_check import Trial, sequences_in_tokens, trials
 from sheetgen.question import parse
 from sheetgen.question.deployment import served_model
@@ -185,12 +186,10 @@ def _inline_pairs(text: str) -> Iterator[tuple[str, str]]:
 def _from_file(name: str) -> Stated:
     where = shown(name, 200)
     try:
-        raw = read_bounded(with_home(name), MAX_BYTES, "Name the config.json, YAML or env file itself")
+        raw = read_bounded(with_home(name), MAX_BYTES, "Name the config.json, YAML or env file itself", pipes=True)
     except ValueError as error:
         hint = " Settings are written name=value." if str(error).startswith("cannot") and "=" not in name else ""
         raise ScenarioError(f"{where}: {error}.{hint}") from None
-    if len(raw) > MAX_BYTES:
-        raise ScenarioError(f"{where}: is larger than {MAX_BYTES:,} bytes, which no file of settings is.")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

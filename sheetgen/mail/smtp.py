@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 import netrc
 import os
 import re
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
+from sheetgen.input_files import read_bounded
 from sheetgen.mail import MailError
 from sheetgen.mail.message import clean
 
 USER, PASSWORD = "SHEETGEN_SMTP_USER", "SHEETGEN_SMTP_PASSWORD"
+_MOST_OF_LOGINS = 1_000_000  # bytes of a netrc file
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _HOST = re.compile(r"(?P<host>\w(?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 
@@ -93,21 +96,31 @@ def _from_environment(environment: Mapping[str, str]) -> Credentials | None:
     return Credentials(user, password, f"{USER} and {PASSWORD}") if user else None
 
 
+class _Logins(netrc.netrc):
+    """The logins in the text of a netrc file; the library takes the name of a file alone."""
+
+    def __init__(self, text: str) -> None:
+        self.hosts, self.macros = {}, {}
+        self._parse("", io.StringIO(text), False)  # type: ignore[attr-defined]
+
+
 def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
     """The login for this host in a netrc file. Messages never quote the file: any word may be the password."""
     where = shown(path, 200)
     try:
-        entries = netrc.netrc(path)
+        text = read_bounded(Path(path), _MOST_OF_LOGINS, pipes=True).decode()
+        entries = _Logins(text)
         mode = Path(path).stat().st_mode
+    except UnicodeDecodeError:
+        raise MailError(f"{where}: cannot be read (is no text in UTF-8). Name a file with the login.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "is no text in UTF-8"
-        raise MailError(f"{where}: cannot be read ({reason}). Name a file with the login.") from None
+        raise MailError(f"{where}: {error}. Name a file with the login.") from None
     except netrc.NetrcParseError as error:
         raise MailError(f"{where}:{error.lineno}: {_LINES}") from None
     entry = entries.hosts.get(host)  # never the entry `default`, which could send a login to the wrong host
     if entry is None:
         raise MailError(f"{where}: has no entry for {host}. Add: machine {host} login USER password PASSWORD.")
-    if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH):
+    if os.name == "posix" and stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
         notes.append(f"{where}: others on this machine can read it. Close it with: chmod 600.")
     if not entry[0] or not entry[2]:
         raise MailError(f"{where}: the entry for {host} lacks a login or a password. {_LINES}")

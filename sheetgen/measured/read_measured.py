@@ -15,9 +15,10 @@ from typing import Annotated, Any, Generic
 
 from pydantic import AfterValidator, BaseModel, PlainValidator, ValidationError
 
-from sheetgen.catalog.base import RawRecord, RawValue, every_fault, is_file, read_bounded, with_home
+from sheetgen.catalog.base import RawRecord, RawValue, every_fault, is_file, with_home
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.input_files import beside, read_bounded
 from sheetgen.measured import guidellm_results, sglang_results, vllm_results
 from sheetgen.measured.aiperf_results import OWN_PATHS, AiperfExport, aiperf_points
 from sheetgen.measured.guidellm_results import GuidellmReport, guidellm_points
@@ -152,10 +153,10 @@ def read_measured(options: Iterable[object] | str | None, catalog: Catalog) -> l
     return points
 
 
-def beside(folder: Path, option: str) -> str:
-    """The option with its file's path made relative to `folder`; a point that is written out is unchanged."""
-    first = option.split(",")[0].strip()
-    return option if "=" in first or not first else str(folder / option.strip())
+def measured_beside(file: Path, option: str) -> str:
+    """An option that `file` states, with its path made one from here; a point that is written out is unchanged."""
+    first, comma, rest = option.strip().partition(",")
+    return option if "=" in first or not first.strip() else f"{beside(file, first.strip())}{comma}{rest}"
 
 
 def written_out(readings: Iterable[Reading]) -> list[str]:
@@ -226,9 +227,7 @@ def _of_results(path: Path) -> Iterator[Reading]:
     """The points of a benchmark's file."""
     name = shown(path, 200)
     try:
-        raw = read_bounded(path, MOST_BYTES, f"Name a file: {READ} are read.")
-        if len(raw) > MOST_BYTES:
-            raise ValueError(f"is larger than {MOST_BYTES:,} bytes, the most that is read")
+        raw = read_bounded(path, MOST_BYTES, f"Name a file: {READ} are read.", pipes=True)
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError(f"{name}: is not UTF-8 text: {READ} are read.") from None

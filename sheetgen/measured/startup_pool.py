@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sheetgen.catalog.base import is_file
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.measured.measured_point import NAMES, OF_START, SIZES, MeasuredPool, Reading, Unusable
@@ -19,8 +18,6 @@ WHOLE = ("expert_parallel_size", "max_model_len", "max_num_seqs", "max_num_batch
 
 def startup_log_at(path: Path, catalog: Catalog) -> StartupLog | None:
     """The start-up log in a file; None for any other file, or a log without measurements."""
-    if not is_file(str(path)):
-        return None
     try:
         log = read_log(str(path), catalog)
     except SheetgenError:

@@ -18,8 +18,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
-from sheetgen.catalog.base import first_fault, read_bounded
+from sheetgen.catalog.base import first_fault
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
+from sheetgen.input_files import read_bounded
 from sheetgen.plan.plan_currency import IN_DOLLARS, Currency
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
 from sheetgen.plan.schema import COMMITTED, DOLLARS, OWNED, InQuarter, Line, one_line
@@ -158,7 +159,7 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1, currency: Currency = I
     that cannot be read."""
     where = shown(path, 200)
     try:
-        text = read_bounded(path, MOST_BYTES, "Name a CSV.").decode("utf-8-sig")
+        text = read_bounded(path, MOST_BYTES, "Name a CSV.", pipes=True).decode("utf-8-sig")
         rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         heads = [head or "" for head in rows.fieldnames or ()]
     except (ValueError, csv.Error) as error:  # UnicodeDecodeError is a ValueError

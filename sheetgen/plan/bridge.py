@@ -22,9 +22,10 @@ from typing import Any, TypeVar, cast
 import numpy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.catalog.base import Document, first_fault, read_bounded
+from sheetgen.catalog.base import Document, first_fault
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.input_files import read_bounded
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.quarters import QUARTERS_OF_TERM, Quarter
 from sheetgen.plan.read_plan import plan_of
@@ -226,7 +227,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """The JSON of a plan. Raises ScenarioError where it is none."""
     where = shown(path, 200)
     try:
-        return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
+        return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.", pipes=True)))
     except (ValueError, RecursionError) as error:
         is_unread = isinstance(error, (json.JSONDecodeError, RecursionError))
         why = "is no plan: no JSON that can be read" if is_unread else error

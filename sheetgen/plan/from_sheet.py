@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sheetgen.catalog.base import first_fault, read_bounded
+from sheetgen.catalog.base import first_fault
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.input_files import read_bounded
 from sheetgen.plan import schema
 from sheetgen.plan.quarters import quarter_of
 from sheetgen.question.inputs import BY_NAME
@@ -110,7 +111,7 @@ def read_sheet(path: Path) -> dict[str, Any]:
     """The JSON of a sheet, of `build` or of `recommend`. Raises ScenarioError where it is none."""
     where, why = shown(path, 200), "is no sheet"
     try:
-        sheet = json.loads(read_bounded(path, MOST_BYTES, "Name a sheet, its workbook or its JSON."))
+        sheet = json.loads(read_bounded(path, MOST_BYTES, "Name a sheet, its workbook or its JSON.", pipes=True))
         _Sheet.model_validate(sheet)
         plan_of_sheet(sheet, where)
         return dict(sheet)

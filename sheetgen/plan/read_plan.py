@@ -18,7 +18,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.measured_point import Reading, Unusable, at_path
-from sheetgen.measured.read_measured import beside, read_measured, written_out
+from sheetgen.measured.read_measured import measured_beside, read_measured, written_out
 from sheetgen.plan.quarters import quarter_of
 from sheetgen.plan.schema import (
     DOLLARS,
@@ -65,8 +65,8 @@ def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Pla
     """The plan in a file, with what was measured for every service; it carries what that and its own files say, written
     out. Raises ScenarioError with every problem found, in the order of their lines."""
     repeated: list[Problem] = []
-    document = read_document(path, repeated=repeated)
-    readings = _carry_measured(document.data, path.parent, catalog)
+    document = read_document(path, repeated=repeated, pipes=True)
+    readings = _carry_measured(document.data, path, catalog)
     if measured and isinstance(document.data, dict):
         policy = document.data.setdefault("policy", {})
         given = read_measured(measured, catalog)
@@ -76,7 +76,7 @@ def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Pla
     return replace(plan_of(document, catalog, repeated), unread=unread)
 
 
-def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
+def _carry_measured(data: Any, plan: Path, catalog: Catalog) -> list[Reading]:
     """The readings of the files that a plan names as measured, which are written out in their place."""
     every: list[Reading] = []
     services = at_path(data, "services")
@@ -86,7 +86,7 @@ def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
         if isinstance(place, dict) and isinstance(place.get("measured"), (str, list)):
             stated = place["measured"]
             options = [stated] if isinstance(stated, str) else stated
-            readings = read_measured((beside(folder, str(option)) for option in options), catalog)
+            readings = read_measured((measured_beside(plan, str(option)) for option in options), catalog)
             place["measured"] = written_out(readings)
             every += readings
     return every

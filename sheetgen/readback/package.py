@@ -13,7 +13,6 @@ import io
 import math
 import posixpath
 import re
-import stat
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,8 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from sheetgen.book.sheets import column_name, column_number
-from sheetgen.errors import SheetgenError, escaped, shown, unreadable
+from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.input_files import TooLargeError, read_bounded
 
 _CHUNK = 1 << 20
 MB = 10**6
@@ -74,22 +74,15 @@ def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Itera
 
 
 def read_file(path: Path) -> bytes:
-    """All bytes of a regular file that is not too large. Raises WorkbookError, with its name."""
+    """All bytes of a file or a pipe that is not too large. Raises WorkbookError, with its name."""
     with naming(path):
         try:
-            status = path.stat()
-            if stat.S_ISDIR(status.st_mode):
-                raise WorkbookError("is a folder. Name the file in it.")
-            if not stat.S_ISREG(status.st_mode):
-                raise WorkbookError("is not a file. Name a workbook.")
-            if status.st_size > MOST_FILE_BYTES:
-                raise WorkbookError(
-                    f"has {status.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
-                    "Take out the pictures and data that sheetgen did not write."
-                )
-            data = path.read_bytes()
-        except (OSError, ValueError) as error:
-            raise WorkbookError(f"{unreadable(error)}. Check its name and who may read it.") from error
+            data = read_bounded(path, MOST_FILE_BYTES, "Name the file itself", pipes=True)
+        except TooLargeError as error:
+            raise WorkbookError(f"{error}. Take out the pictures and data that sheetgen did not write.") from error
+        except ValueError as error:
+            cure = " Check its name and who may read it." if error.__cause__ else ""
+            raise WorkbookError(f"{error}.{cure}") from error
         if not data:
             raise WorkbookError("is empty. Give the workbook that sheetgen built, or build it anew.")
     return data

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.input_files import ending_of
 from sheetgen.plan.bridge import checked_record, is_record
 from sheetgen.plan.flat_book import SCHEMA
 from sheetgen.plan.schema import QUANTILES
@@ -55,7 +56,7 @@ class PlanBook:
 
 def is_plan_book(path: Path | str) -> bool:
     """True where a file is the workbook of a plan; False where it is no workbook."""
-    if Path(path).suffix.lower() != ".xlsx":
+    if ending_of(Path(path)) != ".xlsx":
         return False
     try:
         return _is_plan(outline(read_file(Path(path))))

@@ -20,11 +20,14 @@ from typing import Any, AnyStr, BinaryIO, Generic, TypeVar
 
 from sheetgen.catalog.base import RawRecord
 from sheetgen.errors import ScenarioError, escaped, shown
+from sheetgen.input_files import open_input
 from sheetgen.units import MIB
 
 Answer = TypeVar("Answer")
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; the rest is dropped
+_HEAD = 1 << 16  # bytes that are looked at for binary data
+_BINARY_SHARE = 0.05
 MOST = 4 << 30  # bytes of one log, unpacked
 _FREE_SECONDS, _SECONDS_PER_BYTE = 40.0, 100e-9  # CPU seconds that any log may take, and more by its length
 _LOOKED_UP = 1000  # lines between two checks of the clock
@@ -50,21 +53,49 @@ class Line:
     rank: str = ""
 
 
+class LogError(ValueError):
+    """A log is no text, or takes too long; `open_log` puts its name before the message."""
+
+
 @contextlib.contextmanager
 def open_log(name: str) -> Iterator[BinaryIO]:
-    """A stream of a log's bytes, unpacked; `-` is stdin. Raises ScenarioError where it cannot be read."""
+    """A stream of a log's bytes, unpacked; `-` is stdin. Raises ScenarioError where it cannot be read or is no text,
+    and for a LogError raised while it is open."""
     called = "stdin" if name == "-" else shown(name, 200)
     if name == "-" and sys.stdin is None:
         raise ScenarioError("stdin: is closed. Name a file, or pipe it: docker logs vllm 2>&1 | sheetgen diagnose -")
     try:
+        raw: Any = sys.stdin.buffer if name == "-" else open_input(Path(name), pipes=True)
+    except ValueError as error:
+        raise ScenarioError(f"{called}: {error}.") from error
+    try:
         with contextlib.ExitStack() as stack:
-            raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(Path(name).open("rb"))
+            if name != "-":
+                stack.enter_context(raw)
             whole = io.BufferedReader(raw, BLOCK)
             stack.callback(whole.detach)  # stdin stays open
-            yield gzip.GzipFile(fileobj=whole) if whole.peek(2)[:2] == _GZIP else whole  # type: ignore[misc]
+            unpacked: Any = gzip.GzipFile(fileobj=whole) if whole.peek(2)[:2] == _GZIP else whole
+            _check_is_text(unpacked.peek(_HEAD)[:_HEAD])
+            yield unpacked
+    except LogError as error:
+        raise ScenarioError(f"{called}: {error}") from error
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or ("a damaged .gz" if not isinstance(error, OSError) else str(error))
         raise ScenarioError(f"{called}: cannot be read ({shown(reason)}).") from error
+
+
+def _check_is_text(head: bytes) -> None:
+    """Raise LogError for binary data, and for UTF-16 without a byte order mark, in which every other byte is 0."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return
+    noughts = head[::2].count(0), head[1::2].count(0)
+    if min(noughts) < 0.2 * len(head) / 2 and 0.8 * len(head) / 2 <= max(noughts) and len(head) > 3:
+        order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+        cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
+        raise LogError(f"is UTF-16 without its mark. {cure}")
+    odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
+    if odd > _BINARY_SHARE * len(head):
+        raise LogError("is no text but binary data. Give the engine's log, plain or as .gz.")
 
 
 def blocks_of(stream: BinaryIO) -> Iterator[bytes]:
@@ -110,8 +141,8 @@ class _Work:
     def check(self, line_number: int) -> None:
         if time.process_time() - self._began > _FREE_SECONDS + _SECONDS_PER_BYTE * self.n_bytes:
             where = f"line {line_number:,} ({self.n_bytes / MIB:,.0f} MiB)"
-            raise ScenarioError(
-                f"the log was read as far as {where}: its lines take longer than those of a log may. "
+            raise LogError(
+                f"was read as far as {where}: its lines take longer than those of a log may. "
                 "Cut out the part from the engine's start to its error."
             )
 
@@ -184,7 +215,7 @@ def without_digits(word: str) -> str:
 
 
 def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The blocks in UTF-8 without a byte order mark. Raises ScenarioError after MOST bytes."""
+    """The blocks in UTF-8 without a byte order mark. Raises LogError after MOST bytes."""
     total, decoder = 0, None
     for block in blocks:
         if not total:
@@ -194,7 +225,7 @@ def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
             block = block.removeprefix(codecs.BOM_UTF8)
         total += len(block)
         if total > MOST:
-            raise ScenarioError("the log is larger than 4 GiB. Cut out the part up to the line that says it is ready.")
+            raise LogError("is larger than 4 GiB. Cut out the part up to the line that says it is ready.")
         yield decoder.decode(block).encode("utf-8", "replace") if decoder else block
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.input_files import read_bounded
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
@@ -144,8 +145,8 @@ def may_be_written(target: Path, data: bytes) -> bool:
     except OSError:
         return True
     try:
-        return target.read_bytes() == data
-    except OSError:
+        return read_bounded(target, len(data)) == data
+    except ValueError:
         return False
 
 
@@ -173,7 +174,8 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
                 os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
         put_in_place(written)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        is_below_a_file = isinstance(error, (FileExistsError, NotADirectoryError))
+        reason = "its folder is a file" if is_below_a_file else getattr(error, "strerror", None) or str(error)
         raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
     finally:
         for part in written:

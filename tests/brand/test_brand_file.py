@@ -78,7 +78,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         ("a/../../logo.png", "leaves the file's folder"),
         ("link.png", "is a link that leaves the file's folder"),
         ("missing.png", "cannot be read (No such file or directory)"),
-        ("inside", "is not a file"),
+        ("inside", "is a folder"),
         ("", "is no path"),
     ],
 )

@@ -132,7 +132,7 @@ def test_what_cannot_be_seen_on_paper_is_refused(color: tuple[int, int, int, int
 def test_large_files_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "large.png").write_bytes(picture(9, 9) + bytes(MAX_BYTES))
     os.mkfifo(tmp_path / "pipe.png")
-    for name, words in (("large.png", "larger than 2,000,000 bytes"), ("pipe.png", "not a file"), (".", "not a file")):
+    for name, words in (("large.png", "larger than 2,000,000 bytes"), ("pipe.png", "not a file"), (".", "a folder")):
         with pytest.raises(ValueError, match=words):
             read_logo(tmp_path / name)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.model import stem
 from sheetgen.errors import CatalogError, UnknownNameError
+from sheetgen.input_files import read_bounded
 
 RESOLVED = """
 8b                                                    llama-3.1-8b
@@ -98,13 +97,12 @@ def test_context_follows_the_name(catalog: Catalog) -> None:
 
 def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    real = pathlib.Path.open
 
-    def counting(self: Path, *args: Any, **kwargs: object) -> Any:
-        opened.append(self.name)
-        return real(self, *args, **kwargs)
+    def counting(path: Path, most_bytes: int, pipes: bool) -> bytes:
+        opened.append(path.name)
+        return read_bounded(path, most_bytes, pipes=pipes)
 
-    monkeypatch.setattr(pathlib.Path, "open", counting)
+    monkeypatch.setattr("sheetgen.catalog.base.read_bounded", counting)
     fresh = Catalog()
     assert opened == []
     fresh.model("8b")

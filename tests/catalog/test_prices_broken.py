@@ -219,7 +219,7 @@ def test_headers_that_are_as_good(catalog: Catalog, tmp_path: Path, head: str) -
             b"region,instance_type,on_demand_usd_hr\nus-east-1,p5.48xlarge,5\n",
             "a.csv:1: has the columns of Azure on demand, but",
         ),
-        (b" " * (32 * 2**20 + 1), "a.csv: is larger than 32 MiB, the most that a price list may have."),
+        (b" " * (32 * 2**20 + 1), "a.csv: is larger than 33,554,432 bytes, the most that is read."),
     ],
 )
 def test_files_that_are_no_price_list(catalog: Catalog, tmp_path: Path, data: bytes, told: str) -> None:
@@ -241,7 +241,7 @@ def test_places_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Path("a\0b").stat()
     for place, told in (
         ("folder", "folder: is a folder. Name a CSV or Excel file."),
-        ("/dev/zero", "/dev/zero: is not a file. Name a CSV or Excel file."),
+        ("/dev/zero", "/dev/zero: is larger than 33,554,432 bytes, the most that is read."),
         ("none.csv", "none.csv: cannot be read (No such file or directory)."),
         ("a\0b", f"a\\x00b: cannot be read ({nul.value})."),
         ("x" * 5000, "cannot be read (File name too long)."),

@@ -214,7 +214,7 @@ def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: i
     assert result.exit_code == 1 and "is the input" in result.output
     assert table.read_text() == "model\n8b\n"
     result = run("size", "--batch", tmp_path)
-    assert result.exit_code == 1 and "is not a file" in result.output
+    assert result.exit_code == 1 and "is a folder" in result.output
 
 
 def test_a_rate_reads_back_what_it_wrote(run, workdir: Path) -> None:  # type: ignore[no-untyped-def]

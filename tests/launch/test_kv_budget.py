@@ -219,7 +219,7 @@ BAD = {
     "=8": "kv_budget has '=8'. Write name=value",
     "nowhere/config.json": "nowhere/config.json: cannot be read (No such file or directory).",
     "a\0b": "embedded null",  # byte, or other words of a newer Python
-    ".": ".: is not a file.",
+    ".": ".: is a folder.",
     "x" * 5000: "cannot be read (File name too long)",
     "max_batch_size=8\x1b[31m": r"max_batch_size is '8\x1b[31m'",
     "enable_block_reuse=perhaps": "enable_block_reuse is 'perhaps'. It must be true or false.",

@@ -11,9 +11,9 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from sheetgen.catalog.base import read_bounded
 from sheetgen.catalog.prices.list_tables import Table, tables_of
 from sheetgen.errors import CatalogError, shown
+from sheetgen.input_files import TooLargeError, read_bounded
 
 MAX_BYTES = 32 * 2**20
 SILENCE_SECONDS = 30  # without data from the server
@@ -53,11 +53,9 @@ def read_list(place: str, sheet: str | None = None) -> ListFile:
     else:
         name, cited = shown(place, 300), Path(place).name
         try:
-            raw = read_bounded(Path(place), MAX_BYTES, "Name a CSV or Excel file", folders_too=True)
+            raw = read_bounded(Path(place), MAX_BYTES, "Name a CSV or Excel file", pipes=True)
         except ValueError as error:
             raise CatalogError(f"{name}: {error}.") from error
-    if len(raw) > MAX_BYTES:
-        raise CatalogError(f"{name}: is larger than {MAX_BYTES // 2**20} MiB, the most that a price list may have.")
     # Safe in a catalog row: no mark-up, no colon except after the scheme and before a port.
     scheme_name, sign, rest = cited.rpartition("://")
     clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
@@ -89,6 +87,8 @@ def _fetched(url: str, name: str) -> bytes:
             reason = f"{error.code} {error.reason}"
             error.close()  # the exception holds the response
         raise CatalogError(f"{name}: cannot be fetched ({shown(reason, 100)}).") from error
+    if len(raw) > MAX_BYTES:
+        raise CatalogError(f"{name}: {TooLargeError(MAX_BYTES)}.")
     if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
         raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
     return bytes(raw)
