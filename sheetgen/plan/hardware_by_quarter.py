@@ -220,7 +220,7 @@ class Sized:
                 offers |= _alone(plan, mine, by, of_term)
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
-            first = begin and {slot: begin.kept_on(slot, loads[slot], here[slot]) for slot in here}
+            first = None if begin is None else {slot: begin.kept_on(slot, loads[slot], here[slot]) for slot in here}
             for assignment in together(plan, here, layouts, by_hour, of_term, tries, first, resting):
                 if (hardware := nowhere.assigned(assignment)).placed not in every:
                     every.append(hardware.placed)

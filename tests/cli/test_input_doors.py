@@ -71,11 +71,11 @@ def piped(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("line", DOORS)
-def test_a_pipe_answers_as_its_file(line: str, run: Run, here: Path) -> None:
+def test_a_pipe_answers_as_its_file(line: str, run: Run, workdir: Path) -> None:
     data, words = content(DOORS[line]), line.split()
-    (here / "f").write_bytes(data)
+    (workdir / "f").write_bytes(data)
     of_file = run(*(word.replace("{}", "f") for word in words))
-    written = {path.name: path.read_bytes() for path in here.glob("output/*")}
+    written = {path.name: path.read_bytes() for path in workdir.glob("output/*")}
     reading = piped(data)
     try:
         of_pipe = run(*(word.replace("{}", f"/dev/fd/{reading}") for word in words))
@@ -84,30 +84,30 @@ def test_a_pipe_answers_as_its_file(line: str, run: Run, here: Path) -> None:
     assert of_file.exit_code == 0, of_file.output
     assert of_pipe.exit_code == 0, of_pipe.output
     assert of_pipe.stdout.replace(f"/dev/fd/{reading}", "f") == re.sub(r"\bf\b", "f", of_file.stdout)
-    assert {path.name: path.read_bytes() for path in here.glob("output/*")} == written
+    assert {path.name: path.read_bytes() for path in workdir.glob("output/*")} == written
 
 
 @pytest.mark.parametrize("line", DOORS)
-def test_a_device_without_an_end_is_one_line(line: str, run: Run, here: Path) -> None:
+def test_a_device_without_an_end_is_one_line(line: str, run: Run, workdir: Path) -> None:
     result = run(*(word.replace("{}", "/dev/zero") for word in line.split()))
     assert result.exit_code == 1 and result.stderr.startswith("/dev/zero: ") and result.stderr.count("\n") == 1
     assert re.search("larger than|more than|binary data", result.stderr), result.stderr
-    assert not list(here.iterdir())
+    assert not list(workdir.iterdir())
 
 
-def test_a_config_comes_through_a_pipe(run: Run, here: Path) -> None:
+def test_a_config_comes_through_a_pipe(run: Run, workdir: Path) -> None:
     config = (ROOT / "tests/data/configs/qwen3-8b.json").read_bytes()
     reading = piped(config)
     piped_entry = run("catalog", "import", f"/dev/fd/{reading}", "--id", "mine", "--name", "Mine", "--json")
     os.close(reading)
-    (here / "c.json").write_bytes(config)
+    (workdir / "c.json").write_bytes(config)
     entry = run("catalog", "import", "c.json", "--id", "mine", "--name", "Mine", "--json")
     assert piped_entry.exit_code == entry.exit_code == 0
     assert piped_entry.stdout.replace("config.json of model", "c.json of c") == entry.stdout
 
 
-def test_files_that_a_piped_plan_names_are_found_from_here(run: Run, here: Path) -> None:
-    (here / "result.json").write_bytes(content("examples/result.json"))
+def test_files_that_a_piped_plan_names_are_found_from_here(run: Run, workdir: Path) -> None:
+    (workdir / "result.json").write_bytes(content("examples/result.json"))
     plan = content(PLAN).decode().replace("\npolicy:\n", "\npolicy:\n  measured: ['result.json,gpu=h100,tp=1']\n")
     assert "result.json" in plan
     reading = piped(plan.encode())
@@ -117,71 +117,71 @@ def test_files_that_a_piped_plan_names_are_found_from_here(run: Run, here: Path)
 
 
 @pytest.mark.parametrize("key", ["measured", "brand"])
-def test_a_pipe_that_a_scenario_names_is_not_waited_for(key: str, run: Run, here: Path) -> None:
-    os.mkfifo(here / "pipe.yaml")
+def test_a_pipe_that_a_scenario_names_is_not_waited_for(key: str, run: Run, workdir: Path) -> None:
+    os.mkfifo(workdir / "pipe.yaml")
     for name in ("pipe.yaml", "/dev/zero", "/dev/stdin"):
-        (here / "s.yaml").write_text(f"models: 8b\n{key}: {name}\n")
+        (workdir / "s.yaml").write_text(f"models: 8b\n{key}: {name}\n")
         result = run("build", "--scenario", "s.yaml")
         assert result.exit_code == 1 and "is not a file" in result.stderr, result.output
 
 
 @pytest.mark.parametrize("line", ["policy:\n  measured: pipe.json\n", "plan:\n  since: pipe.json\n"])
-def test_a_pipe_that_a_plan_names_is_not_waited_for(line: str, run: Run, here: Path) -> None:
-    os.mkfifo(here / "pipe.json")
+def test_a_pipe_that_a_plan_names_is_not_waited_for(line: str, run: Run, workdir: Path) -> None:
+    os.mkfifo(workdir / "pipe.json")
     section = line.split("\n")[0]
-    (here / "p.yaml").write_text(content(PLAN).decode().replace(f"\n{section}\n", f"\n{line}", 1))
+    (workdir / "p.yaml").write_text(content(PLAN).decode().replace(f"\n{section}\n", f"\n{line}", 1))
     result = run("plan", "build", "p.yaml", "--format", "json")
     assert result.exit_code == 1 and "pipe.json: is not a file" in result.stderr, result.output
 
 
-def test_a_folder_of_catalogs_with_a_pipe_or_a_huge_file(run: Run, here: Path) -> None:
-    (here / "mine" / "other").mkdir(parents=True)
-    (here / "mine" / "workloads.yaml").write_bytes((ROOT / "catalogs" / "workloads.yaml").read_bytes())
-    before = Catalog(here / "mine").catalog_sha256()
-    os.mkfifo(here / "mine" / "other" / "pipe.yaml")
-    (here / "mine" / "folder.yaml").mkdir()
-    assert Catalog(here / "mine").catalog_sha256() == before
-    with (here / "mine" / "other" / "huge.yaml").open("wb") as file:
+def test_a_folder_of_catalogs_with_a_pipe_or_a_huge_file(run: Run, workdir: Path) -> None:
+    (workdir / "mine" / "other").mkdir(parents=True)
+    (workdir / "mine" / "workloads.yaml").write_bytes((ROOT / "catalogs" / "workloads.yaml").read_bytes())
+    before = Catalog(workdir / "mine").catalog_sha256()
+    os.mkfifo(workdir / "mine" / "other" / "pipe.yaml")
+    (workdir / "mine" / "folder.yaml").mkdir()
+    assert Catalog(workdir / "mine").catalog_sha256() == before
+    with (workdir / "mine" / "other" / "huge.yaml").open("wb") as file:
         file.truncate(5 << 30)
     with pytest.raises(CatalogError, match=r"other/huge\.yaml: is larger than 1,000,000 bytes"):
-        Catalog(here / "mine").catalog_sha256()
+        Catalog(workdir / "mine").catalog_sha256()
 
 
-def test_a_pipe_in_place_of_an_output_is_not_read(run: Run, here: Path) -> None:
-    os.mkfifo(here / "plan.yaml")
+def test_a_pipe_in_place_of_an_output_is_not_read(run: Run, workdir: Path) -> None:
+    os.mkfifo(workdir / "plan.yaml")
     result = run("plan", "init", "--out", ".")
     assert result.exit_code == 1 and "plan.yaml" in result.stderr
     result = run("catalog", "import", ROOT / "tests/data/configs/qwen3-8b.json", "--out", "plan.yaml")
     assert result.exit_code == 1 and "plan.yaml" in result.stderr
 
 
-def test_a_file_in_place_of_a_folder_is_said(run: Run, here: Path) -> None:
-    (here / "file").write_text("")
+def test_a_file_in_place_of_a_folder_is_said(run: Run, workdir: Path) -> None:
+    (workdir / "file").write_text("")
     for folder in ("file", "file/below", "/dev/null"):
         result = run("plan", "init", "--out", folder)
         assert result.exit_code == 1 and "cannot be written (its folder is a file)" in result.stderr, result.output
 
 
-def test_a_table_of_any_size_is_read_within_bounds(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (here / "sparse.csv").open("wb") as file:
+def test_a_table_of_any_size_is_read_within_bounds(run: Run, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (workdir / "sparse.csv").open("wb") as file:
         file.truncate(5 << 30)
     result = run("size", "--batch", "sparse.csv")
     assert result.exit_code == 1 and "line 1 has more than 1,000,000 characters" in result.stderr
     monkeypatch.setattr("sheetgen.cli.batch.MOST_LINES", 3)
-    (here / "in.csv").write_text("model,gpu\n8b,h100\n8b,h100\n")
+    (workdir / "in.csv").write_text("model,gpu\n8b,h100\n8b,h100\n")
     assert run("size", "--batch", "in.csv").exit_code == 0
-    (here / "in.csv").write_text("model,gpu\n8b,h100\n8b,h100\n8b,h100\n")
+    (workdir / "in.csv").write_text("model,gpu\n8b,h100\n8b,h100\n8b,h100\n")
     result = run("size", "--batch", "in.csv")
     assert result.exit_code == 1 and "has more than 3 lines" in result.stderr and result.stdout == ""
 
 
-def test_money_spent_is_never_cut_at_a_limit(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_money_spent_is_never_cut_at_a_limit(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "quarter,usd\n2027-Q1,1000\n2027-Q1,2000\n"
-    (here / "a.csv").write_text(text)
-    assert sum(line.usd or 0 for line in actuals.read_actuals(here / "a.csv").lines) == 3000
+    (workdir / "a.csv").write_text(text)
+    assert sum(line.usd or 0 for line in actuals.read_actuals(workdir / "a.csv").lines) == 3000
     monkeypatch.setattr(actuals, "MOST_BYTES", text.index("2000"))  # a whole first line, and half of the second
     with pytest.raises(ScenarioError, match="is larger than"):
-        actuals.read_actuals(here / "a.csv")
+        actuals.read_actuals(workdir / "a.csv")
 
 
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="no /proc")
@@ -189,7 +189,7 @@ def test_a_file_that_hides_its_size_is_read_whole() -> None:
     assert read_bounded(Path("/proc/version"), 10_000) == Path("/proc/version").read_bytes() != b""
 
 
-def test_a_login_through_a_pipe(here: Path) -> None:
+def test_a_login_through_a_pipe(workdir: Path) -> None:
     reading = piped(b'machine smtp.acme.com login ann password "two words"\n')
     notes: list[str] = []
     login = server("smtp.acme.com", None, f"/dev/fd/{reading}", {}, notes).credentials
