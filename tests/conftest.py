@@ -190,6 +190,7 @@ def _plan_once(plan: Plan, timed: bool = True, *how: Any, **named: Any) -> Answe
     return _kept_plan(AskedPlan(plan), timed)
 
 
+@functools.wraps(_findings)
 def _findings_once(answer: Answer, last: Last | None = None) -> findings.Findings:
     return _kept_findings(ById(answer)) if last is None else _findings(answer, last)
 
