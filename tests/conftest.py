@@ -30,6 +30,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.live import live_facts, live_page
 from sheetgen.plan import bridge, cheaper, findings, read_plan, solve_plan, stated_plan
 from sheetgen.plan.bridge import Last
+from sheetgen.plan.cheaper import Closing, Lever, Trials
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question import sheet_question
@@ -198,6 +199,32 @@ def _findings_once(answer: Answer, last: Last | None = None) -> findings.Finding
 solve_plan.solved_plan = pulled_plan.solved_plan = bridge.solved_plan = cheaper.solved_plan = _plan_once
 findings.findings = pulled_plan.findings = _findings_once
 
+# And so is what would cost less, whatever plan it is compared with.
+_cheaper, _closing = findings.cheaper, findings.closing
+
+
+class OfAnswer(ById):
+    """Trials as the key of a cache: two are the same where they change the same answer."""
+
+    def __init__(self, trials: Trials) -> None:
+        super().__init__(trials.answer)
+        self.trials = trials
+
+
+@functools.lru_cache(12)
+def _levers_of_plan(key: OfAnswer) -> tuple[tuple[Lever, ...], Closing | None]:
+    levers = _cheaper(key.trials)
+    return levers, _closing(key.trials, levers)
+
+
+def _closing_once(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
+    kept, closing = _levers_of_plan(OfAnswer(trials)) if levers else ((), None)
+    return closing if levers is kept else _closing(trials, levers)
+
+
+findings.cheaper = lambda trials: _levers_of_plan(OfAnswer(trials))[0]
+findings.closing = _closing_once
+
 # The facts of a live page of the same models are gathered once, and packed once.
 _facts_of_catalog, _packed = live_facts.facts_of_catalog, live_page.packed
 _kept_facts = functools.lru_cache(4)(lambda names, as_of, day: _facts_of_catalog(_shipped(), names, as_of))
@@ -337,6 +364,15 @@ def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) 
     return drawn
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_books(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The workbooks that one process of a run has built are there for the other."""
+    import books  # which reads what is patched above
+
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        books.SHARED = tmp_path_factory.getbasetemp().parent
+
+
 @pytest.fixture
 def packed_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a test of the bytes of a workbook, or of its size."""
@@ -353,7 +389,8 @@ def nothing_is_kept() -> Iterator[None]:
 
 def _keep_nothing() -> None:
     of_sheets = (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record)
-    for kept in (*of_sheets, _kept_plan, _kept_findings, _kept_market, _kept_facts, _kept_packed, _kept_layout):
+    of_plans = (_kept_plan, _kept_findings, _levers_of_plan)
+    for kept in (*of_sheets, *of_plans, _kept_market, _kept_facts, _kept_packed, _kept_layout):
         kept.cache_clear()
 
 

@@ -21,7 +21,7 @@ from amounts import IN_LONG, amount
 from click.testing import CliRunner
 from docx.oxml.ns import qn
 from pages import TEMPLATES, read
-from plan_books import decided
+from plan_books import decided, findings_without_levers
 from test_pdf_hostile import EVIL
 from verapdf import FEWEST_CHECKS, validate
 
@@ -408,7 +408,9 @@ def test_eight_services_have_five_pages_at_most(paper: str) -> None:
     data = deepcopy(DATA)
     for i, model in enumerate(("8b", "70b", "gpt-oss-120b", "8b")):
         data["services"].append({"id": f"more-{i}", "owner": f"team-{i}", "demand": {"at_once": 30}, "model": model})
-    drawn = lay_out(plan_page(findings(solved_plan(plan(data))), paper), TEMPLATES)
+    whole = findings_without_levers(solved_plan(plan(data)))  # those of the example take as many lines
+    whole = replace(whole, cheaper=example().cheaper, closing=example().closing)
+    drawn = lay_out(plan_page(whole, paper), TEMPLATES)
     assert drawn.is_whole and len(drawn.document.pages) <= 5
 
 
