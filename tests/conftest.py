@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
+from xdist.scheduler import LoadFileScheduling
 
 from sheetgen import api
 from sheetgen.answer import declined_class, levers, recording
@@ -211,7 +212,7 @@ class OfAnswer(ById):
         self.trials = trials
 
 
-@functools.lru_cache(12)
+@functools.lru_cache(24)
 def _levers_of_plan(key: OfAnswer) -> tuple[tuple[Lever, ...], Closing | None]:
     levers = _cheaper(key.trials)
     return levers, _closing(key.trials, levers)
@@ -284,16 +285,34 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 
 # With one file after the other on each of two processes, those that take more than ten seconds come first, the longest
 # first, or one process waits at the end.
+OF_THE_EXAMPLE = (
+    "plan/test_plan_documents.py", "plan/test_plan_json.py", "plan/test_plan_compared.py", "readback/test_pull_plan.py",
+    "plan/test_plan_arithmetic.py", "plan/test_plan_workbook.py", "plan/test_plan_by_hand.py",
+)  # fmt: skip  # files of one process, in which the template's plan is worked out once
 LONGEST_FIRST = (
-    "live/test_live_page.py", "live/test_live_beside.py", "test_choice_brute_force.py", "plan/test_plan_arithmetic.py",
-    "test_docs.py", "book/test_decision.py", "live/test_sheet_page.py", "mail/test_mail_command.py",
-    "readback/test_pull_workbook.py", "book/test_recalculates.py", "book/test_hostile.py", "fuzz/test_fuzz.py",
-    "readback/test_diff_command.py", "cli/test_market.py", "cli/test_price_files.py", "book/test_edits.py",
-    "test_every_number.py", "plan/test_plan_documents.py", "report/test_build_page.py", "opens/test_readers.py",
-    "writers/test_pdf_page.py", "readback/test_pull_libreoffice.py", "catalog/test_regions.py",
-    "readback/test_pull_plan.py", "writers/test_request_page.py", "test_api.py", "report/test_approval.py",
-    "book/test_refuses.py",
+    *OF_THE_EXAMPLE,
+    "book/test_decision.py", "plan/test_plan_levers.py", "test_docs.py", "test_choice_brute_force.py",
+    "readback/test_pull_workbook.py", "readback/test_diff_command.py", "writers/test_pdf_page.py",
+    "report/test_approval.py", "book/test_book_currency.py", "book/test_recalculates.py", "plan/test_plan_orders.py",
+    "mail/test_mail_command.py", "plan/test_plan_reckoned_again.py", "fuzz/test_fuzz.py", "book/test_edits.py",
+    "live/test_live_beside.py", "live/test_live_page.py", "live/test_live_answers.py", "test_api.py",
+    "writers/test_request_page.py", "cli/test_price_files.py", "cli/test_market.py", "test_every_number.py",
+    "book/test_money_sheet.py", "book/test_refuses.py", "readback/test_pull_libreoffice.py", "opens/test_readers.py",
+    "pdf/test_standards.py", "book/test_rates_in_workbook.py", "book/test_hostile.py", "catalog/test_regions.py",
 )  # fmt: skip
+PLACES = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
+
+
+class FilesTogether(LoadFileScheduling):
+    """A file of tests runs in one process, and so do those of the example of a plan."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return OF_THE_EXAMPLE[0] if file.partition("/")[2] in OF_THE_EXAMPLE else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -327,8 +346,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = set(left_out)
         items[:] = [item for item in items if item not in left]
         config.hook.pytest_deselected(items=left_out)
-    first = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: first.get(item.path, len(first)))
+    items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
 
 
 def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:

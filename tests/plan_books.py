@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,14 +32,21 @@ def spend_usd(plan: Plan) -> float:
     return float(solved_plan(plan, timed=False).money["spend_usd"][:, CASE["p50"]].sum())
 
 
-def findings_without_levers(answer: Answer) -> Findings:
-    """The findings of a plan but for the changes that cost less: each solves the plan anew, together they take three
+@contextlib.contextmanager
+def without_levers() -> Iterator[None]:
+    """Plans are worked out but for the changes that cost less: each solves the plan anew, together they take three
     quarters of the time. With --long they are there."""
     if IN_LONG:
-        return findings(answer)
-    with mock.patch.object(findings_module, "cheaper", lambda trials: ()):
-        whole: Findings = inspect.unwrap(findings)(answer)
-    return whole
+        yield
+        return
+    # Nothing of it is kept.
+    with mock.patch.multiple(findings_module, cheaper=lambda trials: (), findings=inspect.unwrap(findings)):
+        yield
+
+
+def findings_without_levers(answer: Answer) -> Findings:
+    with without_levers():
+        return findings_module.findings(answer)
 
 
 class PlanRecord(dict[str, Any]):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import plan_books
 import pytest
 from amounts import IN_LONG, amount
 from click.testing import CliRunner
@@ -75,7 +76,7 @@ def example() -> Findings:
     before["policy"]["headroom_fraction"], before["prices"]["discount_fraction"] = 0.05, 0.05
     before["services"][0]["demand"]["users"]["dau"] = {"p10": 70000, "p50": 90000, "p90": 120000}
     old = plan(before)
-    return findings(solved_plan(plan(DATA)), Last(old, sums_of(solved_plan(old, timed=False)), "last.json"))
+    return findings(plan_books.example().answer, Last(old, sums_of(solved_plan(old, timed=False)), "last.json"))
 
 
 @cache
