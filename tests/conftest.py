@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies
 from option_values import OptionValue
+from xdist.scheduler import LoadFileScheduling
 
 from sheetgen import api
 from sheetgen.answer import declined_class, levers, recording
@@ -31,6 +32,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.live import live_facts, live_page
 from sheetgen.plan import bridge, cheaper, findings, read_plan, solve_plan, stated_plan
 from sheetgen.plan.bridge import Last
+from sheetgen.plan.cheaper import Closing, Lever, Trials
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question import sheet_question
@@ -191,12 +193,39 @@ def _plan_once(plan: Plan, timed: bool = True, *how: Any, **named: OptionValue) 
     return _kept_plan(AskedPlan(plan), timed)
 
 
+@functools.wraps(_findings)
 def _findings_once(answer: Answer, last: Last | None = None) -> findings.Findings:
     return _kept_findings(ById(answer)) if last is None else _findings(answer, last)
 
 
 solve_plan.solved_plan = pulled_plan.solved_plan = bridge.solved_plan = cheaper.solved_plan = _plan_once
 findings.findings = pulled_plan.findings = _findings_once
+
+# And so is what would cost less, whatever plan it is compared with.
+_cheaper, _closing = findings.cheaper, findings.closing
+
+
+class OfAnswer(ById):
+    """Trials as the key of a cache: two are the same where they change the same answer."""
+
+    def __init__(self, trials: Trials) -> None:
+        super().__init__(trials.answer)
+        self.trials = trials
+
+
+@functools.lru_cache(24)
+def _levers_of_plan(key: OfAnswer) -> tuple[tuple[Lever, ...], Closing | None]:
+    levers = _cheaper(key.trials)
+    return levers, _closing(key.trials, levers)
+
+
+def _closing_once(trials: Trials, levers: Sequence[Lever]) -> Closing | None:
+    kept, closing = _levers_of_plan(OfAnswer(trials)) if levers else ((), None)
+    return closing if levers is kept else _closing(trials, levers)
+
+
+findings.cheaper = lambda trials: _levers_of_plan(OfAnswer(trials))[0]
+findings.closing = _closing_once
 
 # The facts of a live page of the same models are gathered once, and packed once.
 _facts_of_catalog, _packed = live_facts.facts_of_catalog, live_page.packed
@@ -257,16 +286,34 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 
 # With one file after the other on each of two processes, those that take more than ten seconds come first, the longest
 # first, or one process waits at the end.
+OF_THE_EXAMPLE = (
+    "plan/test_plan_documents.py", "plan/test_plan_json.py", "plan/test_plan_compared.py", "readback/test_pull_plan.py",
+    "plan/test_plan_arithmetic.py", "plan/test_plan_workbook.py", "plan/test_plan_by_hand.py",
+)  # fmt: skip  # files of one process, in which the template's plan is worked out once
 LONGEST_FIRST = (
-    "live/test_live_page.py", "live/test_live_beside.py", "test_choice_brute_force.py", "plan/test_plan_arithmetic.py",
-    "test_docs.py", "book/test_decision.py", "live/test_sheet_page.py", "mail/test_mail_command.py",
-    "readback/test_pull_workbook.py", "book/test_recalculates.py", "book/test_hostile.py", "fuzz/test_fuzz.py",
-    "readback/test_diff_command.py", "cli/test_market.py", "cli/test_price_files.py", "book/test_edits.py",
-    "test_every_number.py", "plan/test_plan_documents.py", "report/test_build_page.py", "opens/test_readers.py",
-    "writers/test_pdf_page.py", "readback/test_pull_libreoffice.py", "catalog/test_regions.py",
-    "readback/test_pull_plan.py", "writers/test_request_page.py", "test_api.py", "report/test_approval.py",
-    "book/test_refuses.py",
+    *OF_THE_EXAMPLE,
+    "book/test_decision.py", "plan/test_plan_levers.py", "test_docs.py", "test_choice_brute_force.py",
+    "readback/test_pull_workbook.py", "readback/test_diff_command.py", "writers/test_pdf_page.py",
+    "report/test_approval.py", "book/test_book_currency.py", "book/test_recalculates.py", "plan/test_plan_orders.py",
+    "mail/test_mail_command.py", "plan/test_plan_reckoned_again.py", "fuzz/test_fuzz.py", "book/test_edits.py",
+    "live/test_live_beside.py", "live/test_live_page.py", "live/test_live_answers.py", "test_api.py",
+    "writers/test_request_page.py", "cli/test_price_files.py", "cli/test_market.py", "test_every_number.py",
+    "book/test_money_sheet.py", "book/test_refuses.py", "readback/test_pull_libreoffice.py", "opens/test_readers.py",
+    "pdf/test_standards.py", "book/test_rates_in_workbook.py", "book/test_hostile.py", "catalog/test_regions.py",
 )  # fmt: skip
+PLACES = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
+
+
+class FilesTogether(LoadFileScheduling):
+    """A file of tests runs in one process, and so do those of the example of a plan."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return OF_THE_EXAMPLE[0] if file.partition("/")[2] in OF_THE_EXAMPLE else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -300,8 +347,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = set(left_out)
         items[:] = [item for item in items if item not in left]
         config.hook.pytest_deselected(items=left_out)
-    first = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: first.get(item.path, len(first)))
+    items.sort(key=lambda item: PLACES.get(item.path, len(PLACES)))
 
 
 def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
@@ -337,6 +383,15 @@ def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) 
     return drawn
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_books(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The workbooks that one process of a run has built are there for the other."""
+    import books  # which reads what is patched above
+
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        books.SHARED = tmp_path_factory.getbasetemp().parent
+
+
 @pytest.fixture
 def packed_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a test of the bytes of a workbook, or of its size."""
@@ -353,7 +408,8 @@ def nothing_is_kept() -> Iterator[None]:
 
 def _keep_nothing() -> None:
     of_sheets = (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record)
-    for kept in (*of_sheets, _kept_plan, _kept_findings, _kept_market, _kept_facts, _kept_packed, _kept_layout):
+    of_plans = (_kept_plan, _kept_findings, _levers_of_plan)
+    for kept in (*of_sheets, *of_plans, _kept_market, _kept_facts, _kept_packed, _kept_layout):
         kept.cache_clear()
 
 

@@ -463,7 +463,7 @@ def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterato
 def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
     """Memory as the logs have it, on their deployments alone, in answers at every confidence and their chances."""
     kinds, draw, n_used, n_otherwise = Kinds(), random.Random(20261201), 0, 0
-    for load, limits in itertools.islice(random_loads(20261130), amount(12, 200)):
+    for load, limits in itertools.islice(random_loads(20261130), amount(10, 200)):
         model = load["model"]
         dtypes = {weights_in_use(model, load["weight_dtype"]), weights_in_use(model, "published")}
         logs = [log for dtype in sorted(dtypes) for log in random_starts(draw, model, dtype)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import io
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,6 +33,7 @@ from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.parse import name_part
 from sheetgen.question.sheet_question import Load, Question, ask, stated_of, with_stated
 from sheetgen.units import GIB
+from sheetgen.writers import xlsx_library
 from sheetgen.writers.xlsx import write_xlsx
 
 AS_OF = "2026-11-20"
@@ -89,17 +92,31 @@ def build(
 ) -> tuple[Path, Question]:
     """A workbook in `folder`, and the question that it answers. Without Decision it is recalculated twice as fast.
 
-    Tests of several files have the same one: it is built once a process."""
-    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_decision))
+    Tests of several files have the same one: it is built once a run, whichever process has it first."""
+    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_decision, xlsx_library.LEVEL))
     if key not in _built:
         question = ask(Catalog(), options)  # what a test imported into the shared one is in no book's fingerprint
-        _built[key] = book_bytes(solve(question), with_decision=with_decision), question
+        _built[key] = _bytes_once(key, lambda: book_bytes(solve(question), with_decision=with_decision)), question
     data, question = _built[key]
     path.write_bytes(data)
     return path, question
 
 
 _built: dict[str, tuple[bytes, Question]] = {}
+
+
+def _bytes_once(key: str, build: Callable[[], bytes]) -> bytes:
+    """The bytes that another process of the run has built for a key, or those that are built now."""
+    if SHARED is None:
+        return build()
+    file = SHARED / f"{hashlib.sha256(key.encode()).hexdigest()}.xlsx"
+    if not file.exists():
+        (begun := file.with_suffix(f".{os.getpid()}")).write_bytes(build())
+        begun.replace(file)  # whole, or not there
+    return file.read_bytes()
+
+
+SHARED: Path | None = None  # the folder of all processes of a run with pytest-xdist
 
 
 def opened(path: Path) -> Workbook:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import books
+from amounts import IN_LONG
 
 from sheetgen import size
 
@@ -32,8 +33,10 @@ def test_the_grid_says_what_size_says(default_book: Path) -> None:
             row = rows[top + 1 + 2 * i]
             assert row[0] == workload
             for t, at_once in enumerate(TIERS):
-                kv_bytes = size(model=key, context_tokens=context, concurrent_requests=at_once)["kv_bytes"]
-                assert kv_bytes == at_once * context * KV_BYTES_A_TOKEN[key]
+                kv_bytes = at_once * context * KV_BYTES_A_TOKEN[key]
                 assert row[2 + 2 * t] == kv_bytes / GIB
+                if IN_LONG or t == i:  # each workload at another load
+                    sized = size(model=key, context_tokens=context, concurrent_requests=at_once)
+                    assert sized["kv_bytes"] == kv_bytes
                 n_cells += 1
     assert n_cells == 36

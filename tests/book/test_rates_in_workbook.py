@@ -137,6 +137,8 @@ def test_the_utilization_follows_how_the_rate_is_stated_until_somebody_types_it(
     ):
         cells = {f"in_{name}": value for name, value in typed.items()}
         assert values_after(book, cells)["in_utilization"] == pytest.approx(use, rel=1e-9)
+        if use == 1 and not IN_LONG:
+            continue
         edit(book, edited, cells)
         pulled = pull(str(edited), catalog(), None)
         assert pulled.solved.question.settings.utilization == pytest.approx(use, rel=1e-9)

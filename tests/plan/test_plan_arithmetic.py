@@ -15,15 +15,13 @@ from amounts import amount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from option_values import Options, OptionValue
-from plan_books import example, example_record, example_retiring
+from plan_books import PlanRecord, example, example_record, example_retiring
 
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan import needs
-from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.record import record_of
 from sheetgen.plan.services_table import services_table
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.solve_plan import solved_plan
@@ -38,7 +36,7 @@ AS_OF = "2026-11-26"
 def solved(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> dict[str, Any]:
     """A plan's record."""
     data = {"plan": {"start": "2027-Q1", "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
-    return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    return PlanRecord(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
 
 
 def rows(record: dict[str, Any], quantile: str = "p50") -> list[dict[str, Any]]:
@@ -370,7 +368,7 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
     assert list(answer.supply["needed_instances"][:, 0, 1]) == [1]
     row = services_table(answer, ()).rows[0]
     assert " on g6e.12xlarge" in str(row[4])
-    alone = {service["instance_alone"] for service in record_of(findings(answer))["services"] if service["id"] == "a"}
+    alone = {service["instance_alone"] for service in PlanRecord(answer)["services"] if service["id"] == "a"}
     assert "aws/g6e.12xlarge" in alone
 
 
@@ -940,7 +938,7 @@ def test_a_service_at_hosts_is_what_recommend_says_of_it() -> None:
             {"id": "at-once", "demand": {"at_once": 10}, "model": "8b", "request": request},
         ],
     }
-    (hosts,) = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))["hosted"]
+    (hosts,) = PlanRecord(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))["hosted"]
     asked = {name: str(value) for name, value in request.items()}
     hosted = recommend(model="8b", requests_per_second="10", as_of="2026-11-26", **asked)["hosted"][0]
     assert (hosts["service"], hosts["read_on"]) == ("rate", hosted["read_on"])
@@ -982,7 +980,7 @@ def test_an_owned_machine_is_lost_as_a_whole() -> None:
                 "owned": [{"id": "o", "gpu": gpu, "count": count, **pool}],
             },
         }
-        (supply,) = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))["supply"]
+        (supply,) = PlanRecord(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))["supply"]
         return supply["needed"], supply["owned"], supply["gap"]
 
     alone = counts("h100", "aws/p5.4xlarge", 16, gpus_per_machine=1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from amounts import IN_LONG, amount
 from click.testing import CliRunner
-from plan_books import spend_usd
+from plan_books import PlanRecord, spend_usd
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
@@ -38,11 +38,9 @@ from sheetgen.plan.bridge import (
     shapley,
     sums_of,
 )
-from sheetgen.plan.findings import findings
 from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.next_plan import next_plan
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.record import record_of
 from sheetgen.plan.schema import Policy, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
@@ -154,8 +152,8 @@ def test_the_calendar_moves_and_the_demand_keeps_its_day() -> None:
         "plan": {"start": "2027-Q2", "quarters": 2, "as_of": "2026-11-26"},
         "services": [service | {"stated_for": "2027-Q1"}],
     }
-    shifted = record_of(findings(solved_plan(plan(later))))["services"]
-    first = record_of(findings(solved_plan(plan(data))))["services"]
+    shifted = PlanRecord(solved_plan(plan(later)))["services"]
+    first = PlanRecord(solved_plan(plan(data)))["services"]
     assert shifted[0]["concurrent_requests"] == first[3]["concurrent_requests"] == pytest.approx(150)
     difference, *_ = since(plan(data), plan(later))
     assert difference.parts["calendar and orders"] > 0
@@ -276,7 +274,7 @@ def test_less_headroom_and_machines_of_earlier_orders() -> None:
         for name, n, model in (("chat", 300, "70b"), ("help", 120, "8b"))
     ]
     data: dict[str, Any] = {"plan": head, "policy": {"headroom_fraction": 0.3}, "services": services}
-    last = record_of(findings(solved_plan(plan(data))))
+    last = PlanRecord(solved_plan(plan(data)))
     later = next_plan(last, "last.json", date(2027, 2, 26))
     later["policy"]["headroom_fraction"] = 0
     assert later["supply"]["ordered"]
@@ -300,7 +298,7 @@ def test_growth_that_the_next_plan_says_anew_is_no_change_of_users() -> None:
         {"id": "chat", "demand": {"at_once": 60}, "growth": 0.5, **on("NC40ads")},
         {"id": "over", "demand": {"at_once": 60}, "retire": "2027-Q2", **on("NC40ads")},
     ]
-    last = record_of(findings(solved_plan(plan({"plan": head, "services": services}))))
+    last = PlanRecord(solved_plan(plan({"plan": head, "services": services})))
     data = next_plan(last, "last.json", date(2027, 2, 26))
     assert [entry["id"] for entry in data["services"]] == ["care", "finder", "chat"]
     assert [entry["growth"] for entry in data["services"][1:]] == [{"series": [2, 2, 2]}, 0.5]
@@ -354,7 +352,7 @@ def test_shapley_of_a_known_game() -> None:
 
 def test_old_prices_are_a_part(tmp_path: Path) -> None:
     data = some_plan(random.Random(4)) | {"prices": {}, "supply": {}}
-    last_record = record_of(findings(solved_plan(plan(data))))
+    last_record = PlanRecord(solved_plan(plan(data)))
     dearer = {
         name: {purchase: 2 * usd for purchase, usd in prices.items()} for name, prices in last_record["prices"].items()
     }

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from amounts import amount
+from amounts import IN_LONG, amount
 from option_values import Options
+from plan_books import findings_without_levers
 from test_plan_cheapest import some_plan
 
 from sheetgen.catalog import Catalog
@@ -24,6 +25,8 @@ from sheetgen.plan.worked_plan import Answer, moves_usd
 
 CATALOG = Catalog()
 SAAS: dict[str, Any] = yaml.safe_load((Path(__file__).parents[1] / "data/saas_plan.yaml").read_text())
+OF_SMALL_PLAN = ("support-chat", "copilot", "search-embed", "agents", "moderation")
+TIGHT = {"2027-Q1": 630_000, "2027-Q2": 1_300_000}
 A_CENT = 0.01
 WIDTHS = {"weights": "weight_dtype", "KV cache": "kv_cache_dtype"}
 SMALL = {
@@ -86,15 +89,22 @@ def as_printed(lever: Lever, data: dict[str, Any], whole: Findings) -> None:
 
 
 @pytest.fixture(scope="module")
-def saas() -> Findings:
-    return findings_of(SAAS)
+def saas_data() -> dict[str, Any]:
+    """A plan over its budget; in the gate of five services and two quarters, whose levers take a fifth of the time."""
+    services = [service for service in SAAS["services"] if service["id"] in OF_SMALL_PLAN]
+    return SAAS if IN_LONG else SAAS | {"plan": SAAS["plan"] | {"quarters": 2}, "budget": TIGHT, "services": services}
 
 
-def test_a_lever_is_what_the_plan_gives_with_it(saas: Findings) -> None:
+@pytest.fixture(scope="module")
+def saas(saas_data: dict[str, Any]) -> Findings:
+    return findings_of(saas_data)
+
+
+def test_a_lever_is_what_the_plan_gives_with_it(saas: Findings, saas_data: dict[str, Any]) -> None:
     """One that kept the hardware printed $4,923,318; who wrote its change into the plan had $5,010,812."""
     assert saas.cheaper
     for lever in saas.cheaper[: amount(2, 20)]:
-        as_printed(lever, SAAS, saas)
+        as_printed(lever, saas_data, saas)
 
 
 @pytest.mark.parametrize("seed", range(amount(3, 40)))
@@ -137,11 +147,12 @@ def test_a_lever_of_a_large_plan_begins_with_its_machines() -> None:
     assert any(near in str(line) for section in plan_page(whole).first for line in section.lines)
 
 
-def test_what_a_move_saves_is_the_plan_without_it(saas: Findings) -> None:
+def test_what_a_move_saves_is_the_plan_without_it() -> None:
     """It was the service alone on its machines of before, nothing laid out anew: $192,702 for $85,797 of what is to be
     approved, and staying is cheaper at p50."""
-    answer = saas.answer
-    moves = {answer.plan.services[move.moves].id: move for move in saas.decisions if move.moves is not None}
+    whole = findings_without_levers(solved_plan(plan_of(Document("plan.yaml", SAAS, {}), CATALOG)))
+    answer = whole.answer
+    moves = {answer.plan.services[move.moves].id: move for move in whole.decisions if move.moves is not None}
     assert "doc-extract" in moves
     move, spend = moves["doc-extract"], answer.money["spend_usd"][:, 1].sum()
     stays = {"allowed": {"instances": ["aws/p5en.48xlarge"]}}
@@ -214,7 +225,8 @@ def test_one_lever_that_holds_the_budget_comes_before_two_together(saas: Finding
     trials = Trials(saas.answer, saas.unserved)
     without = [lever for lever in saas.cheaper if lever.over or lever in hidden]
     found_alone = closing(trials, without)
-    assert hidden and found_alone is not None and found_alone.levers == (hidden[0],)
+    best_hidden = max(hidden, key=lambda lever: (not lever.binds_after, lever.worth_usd))
+    assert found_alone is not None and found_alone.levers == (best_hidden,)
 
 
 def test_the_plan_without_the_moves_to_sign_is_said() -> None:

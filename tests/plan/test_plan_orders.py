@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 import pytest
 from option_values import Options, OptionValue
+from plan_books import PlanRecord
 from test_plan_arithmetic import ways
 
 import sheetgen
@@ -32,6 +33,7 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.served import Served
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.spans import Spans
+from sheetgen.plan.worked_plan import Answer
 from sheetgen.units import USD
 
 CATALOG = Catalog()
@@ -45,15 +47,19 @@ FIRST = "2027-Q1", "p90"
 FALLING = {"expected_change_per_year": -0.2}
 
 
-def whole_plan(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> Findings:
+def plan_answer(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> Answer:
     supply = {"allowed": {"instances": [NC40]}, **more.pop("supply", {})}
     head = {"start": "2027-Q1", "quarters": quarters, "as_of": more.pop("as_of", "2026-11-26")}
     data = {"plan": head, "services": services, "supply": supply, **more}
-    return findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    return solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))
+
+
+def whole_plan(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> Findings:
+    return findings(plan_answer(services, quarters, **more))
 
 
 def solved(services: list[dict[str, Any]], quarters: int = 3, **more: OptionValue) -> dict[str, Any]:
-    return record_of(whole_plan(services, quarters, **more))
+    return PlanRecord(plan_answer(services, quarters, **more))
 
 
 def of_all(record: dict[str, Any], name: str, rows: str = "money") -> list[Any]:
@@ -767,7 +773,7 @@ def test_a_machine_of_gpus_priced_one_by_one_is_committed_as_answers_name_it() -
 
     def planned(**supply: Any) -> dict[str, Any]:
         data = {"plan": head, "services": [service], "supply": {"allowed": allowed, **supply}}
-        return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+        return PlanRecord(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
 
     (order,) = planned()["decisions"]
     name, n = order["instance"], order["n_instances"]

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from option_values import OptionValue
+from plan_books import PlanRecord
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.charts import machines
-from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 
 KIND = "azure/Standard_NC40ads_H100_v5"
@@ -31,9 +30,7 @@ def record(services: list[dict[str, Any]], **more: OptionValue) -> dict[str, Any
         "supply": {"allowed": {"instances": [KIND]}},
     }
     supply = data["supply"] | more.pop("supply", {})  # type: ignore[operator]
-    return record_of(
-        findings(solved_plan(plan_of(Document("plan.yaml", {**data, **more, "supply": supply}, {}), Catalog())))
-    )
+    return PlanRecord(solved_plan(plan_of(Document("plan.yaml", {**data, **more, "supply": supply}, {}), Catalog())))
 
 
 def usd(services: list[dict[str, Any]]) -> float:
@@ -154,11 +151,11 @@ def test_what_is_bought_is_what_is_ordered_and_nothing_of_it_is_committed() -> N
             "committed": [{"id": "c", "type": KIND, "count": 2, "until": "2027-09-30"}],
         },
     }
-    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
-    planned = record_of(whole)
+    answer = solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog()))
+    planned = PlanRecord(answer)
     supply = {row["quarter"]: row for row in planned["supply"]}
     assert [supply[quarter]["committed"] for quarter in sorted(supply)] == [2, 2, 2, 0]
-    assert machines(whole.answer).supply == (2, 2, 2, 0)
+    assert machines(answer).supply == (2, 2, 2, 0)
     assert any(row["base"] for row in planned["supply"])
     terms = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1, "on-demand": 4}
     for q, quarter in enumerate(row["quarter"] for row in planned["quarters"]):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 import pytest
 from option_values import OptionValue
+from plan_books import PlanRecord, findings_without_levers
 
 from sheetgen import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.plan.commitments import commitments
 from sheetgen.plan.draws import correlated, drawn, quantiles, swings
-from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -62,7 +62,7 @@ def test_what_is_measured_first_is_what_recommend_measures_first() -> None:
         },
         {"id": "easy", "demand": {"at_once": 16}, "model": "8b"},
     ]
-    record = record_of(findings(answer(services, supply={})))
+    record = PlanRecord(answer(services, supply={}))
     rows = {row["id"]: row for row in record["services"] if row["quantile"] == "p90" and row["quarter"] == "2027-Q1"}
 
     def on(name: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_spare_machines_for_a_loss_hide_no_measurement() -> None:
     chat = {"id": "chat", "demand": {"at_once": 90}, "model": "llama-3.3-70b", "request": request, **tight}
     policy = {"redundancy": {"survive": "machine"}, "headroom_fraction": 0.1}
     supply = {"allowed": {"region": "germany"}}
-    record = record_of(findings(answer([chat], supply=supply, policy=policy)))
+    record = PlanRecord(answer([chat], supply=supply, policy=policy))
     alone = recommend(
         model="llama-3.3-70b", context="8k", input_tokens=6000, output_tokens=600, concurrent_requests=90, tpot_ms=50,
         ttft_ms=3000, instances="gcp/a3-highgpu-8g", region="germany", extra_headroom_fraction=0.1, as_of="2026-11-26",
@@ -115,7 +115,7 @@ def test_measuring_on_a_machine_that_is_there_costs_nothing_more() -> None:
     term = {"id": "c", "type": "gcp/a3-highgpu-8g", "count": 2, "until": "2028-12-31", "purchase": "reserved-1yr"}
 
     def measured(**supply: Any) -> tuple[float, str, int]:
-        (row,) = record_of(findings(answer([chat], supply=supply)))["measure_first"]
+        (row,) = PlanRecord(answer([chat], supply=supply))["measure_first"]
         return row["usd"], row["purchase"], row["n_instances"]
 
     assert measured(owned=owned) == (0, "owned", 1)
@@ -203,7 +203,7 @@ def test_a_sum_to_approve_that_covers_fewer_than_nine_of_ten_cases_is_said() -> 
     to approve, and did not say that it is less."""
     for plan_at, contingency, is_less in (("p50", 0.0, True), ("p90", 1.0, False)):
         policy, prices = {"plan_at": plan_at}, {"contingency_fraction": contingency}
-        whole = findings(answer([service("one")], policy=policy, prices=prices))
+        whole = findings_without_levers(answer([service("one")], policy=policy, prices=prices))
         asked = sum(whole.answer.asked_usd)
         covered = record_of(whole)["totals"]["covered_fraction"]
         assert covered == (whole.draws.spend_usd.sum(axis=1) <= asked).mean()

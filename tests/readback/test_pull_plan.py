@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from plan_books import example, example_record, example_workbook
+from plan_books import PlanRecord, example, example_record, example_workbook
 from plan_edits import edited as with_typed
 from readers import needs_gnumeric, recalculate_with_gnumeric
 from recalculation import edit, tamper
@@ -21,9 +21,7 @@ from sheetgen.catalog.base import Document, read_text
 from sheetgen.cli import main
 from sheetgen.errors import MissingLibraryError
 from sheetgen.plan.bridge import last_of
-from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of, read_plan
-from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.yellow import listed_prices_of, price_name, yellow_rows
 from sheetgen.readback import plan_book
@@ -112,7 +110,7 @@ def test_pull_gives_what_plan_gives(path: Path, tmp_path: Path) -> None:
     data["prices"]["usd_per_hour"] = {machine: price}
     data["supply"]["committed"][0]["count"] = 9
     data["services"][0]["demand"]["users"]["dau"] = {"p10": 160_000, "p50": 200_000, "p90": 260_000}
-    wanted = record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+    wanted = PlanRecord(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
     record = json.loads((tmp_path / "q1.json").read_text())
     for name in ("services", "supply", "decisions", "money", "totals", "prices"):
         if name == "totals":
