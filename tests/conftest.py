@@ -175,8 +175,8 @@ recording.record_of = _record_once
 
 # Of a plan that says the same of one catalog the answer, and all that follows from it, are the same, too.
 _solved_plan, _findings = solve_plan.solved_plan, findings.findings
-_kept_plan = functools.lru_cache(12)(lambda asked, timed: _solved_plan(asked.it, timed))
-_kept_findings = functools.lru_cache(12)(lambda answer: _findings(answer.it))
+_kept_plan = functools.lru_cache(24)(lambda asked, timed: _solved_plan(asked.it, timed))
+_kept_findings = functools.lru_cache(24)(lambda answer: _findings(answer.it))
 
 
 class AskedPlan(Asked):
@@ -288,7 +288,7 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 # first, or one process waits at the end.
 OF_THE_EXAMPLE = (
     "plan/test_plan_documents.py", "plan/test_plan_json.py", "plan/test_plan_compared.py", "readback/test_pull_plan.py",
-    "plan/test_plan_arithmetic.py", "plan/test_plan_workbook.py", "plan/test_plan_by_hand.py",
+    "test_schemas.py", "plan/test_plan_arithmetic.py", "plan/test_plan_workbook.py", "plan/test_plan_by_hand.py",
 )  # fmt: skip  # files of one process, in which the template's plan is worked out once
 LONGEST_FIRST = (
     *OF_THE_EXAMPLE,

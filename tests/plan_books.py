@@ -23,6 +23,7 @@ from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
+from sheetgen.readback import pulled_plan
 from sheetgen.writers.formats import templates_folder
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -39,8 +40,11 @@ def without_levers() -> Iterator[None]:
     if IN_LONG:
         yield
         return
-    # Nothing of it is kept.
-    with mock.patch.multiple(findings_module, cheaper=lambda trials: (), findings=inspect.unwrap(findings)):
+    anew = inspect.unwrap(findings)  # nothing of it is kept
+    with (
+        mock.patch.multiple(findings_module, cheaper=lambda trials: (), findings=anew),
+        mock.patch.object(pulled_plan, "findings", anew),
+    ):
         yield
 
 

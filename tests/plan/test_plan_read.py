@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from amounts import amount
 from click.testing import CliRunner
-from plan_books import decided
+from plan_books import decided, without_levers
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
@@ -339,7 +339,8 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert read_plan(Path(file), Catalog()).as_of == datetime.date(2026, 11, 27)
     checked = run.invoke(main, ["plan", "check", file])
     assert (checked.exit_code, "nothing wrong" in checked.output) == (0, True)
-    made = run.invoke(main, ["plan", file, "--out", str(tmp_path), "--name", "q1", "--format", "json", "--json"])
+    with without_levers():
+        made = run.invoke(main, ["plan", file, "--out", str(tmp_path), "--name", "q1", "--format", "json", "--json"])
     assert made.exit_code == 0, made.output
     record = json.loads(made.stdout)
     assert record == json.loads((tmp_path / "q1.json").read_text())

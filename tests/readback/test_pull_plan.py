@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 import pytest
 from click.testing import CliRunner
-from plan_books import PlanRecord, example, example_record, example_workbook
+from plan_books import PlanRecord, example, example_record, example_workbook, without_levers
 from plan_edits import edited as with_typed
 from readers import needs_gnumeric, recalculate_with_gnumeric
 from recalculation import edit, tamper
@@ -104,7 +104,9 @@ def test_pull_gives_what_plan_gives(path: Path, tmp_path: Path) -> None:
         "service_1_dau_p90": 260_000,
     }
     edited = edit(path, tmp_path / "edited.xlsx", {f"in_{name}": value for name, value in typed.items()})
-    pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "json", "--out", str(tmp_path), "--name", "q1"])
+    asked = ["pull", str(edited), "--format", "json", "--out", str(tmp_path), "--name", "q1"]
+    with without_levers():
+        pulled = CliRunner().invoke(main, asked)
     assert pulled.exit_code == 0, pulled.output
     data = copy.deepcopy(dict(example().answer.plan.data))
     data["prices"]["usd_per_hour"] = {machine: price}
