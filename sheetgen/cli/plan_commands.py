@@ -379,11 +379,13 @@ def record_of_file(path: Path) -> Mapping[str, Raw]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan, with which a plan is compared: its file, its record, and the file of actual spending."""
+    """The last plan, with which a plan is compared: its file, its record, and the file of actual spending, or what a
+    built plan says of that."""
 
     file: str
     record: Mapping[str, Raw]
     actuals: str | None = None
+    variance: tuple[Mapping[str, Raw], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -428,7 +430,8 @@ def solved_file(
         since = beside(Path(file), read.head.since)
     if actuals is not None and since is None:
         raise ScenarioError(f"{shown(actuals, 200)}: spent beside no plan. Name the last plan with --since.")
-    last = None if since is None else Since(since, record_of_file(Path(since)), actuals)
+    spent = tuple(built["variance"]) if built and built.get("variance") and ending == ".json" else ()
+    last = None if since is None else Since(since, record_of_file(Path(since)), actuals, spent)
     solved = solved_of(read, last, paper)
     if built is not None and solved.record["money"] != built["money"]:
         raise ScenarioError(
@@ -453,6 +456,8 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
     if last is not None and since is not None and since.actuals is not None:
         spent = read_actuals(Path(since.actuals), last.plan.head.fiscal_year_starts, currency_of(since.record))
         last = replace(last, variance=tuple(of_services(since.record, spent)))
+    elif last is not None and since is not None:
+        last = replace(last, variance=since.variance)
     whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 

@@ -394,7 +394,18 @@ def not_in_plan(plan: Mapping[str, Any], actuals: Actuals) -> list[str]:
 
 def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By quarter and service what a plan's JSON planned at p50 for the same days, what of it was approved for the
-    demand that it was bought for, and what was spent."""
+    demand that it was bought for, and what was spent; with the requests at once of that demand, and those that were
+    measured at the peak."""
+    peaks, plan_at = dict[tuple[str, str], float](), plan.get("plan_at", "p90")
+    for line in actuals.lines:
+        if line.in_flight_peak is not None:
+            subject = str(line.quarter), line.service
+            peaks[subject] = max(line.in_flight_peak, peaks.get(subject, 0.0))
+    at_once = {
+        (row["quarter"], row["id"]): row.get("concurrent_requests")
+        for row in plan["services"]
+        if row["quantile"] == plan_at
+    }
     spent = {(part["quarter"], part["name"]): part for part in variance(plan, actuals) if part["by"] == "service"}
     for quarter, money, _, (days, of_days) in _compared(plan, actuals):
         approved = _approved(plan, quarter, money)
@@ -404,7 +415,9 @@ def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str,
             usd = part["planned_usd"], approved.get(name, 0.0) * days / of_days, part["actual_usd"]
             if any(abs(amount) >= A_CENT for amount in usd):
                 row = dict(zip(("planned", "approved", "measured"), usd, strict=True))
-                yield {"quarter": quarter, "service": name, **row}
+                subject = quarter, name or ""
+                measured_peak = {"planned_at_once": at_once.get(subject), "in_flight_peak": peaks.get(subject)}
+                yield {"quarter": quarter, "service": name, **row, **measured_peak}
 
 
 def _approved(plan: Mapping[str, Any], quarter: str, of_plan: Mapping[str, Any]) -> dict[str | None, float]:

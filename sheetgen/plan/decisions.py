@@ -685,6 +685,19 @@ def _is_missed(answer: Answer, types: Sequence[int], q: int) -> bool:
     return moved or bool(answer.supply["gap"][[*types], q, answer.case].any())
 
 
+def _before_pool(answer: Answer, instance: str, q: int) -> str:
+    """That an owned pool is there only after a quarter has begun, and others are rented until then."""
+    plan, t = answer.plan, answer.place[instance]
+    first, last = plan.first_day(plan.quarters[q]), plan.last_day(plan.quarters[q])
+    comes = [pool for pool in plan.supply.owned if first < term(pool)[0] <= last]
+    mine = [pool for pool in comes if plan.gpus[pool.id].id == answer.types[t].gpu]
+    if not mine or not answer.supply["gap"][t, q, answer.case]:
+        return ""
+    pool = min(mine, key=lambda pool: term(pool)[0])
+    rented = "until then machines are rented, which a move on that day saves"
+    return f"; pool {pool.id} is there from {term(pool)[0]}, {rented}"
+
+
 def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iterator[Decision]:
     """Moves to other machines. runs_on_usd: by service and quarter the cost of what runs on beside them."""
     plan, stated = answer.plan, answer.plan.policy.moving_cost_usd
@@ -699,7 +712,7 @@ def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iter
         twice = f", which runs {plan.policy.move_days:g} days more" if stated is None and moving else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         left = before.instance if before else listed(plan.stands_on(s, q))
-        about = f"service {plan.services[s].id} from {left}{twice}"
+        about = f"service {plan.services[s].id} from {left}{twice}{_before_pool(answer, place.instance, q)}"
         subject = "move", place.instance, n, None
         move = dated(plan, *subject, first, 0, None, about=about, moves=s)
         yield replace(move, saves_usd=saves, saves_p50_usd=at_p50, moving_usd=moving)

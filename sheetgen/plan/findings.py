@@ -45,7 +45,7 @@ from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
 from sheetgen.report.notes import is_stale
 from sheetgen.report.wording import money, share, sure
-from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT, USD, count, listed
+from sheetgen.units import CAPACITY_BLOCK, ON_DEMAND, SPOT, USD, count, listed, number_text
 
 HOLDS, FAILS = "yes", "no"
 IS_SERVED = "every service is served"
@@ -293,6 +293,7 @@ def warnings(findings: Findings) -> Iterator[str]:
     committed = findings.answer.plan.supply.committed
     if findings.last and committed and not any(part.services for part in committed):
         yield _NO_SERVICES
+    yield from above_planned(findings)
     answer, shed = findings.answer, [gap for decision in findings.decisions for gap in decision.shed]
     for check in findings.checks:
         if not check.holds and check.statement not in OF_TABLES:
@@ -309,6 +310,30 @@ _NO_SERVICES = (
     "No commitment says which services are on it (supply.committed[].services), so one may leave it without a decision;"
     " sheetgen plan init --from the last plan's JSON writes them."
 )
+
+
+def above_planned(findings: Findings) -> Iterator[str]:
+    """The services that had more requests at once at their measured peak than the last plan bought for, by more than
+    chance makes of it: three standard deviations of so many independent ones."""
+    rows = [row for row in (findings.last.variance if findings.last else ()) if row.get("in_flight_peak") is not None]
+    more = {
+        f"{row['service']} {number_text(row['in_flight_peak'])}, planned {number_text(round(planned))}": planned
+        for row in rows
+        if (planned := row.get("planned_at_once")) and row["in_flight_peak"] > planned + 3 * math.sqrt(planned)
+    }
+    if more:
+        yield (
+            f"Measured above plan: {len(more)} of {count(len(rows), 'service')} had more requests at once at the peak "
+            f"than was bought for: {'; '.join(more)}. Check their demand before signing."
+        )
+
+
+def not_charged(findings: Findings) -> Iterator[str]:
+    """The services that no line of the actuals names, though the last plan has a cost of them."""
+    rows = [row for row in (findings.last.variance if findings.last else ()) if row["service"] and not row["measured"]]
+    if rows:
+        names = first_named([*dict.fromkeys(row["service"] for row in rows)])
+        yield f"No charge names {names}: what was planned for it counts as not spent."
 
 
 def answered_at_once(findings: Findings) -> Iterator[str]:

@@ -25,10 +25,12 @@ from sheetgen.plan.findings import (
     Changed,
     Findings,
     WithoutMoves,
+    above_planned,
     answered_at_once,
     cautions,
     changed_now,
     days_text,
+    not_charged,
     spans,
     spent,
     warnings,
@@ -140,7 +142,10 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     answer, plan = findings.answer, findings.answer.plan
     warned = (*warnings(findings), *answered_at_once(findings))
     tiles = tuple(_tiles(findings))
-    levers = best_of_kinds(findings.cheaper)
+    closing = findings.closing
+    named = (*closing.by_itself, *closing.levers) if closing else ()
+    shown = dict.fromkeys((*best_of_kinds(findings.cheaper), *named))
+    levers = sorted(shown, key=lambda lever: KINDS.index(lever.change.kind))
     budget, less = _budget(findings), _levers(findings, levers)
     n_lines = len([*spans(plan)]) + _n_lines((*warned, *budget.lines, *less.lines), LINE)
     n_lines += max(_n_lines(tile.facts, LINE_OF_TILE) for tile in tiles)
@@ -1010,6 +1015,7 @@ def _reasons(findings: Findings) -> Iterator[Section]:
         if drawn.rows:
             more = len(drawn.rows) - MOST_LISTED
             lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
+            lines += [*not_charged(findings), *above_planned(findings)] if drawn is tables[0] else []
             yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
 
 
@@ -1226,6 +1232,10 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     if CAPACITY_BLOCK in bought:
         judged = "" if CAPACITY_BLOCK in plan.supply.lead_time_days else ", an assumption: no lead time is stated"
         yield f"A capacity block is there after {plan.lead_days(CAPACITY_BLOCK):g} days{judged}."
+    without = {*QUARTERS_OF_TERM} - {CAPACITY_BLOCK, *plan.supply.lead_time_days}
+    if unstated := [way for way in QUARTERS_OF_TERM if way in bought & without]:
+        names = listed(unstated)
+        yield f"No lead time of {names} is stated (supply.lead_time_days): there on the day of approval, an assumption."
         yield (
             f"{capital(sentences.BLOCK_ENDS)}. Services go over on that day: the plan counts no day on both, and no "
             "cost of that move."

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from sheetgen.catalog import Catalog
 from sheetgen.cli import main
+from sheetgen.cli.plan_commands import solved_file
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.actuals import against, by_quarter, measured, not_in_plan, of_services, read_actuals, variance
+from sheetgen.plan.findings import above_planned, not_charged
 from sheetgen.plan.plan_currency import currency_of
 from sheetgen.plan.quarters import Quarter, quarter_of
 
@@ -303,10 +306,36 @@ def test_a_service_that_was_ordered_for_and_neither_planned_nor_charged_has_its_
     csv = "quarter,service,usd\n2027-Q1,chat,900\n"
     rows = {row["service"]: row for row in of_services(planned, read_actuals(write(tmp_path, csv)))}
     assert rows["summaries"] == {
-        "quarter": "2027-Q1", "service": "summaries", "planned": 0, "approved": 3000, "measured": 0
+        "quarter": "2027-Q1", "service": "summaries", "planned": 0, "approved": 3000, "measured": 0,
+        "planned_at_once": None, "in_flight_peak": None,
     }  # fmt: skip
     assert math.fsum(row["approved"] for row in rows.values()) == pytest.approx(18900 - 900)
     assert math.fsum(row["planned"] for row in rows.values()) == pytest.approx(9000)
+
+
+def test_a_measured_peak_above_what_was_bought_for_is_said(tmp_path: Path) -> None:
+    """120 requests at once where 26 were planned stood in no page: only dollars were compared. What chance makes of the
+    plan is none: 110 where 100 were planned. And the mail of the plan's JSON has what was spent, as the plan has."""
+    run, file = CliRunner(), tmp_path / "plan.yaml"
+    services = "".join(
+        f"  - {{id: {name}, model: 8b, demand: {{at_once: 100}}}}\n" for name in ("busy", "usual", "rest")
+    )
+    head = "plan: {start: 2027-Q1, quarters: 2, as_of: 2026-11-26}\nservices:\n"
+    file.write_text(head + services)
+    place = ["--out", str(tmp_path), "--format", "json"]
+    assert run.invoke(main, ["plan", str(file), *place, "--name", "q1"]).exit_code == 0
+    csv = "quarter,service,usd,in_flight_peak\n2027-Q1,busy,900,150\n2027-Q1,usual,900,110\n"
+    spent = ["--since", str(tmp_path / "q1.json"), "--actuals", str(write(tmp_path, csv))]
+    assert run.invoke(main, ["plan", str(file), *place, "--name", "q2", *spent]).exit_code == 0
+    rows = {row["service"]: row for row in json.loads((tmp_path / "q2.json").read_text())["variance"]}
+    assert {name: (row["planned_at_once"], row["in_flight_peak"]) for name, row in rows.items()} == {
+        "busy": (100, 150), "usual": (100, 110), "rest": (100, None)
+    }  # fmt: skip
+    again = solved_file(str(tmp_path / "q2.json"), Catalog(), str(tmp_path / "q1.json"))
+    assert again.record["variance"] == [*rows.values()]
+    (above,) = above_planned(again.whole)
+    assert "busy 150, planned 100" in above and "usual" not in above and "1 of 2" in above
+    assert [*not_charged(again.whole)] and "rest" in next(not_charged(again.whole))
 
 
 def test_the_mail_of_a_plan_says_what_changed_and_what_was_spent_in_its_currency(tmp_path: Path) -> None:

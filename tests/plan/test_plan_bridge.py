@@ -401,6 +401,7 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     planned = json.loads(last.read_text())["money"][0]["p50_usd"]
     (row,) = compared["variance"]
     usd = {"planned": pytest.approx(planned), "approved": pytest.approx(planned), "measured": 500}
+    assert row.pop("in_flight_peak") is None and row.pop("planned_at_once") > 0
     assert row == {"quarter": "2027-Q1", "service": "a", **usd}
 
 

@@ -511,7 +511,7 @@ def test_levers_that_save_most_are_named_where_none_close_a_budget() -> None:
 def test_a_lever_that_is_dearer_to_approve_says_both_sums() -> None:
     """The mail had "saves -$14,734"."""
     lever = replace(example().cheaper[0], saves_usd=-14734.0, saves_p50_usd=107419.0)
-    shown = plan_page(replace(example(), cheaper=(lever,)))
+    shown = plan_page(replace(example(), cheaper=(lever,), closing=None))
     (mail,) = [str(text) for label, text in shown.brief.points if label == "To pay less"]
     (section,) = [section for section in shown.first if section.table and str(section.table.columns[0].head) == "Lever"]
     texts = [mail, *(str(row[2]) for row in section.table.rows if str(row[0]) == lever.change.kind)]
