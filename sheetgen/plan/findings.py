@@ -394,7 +394,7 @@ def unpriced(plan: Plan) -> Iterator[str]:
     for committed in plan.supply.committed:
         if committed.usd_per_hour is None and plan.types[committed.type].price(committed.purchase) is None:
             yield (
-                f"Commitment {committed.id}: {committed.purchase} of {committed.type} is counted at the price on "
+                f"{committed.id}: {committed.purchase} of {committed.type} is counted at the price on "
                 "demand; give its usd_per_hour"
             )
 

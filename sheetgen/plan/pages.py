@@ -254,7 +254,7 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     ]:
         facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    less = "no more is ordered than that takes" if bound else "what is not needed is given back"
+    less = "no more is ordered than p50 takes" if bound else "what is not needed is given back"
     condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
     if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
         condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
@@ -422,7 +422,9 @@ def _day_of(answer: Answer, measured: ToMeasure) -> Text:
     fails = "if not" if stakes else "if it misses its targets"
     stakes += [words(f"{{}} a month more {fails}", usd(failed))] if failed is not None and round(failed) else []
     stakes += ["if not, nothing is 90% sure"] if failed is None else []
-    day = words(f"{measured.n_instances} x {name} for a day, {{}}", price if measured.usd else "nothing more")
+    day = words(
+        f"{measured.n_instances} x {name} for a day, {{}}", price if measured.usd else "which costs nothing more"
+    )
     return words("{} ({})", day, joined(", ", stakes) or "certainty, not money")
 
 
@@ -1064,7 +1066,7 @@ def _needed(answer: Answer, decision: Decision) -> Text:
     if not planned:  # kept for a quarter in which nothing needs it
         return ""
     shares = cell(decision.break_even.fewer_below, PERCENT), cell(middle / planned, PERCENT)
-    return words("needed above {} of the demand planned for, of which p50 is {}", *shares)
+    return words("with less than {} of the demand planned for, fewer do; p50 is {} of it", *shares)
 
 
 def _break_even(findings: Findings) -> Table:
