@@ -25,7 +25,6 @@ from sheetgen.plan.findings import (
     Changed,
     Findings,
     WithoutMoves,
-    above_planned,
     answered_at_once,
     cautions,
     changed_now,
@@ -1017,7 +1016,7 @@ def _reasons(findings: Findings) -> Iterator[Section]:
         if drawn.rows:
             more = len(drawn.rows) - MOST_LISTED
             lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
-            lines += [*not_charged(findings), *above_planned(findings)] if drawn is tables[0] else []
+            lines += [*not_charged(findings)] if drawn is tables[0] else []
             yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
 
 
