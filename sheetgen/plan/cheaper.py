@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.decisions import Decision, decisions, unserved
+from sheetgen.plan.hardware_by_quarter import Beginning
 from sheetgen.plan.orders import Unserved
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
@@ -121,8 +122,9 @@ class Trials:
         plan = functools.reduce(lambda changed, change: change.make(changed), changes, self.answer.plan)
         fresh = replace(plan, questions={**plan.questions})
         try:
-            hardware, stays = self.answer.hardware, all(change.kind in (POLICY, PRECISION) for change in changes)
-            return solved_plan(fresh, timed=False, kept=hardware.loads, begin=hardware, only_changed=stays)
+            only_changed = all(change.kind in (POLICY, PRECISION) for change in changes)
+            begin = Beginning(self.answer.hardware, only_changed)
+            return solved_plan(fresh, timed=False, kept=begin.hardware.loads, begin=begin)
         except SheetgenError:
             return None
 

@@ -86,17 +86,31 @@ class Hardware:
         """The place of a service on a type of machine; None where that cannot serve it."""
         return self.everywhere(slot).get(instance)
 
-    def is_of(self, loads: Mapping[At, _Load]) -> bool:
-        """True where these loads are on it, unchanged."""
-        return all(slot in self.placed and load is self.ways[slot] for slot, load in loads.items())
 
-    def kept_on(self, slot: At, load: _Load, otherwise: Placed) -> Placed:
-        """The place of a load as it is here, or of a changed one on the machine of here; otherwise where that cannot
-        serve it."""
-        place = self.placed.get(slot)
+@dataclass(frozen=True)
+class Beginning:
+    """The hardware of a plan that is much alike, from which alone a search begins.
+
+    only_changed: services whose loads are the same there stay on it.
+    """
+
+    hardware: Hardware
+    only_changed: bool
+
+    def stays(self, loads: Mapping[At, _Load]) -> bool:
+        """True where a service with these loads stays."""
+        before = self.hardware
+        return self.only_changed and all(
+            slot in before.placed and load is before.ways[slot] for slot, load in loads.items()
+        )
+
+    def place(self, slot: At, load: _Load, otherwise: Placed) -> Placed:
+        """The first place of a load: its own, or of a changed load one on the same machine; `otherwise` where that
+        machine cannot serve it."""
+        place = self.hardware.placed.get(slot)
         if place is None:
             return otherwise
-        if load.offers is self.ways[slot].offers and load.able[place.offer]:
+        if load.offers is self.hardware.ways[slot].offers and load.able[place.offer]:
             return load.placed(place.offer)
         return load.everywhere.get(place.instance, otherwise)
 
@@ -193,16 +207,11 @@ class Sized:
     case: int  # the quantile that is bought
 
     def places(
-        self,
-        plan: Plan,
-        left_out: frozenset[str] = frozenset(),
-        begin: Hardware | None = None,
-        only_changed: bool = True,
+        self, plan: Plan, left_out: frozenset[str] = frozenset(), begin: Beginning | None = None
     ) -> Iterator[Hardware]:
         """The places of every service, by what is looked at first: the machines that are cheapest for its peak by
         itself; where machines are rented by the hour, for its hours; and of a mix, at the price of a term. left_out:
-        types of machine on which nothing is put; begin: the hardware from which alone a search begins; only_changed:
-        services whose load is as it was there stay on it."""
+        types of machine on which nothing is put."""
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
@@ -213,14 +222,14 @@ class Sized:
             return
         layouts = {s: [*_layouts(mine, self.keys)] for s, mine in served.items()}
         of_term = _of_term(plan, loads)
-        resting = frozenset(s for s, mine in served.items() if begin and only_changed and begin.is_of(mine))
+        resting = frozenset(s for s, mine in served.items() if begin and begin.stays(mine))
         for by in _ways(plan, of_term):
             offers = dict[At, int]()
             for mine in served.values():
                 offers |= _alone(plan, mine, by, of_term)
             here = {slot: loads[slot].placed(offer) for slot, offer in offers.items()}
             by_hour, tries = by != PEAK and plan.rents_by_hour, FEWER if left_out else TRIES
-            first = None if begin is None else {slot: begin.kept_on(slot, loads[slot], here[slot]) for slot in here}
+            first = None if begin is None else {slot: begin.place(slot, loads[slot], here[slot]) for slot in here}
             for assignment in together(plan, here, layouts, by_hour, of_term, tries, first, resting):
                 if (hardware := nowhere.assigned(assignment)).placed not in every:
                     every.append(hardware.placed)

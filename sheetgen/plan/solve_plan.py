@@ -16,7 +16,7 @@ from itertools import accumulate
 import numpy
 
 from sheetgen.plan.decisions import late, unserved
-from sheetgen.plan.hardware_by_quarter import Hardware, Loads, Sized, sized
+from sheetgen.plan.hardware_by_quarter import Beginning, Hardware, Loads, Sized, sized
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import At
 from sheetgen.plan.schema import MIX, QUANTILES
@@ -53,19 +53,17 @@ def solved_plan(
     kept: Loads | None = None,
     hardware: Hardware | None = None,
     tried: Iterable[LeftOut] | None = None,
-    begin: Hardware | None = None,
-    only_changed: bool = True,
+    begin: Beginning | None = None,
 ) -> Answer:
     """The plan worked out; not timed, without how fast its hardware is. kept: see `sized`; hardware: what it is on,
     where that is not to be chosen; tried: the types without which it is tried, where these are not to be searched
-    for; begin: the hardware of a plan that is much alike, from which that of many services is searched for;
-    only_changed: then those whose load is as it was there stay."""
+    for; begin: where the search of a plan of many services begins."""
     plan, grid = _unsolved(plan)
     if hardware:
         return _bought(plan, grid, hardware)
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
     loads = sized(plan, rates, at_once, timed, kept)
-    best = _Search(plan, grid, loads).cheapest(tried, begin, only_changed)
+    best = _Search(plan, grid, loads).cheapest(tried, begin)
     return _timed(best, loads.with_speeds(best.hardware)) if timed else best
 
 
@@ -135,8 +133,8 @@ class _Search:
         # One service by itself is where `recommend` has it.
         self.is_few = 1 < len(plan.services) <= FEW or (len(plan.services) == 1 and supplied(plan).is_any)
 
-    def cheapest(self, tried: Iterable[LeftOut] | None, begin: Hardware | None, only_changed: bool) -> Answer:
-        best = self._without(frozenset(), begin if len(self.plan.services) > FEW else None, only_changed)
+    def cheapest(self, tried: Iterable[LeftOut] | None, begin: Beginning | None) -> Answer:
+        best = self._without(frozenset(), begin if len(self.plan.services) > FEW else None)
         for left_out in tried or ():
             if left_out and (other := self._without(left_out)).is_better(best):
                 best = other
@@ -152,7 +150,8 @@ class _Search:
                 left_out = best.answer.hardware.left_out | {instance}
                 if left_out not in seen:
                     seen.add(left_out)
-                    if (other := self._without(left_out, best.answer.hardware, only_changed=False)).is_better(best):
+                    begin = Beginning(best.answer.hardware, only_changed=False)
+                    if (other := self._without(left_out, begin)).is_better(best):
                         best = other
                         break
             else:
@@ -194,10 +193,10 @@ class _Search:
             self.wholes[places] = _Whole.of_answer(_bought(self.plan, self.grid, hardware))
         return self.wholes[places]
 
-    def _without(self, left_out: LeftOut, begin: Hardware | None = None, only_changed: bool = True) -> _Whole:
+    def _without(self, left_out: LeftOut, begin: Beginning | None = None) -> _Whole:
         """The best whole plan without some types of machine, of the ways in which places are found."""
         assert self.loads is not None
-        best, *others = map(self._whole, self.loads.places(self.plan, left_out, begin, only_changed))
+        best, *others = map(self._whole, self.loads.places(self.plan, left_out, begin))
         for other in others:
             if other.is_better(best):
                 best = other
