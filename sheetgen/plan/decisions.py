@@ -18,7 +18,7 @@ from sheetgen.plan.orders import Cover, InTime, OnOthers, Unserved, class_months
 from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
-from sheetgen.plan.spending import order_by_day, waiting_usd
+from sheetgen.plan.spending import waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
 from sheetgen.plan.tables import OF_MONEY, Type, Z, commitment_month_usd
 from sheetgen.plan.worked_plan import CASE, Answer
@@ -113,7 +113,7 @@ def dated(
 ) -> Decision:
     """A decision with the day by which it is due: what takes so many days after its approval is there when it is
     needed."""
-    day = order_by(plan, needed_from, days)
+    day = plan.order_by(needed_from, days)
     return Decision(what, instance, n_instances, purchase, day, needed_from, usd, day < plan.as_of, **more)
 
 
@@ -255,11 +255,6 @@ def owners(answer: Answer, decision: Decision) -> list[str]:
     plan = answer.plan
     names = [plan.services[s].owner or plan.head.owner for s in served(answer, decision)]
     return [*dict.fromkeys(filter(None, names or [plan.head.owner]))]
-
-
-def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
-    """The day by which approval must be requested, so that what takes so many days is there on the first day."""
-    return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
 def _needed_from(plan: Plan, q: int) -> datetime.date:
@@ -494,7 +489,7 @@ def _by_hour(answer: Answer, t: int, s: int, order: Decision) -> Decision | None
     for i, r in enumerate(runs):
         count = max(float(needed[later].max()) for later in runs[i:])
         if i and ordered[r]:
-            quarter_usd = count * machine.month_usd * plan.months[quarters[r]]
+            quarter_usd = count * machine.month_usd * plan.months_of(order.purchase or "")[quarters[r]]
             in_plan = min(float(term_quarters), float(len(plan.quarters) - spans.starts[r]))
             usd = math.fsum(hours_usd[:i]) + quarter_usd * in_plan
             ways += [(usd, quarter_usd * term_quarters, count, r)] if usd < (order.usd or 0.0) else []

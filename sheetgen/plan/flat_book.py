@@ -365,14 +365,13 @@ class _Sheets:
         row = self.top_of_parts + n + 3
         sheet.n_printed = max(11, 3 + n)
         sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
-        self.factors = []
         for q, n_ahead in enumerate(plan.quarters_ahead):
             ahead = sheet.put(
                 self.top_of_parts + 2 + q, sheet.n_printed, Cell(n_ahead, "off_page", PLAIN), lock="column"
             )
             env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
             place = self.top_of_parts + 2 + q, 1
-            self.factors.append(sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column"))
+            sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column")
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
@@ -385,15 +384,12 @@ class _Sheets:
             hours = "bought_hours" if way == plan.policy.purchase else hours
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
             today = sheet.compute(line_row, 2, cost.instance_month_usd, env, lock="column")
-            self.months[instance] = [
-                sheet.compute(
-                    line_row,
-                    3 + q,
-                    spending.quarter_instance_month_usd,
-                    {"instance_month_usd": today, "price_factor": factor},
-                )
-                for q, factor in enumerate(self.factors)
-            ]
+            self.months[instance] = []
+            for q, ahead in enumerate(plan.order_quarters_ahead(way)):
+                hidden = sheet.put(line_row, (sheet.n_printed or 0) + q, Cell(ahead, "off_page", PLAIN), lock="column")
+                factor = worked_out(spending.order_price_factor, {**inputs, "order_quarters_ahead": hidden})
+                env = {"instance_month_usd": today, "order_price_factor": factor}
+                self.months[instance].append(sheet.compute(line_row, 3 + q, spending.quarter_instance_month_usd, env))
         row += len(self.listed) + 3
         self.paid: list[tuple[Committed | Owned, list[Ref]]] = []  # by quarter
         paid: list[Committed | Owned] = [*plan.supply.committed, *plan.supply.owned]

@@ -77,7 +77,7 @@ _TABLES = (
     Table("times", OF_SERVICE, (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas)),
     Table("prices", OF_MONEY, (spending.price_factor,)),
     Table("pools", ("type", "span", "case"), (needs.needed_instances,)),
-    Table("gaps", OF_TYPE, (needs.spare_instances, spending.quarter_instance_month_usd)),
+    Table("gaps", OF_TYPE, (needs.spare_instances, spending.order_price_factor, spending.quarter_instance_month_usd)),
     Table("mean", OF_TYPE, (spending.mean_month_usd,)),
     Table("shares", OF_SERVICE, (needs.own_instances, spending.service_month_usd)),
     Table("money", OF_MONEY, (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
@@ -363,6 +363,7 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         "committed_paid_usd": [of_type[machine.instance] for machine in types],
         "base_instances": [base_counts[machine.instance] for machine in types],
         "base_usd": [base_usd[machine.instance] for machine in types],
+        "order_quarters_ahead": [plan.order_quarters_ahead(machine.buying.purchase) for machine in types],
     }
     for axis, columns in (("span", by_span), ("quarter", by_quarter)):
         shape = len(types), grid.sizes[axis]

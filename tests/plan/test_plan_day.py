@@ -176,9 +176,10 @@ def test_a_base_is_what_pays_in_hours() -> None:
     assert orders(shares, 60, "reserved-3yr") == [2, 0, 0, 0, 0, 0]
     late = {"lead_time_days": {"reserved-1yr": 90}}
     assert orders(shares, 60, "reserved-1yr", **late) == [0, 3, 0, 0, 0, 0]
-    # Prices on demand that halve every quarter: only what is needed always is worth its first quarter, and no year.
+    # Prices that halve every quarter, of a term when it is signed, a quarter before: nothing is worth a year, and what
+    # is needed for 0.7 of a quarter is worth a block of it.
     assert orders(shares[1:], 48, "reserved-1yr", 0.5**4 - 1) == [0] * 5
-    assert orders(shares[1:], 45, "capacity-block", 0.5**4 - 1) == [3, 3, 3, 3, 3]
+    assert orders(shares[1:], 30, "capacity-block", 0.5**4 - 1) == [3, 3, 3, 3, 3]
 
 
 # Plans worked out -----------------------------------------------------------------------------------------------------

@@ -145,6 +145,13 @@ def days_of(quarter: str) -> tuple[datetime.date, datetime.date]:
     return datetime.date(year, 3 * number - 2, 1), after
 
 
+def months_later(day: datetime.date, months: int) -> datetime.date:
+    """The same day so many months later, or the last one of that month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    after = datetime.date(year + (month + 1) // 12, (month + 1) % 12 + 1, 1) - datetime.timedelta(days=1)
+    return after if after.day < day.day else after.replace(day=day.day)
+
+
 def list_price(name: str, purchase: str) -> float:
     price = CATALOG.instance(name).price(purchase)
     assert price is not None
@@ -258,6 +265,16 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
         days = policy["approval_days"] + math.ceil(supply.get("lead_time_days", {}).get(purchase, 0))
         return today + datetime.timedelta(days=days)
 
+    def factors_of_term(purchase: str) -> list[float]:
+        """By quarter the price of a term over today's: that of the whole quarters after today in which it is signed."""
+        lead = arrives(purchase) - today
+        months = [((days_of(quarter)[0] - lead).toordinal(), q) for q, quarter in enumerate(quarters)]
+        ends = [months_later(today, 3 * (i + 1)).toordinal() for i in range(n + until)]
+        return [
+            (1 + prices["expected_change_per_year"]) ** (min(until + q, bisect.bisect_right(ends, day)) / 4)
+            for day, q in months
+        ]
+
     lent, lent_elsewhere, borrowed = ({name: dict.fromkeys(moments, 0) for name in needed} for _ in range(3))
     cuts, off_days = {*cut}, policy["approval_days"]
     ways = {name: machine_and_way(name, policy["buy"]) for name in needed}
@@ -280,7 +297,8 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
             supplied[name][x] += borrowed[name][x]
         short = {x: max(0, counts_of[int(x)] - supplied[name][x]) for x in moments}
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
-        quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in factors]
+        as_bought = factors_of_term(buy) if buy in YEARS else factors
+        quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in as_bought]
         on_demand = 3 * list_price(machine, "on-demand") * off * prices["hours_per_month"]
         placed[name] = [0.0] * n
         # Those within the quota come on the day of their class, those beyond it when it is raised at the earliest.
