@@ -385,8 +385,10 @@ class _Sheets:
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
             today = sheet.compute(line_row, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = []
-            for q, ahead in enumerate(plan.order_quarters_ahead(way)):
-                hidden = sheet.put(line_row, (sheet.n_printed or 0) + q, Cell(ahead, "off_page", PLAIN), lock="column")
+            for q, n_ahead in enumerate(plan.order_quarters_ahead(way)):
+                hidden = sheet.put(
+                    line_row, (sheet.n_printed or 0) + q, Cell(n_ahead, "off_page", PLAIN), lock="column"
+                )
                 factor = worked_out(spending.order_price_factor, {**inputs, "order_quarters_ahead": hidden})
                 env = {"instance_month_usd": today, "order_price_factor": factor}
                 self.months[instance].append(sheet.compute(line_row, 3 + q, spending.quarter_instance_month_usd, env))
