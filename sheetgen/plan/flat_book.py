@@ -689,16 +689,15 @@ class _Sheets:
             self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
             s, q = divmod(row - HEAD_ROWS - 1, len(self.quarters))
-            t = self.answer.place[instance]
-            for z, cost_usd in enumerate(self.costs[instance, q]):
-                machine_months = CONSTANTS["months_in_a_quarter"] * float(
-                    self.answer.supply["there_instances"][t, q, z]
-                )
-                share = (
-                    float(self.answer.services["own_instances"][s, q, z]) / machine_months if machine_months else 0.0
-                )
-                part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
-                self._live(sheet, row, 16 + z, _or_pull(lambda usd, share: share * usd, cost_usd, part))
+            for z in CASE.values():
+                costs, shares = list[Ref](), list[Ref]()
+                for t, own in self.answer.own_instances(s, q, z).items():
+                    there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
+                    share = Cell(own / there if there else 0.0, "off_page", FACTOR)
+                    column = 2 * (sheet.n_printed or 0) + z + len(shares) * len(CASE)
+                    costs.append(self.costs[self.answer.types[t].instance, q][z])
+                    shares.append(sheet.put(row, column, share))
+                self._live(sheet, row, 16 + z, derived(_shared_usd, *costs, *shares))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)

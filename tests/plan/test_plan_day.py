@@ -147,12 +147,12 @@ def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
     owned, committed = numpy.array([[1.0], [1], [1]]), numpy.array([[0.0], [1], [0]])
     short, missing = missing_by_hour(up, up, owned, committed, [0, 1, 2])
     assert missing.tolist() == short.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
-    since, quarters = [0, 0, 1], [0, 1, 2]
-    _, kept = missing_by_hour(up, kept_by_span([up, up], since, quarters), owned, committed, since)
+    since, quarters, none_moves = [0, 0, 1], [0, 1, 2], numpy.zeros(3, bool)
+    _, kept = missing_by_hour(up, kept_by_span([up, up], since, quarters, none_moves), owned, committed, since)
     assert kept.tolist() == [[[3, 1]], [[2, 0]], [[0, 0]]]
     # Of four machines in the first hour two are of a service that is not there a quarter later.
     still_there = numpy.array([[[2, 2]], [[1, 2]], [[1, 1]]], float)
-    _, kept = missing_by_hour(up, kept_by_span([up, still_there], since, quarters), owned, committed, since)
+    _, kept = missing_by_hour(up, kept_by_span([up, still_there], since, quarters, none_moves), owned, committed, since)
     assert kept.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
 
 

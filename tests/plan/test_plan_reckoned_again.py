@@ -25,7 +25,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import ordered_before_usd, orders
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.tables import OF_SERVICE
+from sheetgen.plan.tables import OF_SERVICE, before_moves
 from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
@@ -204,27 +204,39 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
     time = dict(zip(moments, (float(b - a) for a, b in zip(moments, [*moments[1:], n], strict=True)), strict=True))
 
     # What is needed.
-    filled: dict[str, list[float]] = {}
-    of_service = dict[tuple[str, int, int], float]()
-    for s, q in sorted(answer.hardware.placed):
-        there = answer.hardware.placed[s, q]
-        machines = filled.setdefault(there.instance, [0.0] * n)
+    within, before = answer.hardware.until, before_moves(answer.grid)
+    firsts = sorted({*map(Fraction, range(n)), *(moved.start for moved in within.values())})
+    ends_on = dict(itertools.pairwise([*firsts, Fraction(n)]))
+    first_of = {x: firsts[bisect.bisect_right(firsts, x) - 1] for x in moments}  # from which on services stay
+    filled: dict[str, dict[Fraction, float]] = {}
+    of_service = dict[tuple[str, int, Fraction], float]()
+    for (s, q), x in itertools.product(sorted(answer.hardware.placed), firsts):
+        if int(x) != q:
+            continue
+        there, grid = answer.hardware.placed[s, q], answer.grid
+        if (s, q) in within and x < within[s, q].start:
+            assert before is not None
+            there, grid = within[s, q].place, before
+        machines = filled.setdefault(there.instance, dict.fromkeys(firsts, 0.0))
         a_replica = there.layout.n_gpus * there.pipeline_parallel_size
-        replicas = float(answer.services["planned_replicas"][s, q, z])
-        of_service[there.instance, s, q] = replicas / (GPUS[there.instance] // a_replica)
-        machines[q] += of_service[there.instance, s, q]
+        replicas = float(grid.spread("planned_replicas", OF_SERVICE)[s, q, z])
+        of_service[there.instance, s, x] = replicas / (GPUS[there.instance] // a_replica)
+        machines[x] += of_service[there.instance, s, x]
     for part in (*supply.get("committed", ()), *supply.get("ordered", ())):
-        filled.setdefault(part["type"], [0.0] * n)
+        filled.setdefault(part["type"], dict.fromkeys(firsts, 0.0))
     if supply.get("owned") and not filled:
         return Reckoning([], [], [])
-    needed = {name: [math.ceil(round(count, 9)) for count in counts] for name, counts in filled.items()}
-    kept = {name: [*counts] for name, counts in needed.items()}
-    for name, p, q in itertools.product(needed, range(n), range(n)):
-        if p < q <= p + back:  # what a service leaves is kept for nobody
+    needed = {name: {x: math.ceil(round(filled[name][first_of[x]], 9)) for x in moments} for name in filled}
+    kept = {name: {**counts} for name, counts in needed.items()}
+    for name, p, x in itertools.product(needed, firsts, moments):
+        if p < first_of[x] and x < ends_on[p] + back:
+            # What a service leaves is kept for nobody.
             stay = (
-                count for (on, s, r), count in of_service.items() if (on, r) == (name, p) and (on, s, q) in of_service
+                count
+                for (on, s, r), count in of_service.items()
+                if (on, r) == (name, p) and (on, s, first_of[x]) in of_service
             )
-            kept[name][q] = max(kept[name][q], math.ceil(round(sum(stay), 9)))
+            kept[name][x] = max(kept[name][x], math.ceil(round(sum(stay), 9)))
 
     lasting = dict[str, tuple[Fraction, Fraction]]()
     for part in (*supply.get("committed", ()), *supply.get("owned", ())):
@@ -253,7 +265,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
             left = pool["count"] * is_there(pool, x)
             for name in needed:
                 most = left // GPUS[name]
-                taken = most if name == [*needed][-1] else min(most, kept[name][q])
+                taken = most if name == [*needed][-1] else min(most, kept[name][x])
                 counts[name] += taken
                 owned[name][x] = owned[name].get(x, 0) + taken
                 left -= taken * GPUS[name]
@@ -282,10 +294,10 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
         counts_of, (machine, buy) = needed[name], ways[name]
         for other, x in itertools.product(needed, moments):
             is_same, n_of_it = ways[other][0] == machine, GPUS[other] // GPUS[name]
-            lacks = counts_of[int(x)] - supplied[name][x] - borrowed[name][x]
+            lacks = counts_of[x] - supplied[name][x] - borrowed[name][x]
             if other == name or not n_of_it or lacks <= 0:
                 continue
-            free = max(0, supplied[other][x] - needed[other][int(x)] - lent[other][x])
+            free = max(0, supplied[other][x] - needed[other][x] - lent[other][x])
             if not is_same:
                 free = min(free, owned[other].get(x, 0) - lent_elsewhere[other][x])
             loan = min(free, math.ceil(lacks / n_of_it))
@@ -295,7 +307,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
             again.n_lent += loan
         for x in moments:
             supplied[name][x] += borrowed[name][x]
-        short = {x: max(0, counts_of[int(x)] - supplied[name][x]) for x in moments}
+        short = {x: max(0, counts_of[x] - supplied[name][x]) for x in moments}
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
         as_bought = factors_of_term(buy) if buy in YEARS else factors
         quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in as_bought]
@@ -338,9 +350,9 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
                 while since < i and moments[since + 1] + back <= x:
                     since += 1
                 held = max(of_all[since : i + 1])
-                held = min(held, max(0, kept[name][int(x)] - supplied[name][x]))
+                held = min(held, max(0, kept[name][x] - supplied[name][x]))
                 parts = min(held, n_ordered), max(0, min(held, most[x]) - n_ordered), max(0, held - most[x])
-                idle = supplied[name][x] - lent[name][x] + held - uncovered[x] - filled[name][int(x)]
+                idle = supplied[name][x] - lent[name][x] + held - uncovered[x] - filled[name][first_of[x]]
                 again.idle.setdefault(name, {})[x] = max(0.0, idle)
                 if n_ordered and x >= max(now, comes_then):
                     again.ordered.setdefault(name, {})[x] = n_ordered, parts[0]
