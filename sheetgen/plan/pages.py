@@ -1099,7 +1099,7 @@ def _forecast(findings: Findings) -> Table:
             _for_whom(answer, decision),
             usd(decision.in_plan_usd),
         )
-        for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
+        for decision in findings.decisions
         if kind(answer.plan, decision) != NOW
     ]
     heads: Heads = ("By", "Forecast", "For", number("In the plan"))
