@@ -149,7 +149,7 @@ def _first_plan(file: str, models: str | None, out: str, catalog: Catalog) -> tu
     """The first lines and the content of a plan of a sheet's models, the remarks on these, and the command for another
     model, if there is one. The sheet is its JSON, or its workbook as it is now."""
     from sheetgen.plan import from_sheet
-    from sheetgen.question.parse import words
+    from sheetgen.question import parse
 
     if ending_of(Path(file)) == WORKBOOK:
         from sheetgen.answer.answer_record import as_json
@@ -162,10 +162,12 @@ def _first_plan(file: str, models: str | None, out: str, catalog: Catalog) -> tu
 
     def command(names: Iterable[str], *options: str) -> str:
         place = () if out == "." else ("--out", out)
-        return f"sheetgen {shlex.join(('plan', 'init', '--from', file, '--models', ','.join(names), *place, *options))}"
+        own = itertools.chain(*(("--catalogs", str(folder)) for folder in catalog.folders[1:]))
+        words = "plan", "init", "--from", file, "--models", ",".join(names), *place, *own, *options
+        return f"sheetgen {shlex.join(words)}"
 
     rented = from_sheet.rented(sheet)
-    taken = from_sheet.models_named(sheet, words(models), catalog) or from_sheet.models_to_serve(sheet)
+    taken = from_sheet.models_named(sheet, parse.words(models), catalog) or from_sheet.models_to_serve(sheet)
     if not taken:
         problem = (
             f"{shown(file, 200)}: its {len(rented)} models are alternatives for one load, and it asks to approve none"

@@ -526,8 +526,9 @@ def ask(
     of_page = {entry.asked_as: attempt(entry.parse, options.get(entry.asked_as)) for entry in OF_PAGE}
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
-    asked = options.get("ask") if models else None
-    to_approve = asked and attempt(place_of_model, asked, [m.model.id for m in models], "ask", catalog)
+    to_approve = None
+    if models and (name := options.get("ask")) is not None:
+        to_approve = attempt(place_of_model, name, [m.model.id for m in models], "ask", catalog)
     if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
     gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}.values()
