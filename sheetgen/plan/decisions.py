@@ -240,10 +240,12 @@ def in_lines(decided: Iterable[Decision]) -> list[tuple[Decision, bool]]:
 
 
 def in_order(decided: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Decisions by the day by which they are due."""
-    return tuple(
-        sorted(decided, key=lambda decision: (decision.due, decision.needed_from, decision.what, decision.instance))
-    )
+    """Decisions by their days, as they are printed; another way may be due before."""
+
+    def rank(decision: Decision) -> tuple[datetime.date, datetime.date, str, str]:
+        return decision.order_by, decision.needed_from, decision.what, decision.instance
+
+    return tuple(sorted(decided, key=rank))
 
 
 def served(answer: Answer, decision: Decision) -> list[int]:
