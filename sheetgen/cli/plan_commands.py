@@ -356,7 +356,7 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
 def summary(record: Json) -> list[str]:
     """Money by quarter against the budget, and the next decisions, in the plan's currency."""
     from sheetgen.plan.plan_currency import currency_of
-    from sheetgen.plan.whole_amounts import money_in_whole
+    from sheetgen.plan.whole_amounts import quarters_in_whole
     from sheetgen.report.wording import prefix_of, sign_of
     from sheetgen.sizing.cost import in_currency
 
@@ -370,14 +370,15 @@ def summary(record: Json) -> list[str]:
         ("US $" if sign == "$" else sign, "", "p50, with", "Budget", "p90, with", "Budget", "Budget"),
         ("Quarter", "Budget", "contingency", "left", "contingency", "left", "holds"),
     ]
-    for quarter in record["money"]:
-        budget = math.nan if quarter["budget_usd"] is None else quarter["budget_usd"]
-        middle, high = (
-            money_in_whole(currency.per_usd, budget, quarter[f"{z}_usd"], quarter[f"contingency_{z}_usd"])
-            for z in ("p50", "p90")
-        )
-        of_cases = ((whole.spend + whole.reserve, whole.left) for whole in (middle, high))
-        amounts = (middle.budget, *itertools.chain(*of_cases))
+    money = record["money"]
+    budgets = [math.nan if quarter["budget_usd"] is None else quarter["budget_usd"] for quarter in money]
+    middle, high = (
+        quarters_in_whole(currency.per_usd, budgets, *([quarter[name] for quarter in money] for name in names))
+        for names in (("p50_usd", "contingency_p50_usd"), ("p90_usd", "contingency_p90_usd"))
+    )
+    for q, quarter in enumerate(money):
+        of_cases = ((whole.spend[q] + whole.reserve[q], whole.left[q]) for whole in (middle, high))
+        amounts = (middle.budget[q], *itertools.chain(*of_cases))
         texts = ("-" if math.isnan(usd) else f"{in_its_currency(usd):,.0f}" for usd in amounts)
         rows.append((quarter["quarter"], *texts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]

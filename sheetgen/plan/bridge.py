@@ -35,7 +35,7 @@ from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.supplied import paid_shares
 from sheetgen.plan.tables import grown_in, share_live, stated_for
-from sheetgen.plan.whole_amounts import in_whole, parts_in_whole
+from sheetgen.plan.whole_amounts import in_whole_at
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import Question
 from sheetgen.units import ON_DEMAND
@@ -120,9 +120,9 @@ class Steps:
         return {factor: n_cents / CENTS for factor, n_cents in cents.items()}
 
     def in_whole(self, rate: float) -> Steps:
-        """The same in whole amounts of a currency of which so many are a US dollar; see `parts_in_whole`."""
-        last, now = (in_whole(rate, end) for end in (self.last_usd, self.usd))
-        amounts = parts_in_whole(rate, [*self.of_services.values()], now - last)
+        """The same in whole amounts of a currency of which so many are a US dollar; see `in_whole_at`."""
+        last, now = (in_whole_at(rate, (end,))[0] for end in (self.last_usd, self.usd))
+        amounts = in_whole_at(rate, [*self.of_services.values()], now - last)
         return Steps(last, now, dict(zip(self.of_services, amounts, strict=True)))
 
 

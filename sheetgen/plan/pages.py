@@ -45,7 +45,7 @@ from sheetgen.plan.services_table import NAMED, first_named, machine_name, owner
 from sheetgen.plan.solve_plan import FEW
 from sheetgen.plan.spending import A_CENT, NO_BUDGET
 from sheetgen.plan.stated_plan import Plan, machine_in, term
-from sheetgen.plan.whole_amounts import asked_in_whole, in_whole, quarters_in_whole
+from sheetgen.plan.whole_amounts import asked_in_whole, by_quarter_in_whole, in_whole
 from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report import sentences
@@ -222,7 +222,7 @@ def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
 def _tiles(findings: Findings) -> Iterator[Tile]:
     """The amounts to approve, to sign now, and to expect."""
     answer, plan = findings.answer, findings.answer.plan
-    _, spend, reserve, _ = asked_in_whole(answer, answer.case)
+    spend, reserve = asked_in_whole(answer, answer.case)
     asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
     if reserve:
         asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
@@ -245,7 +245,12 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         "for what covers late orders": findings.covers_usd,
         "for later plans to decide": findings.forecast_usd,
     }
-    if rest := [words(f"{{}} {purpose}", usd(amount)) for purpose, amount in others.items() if round(amount)]:
+    adds_up = abs(now + math.fsum(others.values()) - answer.asked_usd[0]) < A_CENT
+    rest_usd = spend - in_whole(plan, (now,))[0] if adds_up else None
+    amounts = in_whole(plan, [*others.values()], rest_usd)
+    if rest := [
+        words(f"{{}} {purpose}", usd(amount)) for purpose, amount in zip(others, amounts, strict=True) if amount
+    ]:
         facts.append(words("the rest of the whole: {}", joined(", ", rest)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
     less = "no more is ordered than p50 takes" if bound else "what is not needed is given back"
@@ -254,11 +259,11 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
         condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
     yield Tile(
         "To expect, without contingency",
-        usd(asked_in_whole(answer, CASE["p50"]).spend),
+        usd(asked_in_whole(answer, CASE["p50"])[0]),
         (
             words("every demand at its middle case (p50){}", condition),
             words("drawn together, {}", _in_nine_of_ten(findings)),
-            words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"]).spend)),
+            words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),
     )
 
@@ -280,7 +285,9 @@ def _in_nine_of_ten(findings: Findings) -> Text:
 
 def _to_sign(findings: Findings, n_lines: int) -> tuple[Section, tuple[Section, ...]]:
     """The decisions to sign now, the most urgent first; and those for which the first page has no more lines."""
-    now = _in_urgency(findings.now)
+    orders = [order for order in findings.now if order.what == "order"]
+    amounts = dict(zip(orders, in_whole(findings.answer.plan, [order.usd or 0.0 for order in orders]), strict=True))
+    now = [replace(decision, usd=amounts.get(decision, decision.usd)) for decision in _in_urgency(findings.now)]
     answer, lines = findings.answer, [*_first_of_all(findings)]
     remarks = [_all_remarks(answer, decision) for decision in now]
     whole = shown = [_decision_row(answer, *part) for part in zip(now, remarks, strict=True)]
@@ -606,11 +613,13 @@ def _on_others(gap: Unserved) -> str:
 def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
     answer, plan = findings.answer, findings.answer.plan
+    middle, high = (by_quarter_in_whole(answer, CASE[z]) for z in ("p50", "p90"))
+    columns = [*middle, *high[1:]]
     rows: Rows = []
     for name, _, many in spans(plan):
         verdict = spent(answer, findings.draws, many).verdict
-        middle, high = (quarters_in_whole(answer, CASE[z], many) for z in ("p50", "p90"))
-        rows.append((name, *map(usd, (*middle, *high[1:])), "" if verdict == NO_BUDGET else verdict))
+        amounts = (math.fsum(column[q] for q in many) for column in columns)
+        rows.append((name, *map(usd, amounts), "" if verdict == NO_BUDGET else verdict))
     of_case = ("Spend at {}", "its contingency", "left")
     heads = ("Budget", *(head.format(z) for z in ("p50", "p90") for head in of_case))
     drawn = table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows)
@@ -645,9 +654,7 @@ def _verdict(answer: Answer) -> Text:
     title = _budget_title(answer)
     if not answer.over:
         return f"{title}."
-    left = {
-        str(quarter): quarters_in_whole(answer, CASE["p90"], [q]).left for q, quarter in enumerate(answer.plan.quarters)
-    }
+    left = dict(zip(map(str, answer.plan.quarters), by_quarter_in_whole(answer, CASE["p90"]).left, strict=True))
     most = min(answer.over, key=lambda quarter: left[quarter])
     which = f", {most} most" if len(answer.over) > 1 else ""
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
@@ -709,7 +716,7 @@ def _lever_row(plan: Plan, name: str, lever: Lever | None) -> tuple[Text, ...]:
         gives_up = words("{}; saves {}", gives_up, _saved(lever))
     over = _named_quarters(plan, lever.over) or "none"
     now_usd = lever.asked_usd + lever.saves_usd + lever.moves_usd
-    saves, moves, asked = (in_whole(plan.head.fx_rate, part) for part in (lever.saves_usd, lever.moves_usd, now_usd))
+    (saves,), (moves,), (asked,) = (in_whole(plan, (part,)) for part in (lever.saves_usd, lever.moves_usd, now_usd))
     money = asked - moves - saves, saves, lever.saves_p50_usd
     return (name, lever.change.name, gives_up, *map(usd, money), over)
 
@@ -1016,17 +1023,16 @@ def _reasons(findings: Findings) -> Iterator[Section]:
 def _spent(findings: Findings) -> Table:
     """The last plan at p50, and at what was ordered, against what was really spent, where that is given; what differs
     most first."""
-    last, names, rate = findings.last, ("planned", "approved", "measured"), findings.answer.plan.head.fx_rate
+    last, names = findings.last, ("planned", "approved", "measured")
     parts = sorted(last.variance if last else (), key=lambda part: -abs(part["measured"] - part["planned"]))
     subjects = [(part["quarter"], part["service"] or UNTAGGED) for part in parts]
-    amounts = [tuple(part[name] for name in names) for part in parts]
+    columns = [in_whole(findings.answer.plan, [part[name] for part in parts]) for name in names]
+    amounts = [*zip(*columns, strict=True)]
     if parts:
-        subjects = [("all", "all"), *subjects]
-        amounts = [tuple(map(math.fsum, zip(*amounts, strict=True))), *amounts]
+        subjects, amounts = [("all", "all"), *subjects], [tuple(map(math.fsum, columns)), *amounts]
     rows = [
         (*subject, *map(usd, (planned, approved, spent, spent - planned)))
-        for subject, row in zip(subjects, amounts, strict=True)
-        for planned, approved, spent in [[in_whole(rate, amount) for amount in row]]
+        for subject, (planned, approved, spent) in zip(subjects, amounts, strict=True)
     ]
     ordered = f"Ordered for {last.plan.policy.plan_at if last else ''}"
     heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", ordered, "Spent", "More than at p50")))
@@ -1036,9 +1042,9 @@ def _spent(findings: Findings) -> Table:
 def _swings(findings: Findings) -> Table:
     heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Spread")))
     answer = findings.answer
-    expected, rows = usd(asked_in_whole(answer, CASE["p50"]).spend), list[tuple[Text, ...]]()
+    expected, rows = usd(asked_in_whole(answer, CASE["p50"])[0]), list[tuple[Text, ...]]()
     for name, *ends in swings(answer):
-        low, high = (in_whole(answer.plan.head.fx_rate, end) for end in ends)
+        low, high = (in_whole(answer.plan, (end,))[0] for end in ends)
         rows.append((name, usd(low), expected, usd(high), usd(high - low)))
     return table("What moves the money most: spend of all quarters", heads, rows)
 
@@ -1140,7 +1146,7 @@ def _gpus(findings: Findings) -> Table:
 
 def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
     answer, plan = findings.answer, findings.answer.plan
-    asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z]).spend for z in ("p50", "p90"))
+    asked, p50, p90 = sum(answer.asked_usd), *(asked_in_whole(answer, CASE[z])[0] for z in ("p50", "p90"))
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
     now, binds = findings.sign_now_usd
     signing = [*([words("{}, binding {}", usd(now), usd(binds))] if now else []), *_offered(findings)]
@@ -1241,7 +1247,6 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         cell(policy.correlation, FACTOR),
         str(findings.draws.seed),
     )
-    yield "Amounts are rounded one by one: the rows of a column may differ from its total by a few."
     if findings.together_p90_usd > float(answer.money["spend_usd"][:, CASE["p90"]].sum()):
         yield "That is more than with all demand at p90: more often than that, some service is above its own."
     yield (

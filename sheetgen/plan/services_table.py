@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.supplied import paid_shares
-from sheetgen.plan.whole_amounts import asked_in_whole
+from sheetgen.plan.whole_amounts import in_whole_of_spend
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
 from sheetgen.report.wording import instance_name, sure, three_digits
@@ -47,8 +47,7 @@ def first_named(names: Sequence[str]) -> str:
 def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     """A row for each service, in the plan's order, then what is shared and the plan; with the price of its tokens at a
     host where some service has one."""
-    cases = CASE["p50"], CASE["p90"]
-    columns = [_parts_usd(answer, z) for z in cases]
+    columns = [_parts_in_whole(answer, z) for z in (CASE["p50"], CASE["p90"])]
     at_hosts = {entry.service: usd(entry.usd) for entry in hosted}
     rows: Rows = [
         (
@@ -63,10 +62,7 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
         )
         for s, service in enumerate(answer.plan.services)
     ]
-    for name, spend in (
-        ("spare, idle, shared", [column[-1] for column in columns]),
-        (WHOLE_PLAN, [*_spends(answer, cases)]),
-    ):
+    for name, spend in (("spare, idle, shared", [column[-1] for column in columns]), (WHOLE_PLAN, map(sum, columns))):
         rows.append((name, *[""] * 5, *map(usd, spend), *([""] if hosted else [])))
     at_plan = answer.plan.policy.plan_at
     heads: Heads = (
@@ -82,28 +78,23 @@ def services_table(answer: Answer, hosted: Sequence[Hosted]) -> Table:
     return table("Services, at what their machines cost", heads, rows)
 
 
-def _spends(answer: Answer, cases: Iterable[int]) -> Iterator[float]:
-    """The spend of all quarters in these cases of the demand."""
-    return (asked_in_whole(answer, z).spend for z in cases)
-
-
-def _parts_usd(answer: Answer, z: int) -> list[float]:
+def _parts_in_whole(answer: Answer, z: int) -> list[float]:
     """The part of the spend of each service, in the plan's order, and what is shared."""
     parts = [answer.part_usd(s, z) for s in range(len(answer.plan.services))]
-    return [*parts, float(answer.of_owners[None][:, z].sum())]
+    return in_whole_of_spend(answer, z, [*parts, float(answer.of_owners[None][:, z].sum())])
 
 
 def owners_table(answer: Answer) -> Table:
     """The cost of each owner's services, and what is shared."""
     rows, services = Rows(), answer.plan.services
-    columns = [_parts_usd(answer, z) for z in CASE.values()]
+    columns = [_parts_in_whole(answer, z) for z in CASE.values()]
     for owner in answer.of_owners:
         of_owner = [s for s, service in enumerate(services) if (service.owner or answer.plan.head.owner) == owner]
         names = first_named([services[s].id for s in of_owner]) if owner is not None else SHARED
         places = of_owner if owner is not None else [len(services)]
         amounts = (usd(math.fsum(column[place] for place in places)) for column in columns)
         rows.append((owner or ("nobody named" if owner is not None else "all"), names, *amounts))
-    rows.append((WHOLE_PLAN, "", *map(usd, _spends(answer, CASE.values()))))
+    rows.append((WHOLE_PLAN, "", *(usd(sum(column)) for column in columns)))
     heads: Heads = ("Owner", "Services", *(number(f"$ of all quarters, {quantile}") for quantile in QUANTILES))
     return table("Money by owner", heads, rows)
 
