@@ -1381,3 +1381,31 @@ def test_quarters_whose_p90_is_not_enough_in_nine_of_ten_cases_are_named() -> No
     for of_plan, amounts in ((whole, []), (twice, [f"${2 * 3 * ON_DEMAND:,.0f}"] * 2)):
         lines = [str(line) for line in plan_page(of_plan).first[1].lines]
         assert [amount for line in lines for amount in re.findall(r"\$[\d,]+\d", line)] == amounts
+
+
+def test_a_service_moves_on_the_day_on_which_its_machines_come() -> None:
+    """One machine serves `small` and two of the larger type `large`; four of these are committed from 16 May on, the
+    46th day of 91. `small` moves on that day: it moved on 1 April, to a larger one that was rented until then, or on
+    1 July, while two were idle."""
+    small, large = SERVICE | {"id": "small", "demand": {"at_once": 60}}, SERVICE | {"id": "large", "model": "qwen3-32b"}
+    commitment = {"id": "c", "type": NC80, "count": 4, "purchase": "reserved-1yr", "usd_per_hour": 9}
+    supply = {
+        "allowed": {"instances": [NC40, NC80]},
+        "committed": [commitment | {"from": "2027-05-16", "until": "2028-12-31"}],
+    }
+    policy = {"near_tie_fraction": 0, "move_days": 20}
+    record = solved([small, large | {"demand": {"at_once": 200}}], 4, supply=supply, policy=policy)
+    first, second, *_ = (row for row in record["services"] if (row["id"], row["quantile"]) == ("small", "p90"))
+    assert (first["instance"], first["moves_on"], first["instance_until"]) == (NC40, None, None)
+    assert (second["instance"], second["moves_on"], second["instance_until"]) == (NC80, "2027-05-16", NC40)
+    usd = of_all(record, "p90_usd")
+    a_quarter = 4 * 9 * 730 * 3
+    assert usd[0] == pytest.approx(ON_DEMAND + 2 * 13.96 * 730 * 3)
+    assert usd[1:] == pytest.approx([usd[0] * 45 / 91 + a_quarter * 46 / 91, a_quarter, a_quarter])
+    moves = [(move["instance"], move["needed_from"]) for move in record["decisions"] if move["what"] == "move"]
+    assert (NC80, "2027-05-16") in moves
+    back = [row for row in record["decisions"] if (row["what"], row["instance"]) == ("release", NC40)]
+    assert [row["needed_from"] for row in back] == ["2027-06-05"]  # both run for 20 days
+    rows = [row for row in record["services"] if (row["quarter"], row["quantile"]) == ("2027-Q2", "p90")]
+    assert sum(row["monthly_usd"] for row in rows) * 3 <= usd[1]
+    assert all(check["ok"] for check in record["checks"] if "add up" in check["check"])

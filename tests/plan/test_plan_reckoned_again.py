@@ -33,6 +33,7 @@ SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v
 GPUS = {f"{name}{way}": n for name, n in ((SMALL, 1), (LARGE, 2)) for way in ("", " (on-demand)")}
 YEARS = {"reserved-1yr": 1, "reserved-3yr": 3}
 N_IN_ORDER, SELDOM = 50, (55, 66, 70, 72, 85)  # plans of the gate: the first, and of the next those of seldom kinds
+MOVING = (10, 19, 24, 31, 59)  # plans of the gate in which services move within a quarter
 HOURS = 730  # of a month, all of which are paid of what is reserved
 
 
@@ -509,3 +510,29 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         seen["held"] += sum(held) > 0
         seen["quota"] += any(part.way.quota == math.inf and part.late.any() and part is not parts[0] for part in parts)
     assert min(seen.values()) >= 3, seen
+
+
+def test_money_is_reckoned_again_where_services_move_within_a_quarter() -> None:
+    """Machines that are committed from a day within a quarter on, to which services move where moves cost nothing."""
+    dice, classes, days = random.Random(5), random.Random(6), random.Random(7)
+    n_moving = 0
+    for i in range(60):
+        data = random_plan(dice, classes)
+        day = f"2027-{days.choice(('02-20', '05-16', '08-10', '11-20'))}"
+        name, count = days.choice((SMALL, LARGE)), days.randint(2, 9)
+        commitment = {"id": "c", "type": name, "count": count, "purchase": "reserved-1yr", "usd_per_hour": 9.0}
+        commitment |= {"from": day, "until": "2028-12-31"}
+        data["supply"] = {"allowed": {"instances": [SMALL, LARGE]}, "committed": [commitment]}
+        data["policy"] |= {"buy": "on-demand", "moving_cost_usd": 0, "near_tie_fraction": 0}
+        for service in data["services"]:
+            service.pop("buy", None)
+        if not IN_LONG and i not in MOVING:
+            continue
+        answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
+        n_moving += bool(answer.hardware.until)
+        of_services = answer.grid.spread("service_month_usd", OF_SERVICE).sum(axis=0) * 3
+        assert (of_services <= answer.money["spend_usd"] + 0.005).all(), data
+        for z in range(3):
+            usd = [float(usd) for usd in answer.money["spend_usd"][:, z]]
+            assert usd == pytest.approx(reckoned(data, answer, z).usd, abs=0.005), data
+    assert n_moving >= len(MOVING)
