@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import pytest
 from option_values import Options, OptionValue
-from plan_books import PlanRecord
+from plan_books import PlanRecord, plan_that_moves_within_a_quarter
 from test_plan_arithmetic import ways
 
 import sheetgen
@@ -1384,17 +1384,9 @@ def test_quarters_whose_p90_is_not_enough_in_nine_of_ten_cases_are_named() -> No
 
 
 def test_a_service_moves_on_the_day_on_which_its_machines_come() -> None:
-    """One machine serves `small` and two of the larger type `large`; four of these are committed from 16 May on, the
-    46th day of 91. `small` moves on that day: it moved on 1 April, to a larger one that was rented until then, or on
-    1 July, while two were idle."""
-    small, large = SERVICE | {"id": "small", "demand": {"at_once": 60}}, SERVICE | {"id": "large", "model": "qwen3-32b"}
-    commitment = {"id": "c", "type": NC80, "count": 4, "purchase": "reserved-1yr", "usd_per_hour": 9}
-    supply = {
-        "allowed": {"instances": [NC40, NC80]},
-        "committed": [commitment | {"from": "2027-05-16", "until": "2028-12-31"}],
-    }
-    policy = {"near_tie_fraction": 0, "move_days": 20}
-    record = solved([small, large | {"demand": {"at_once": 200}}], 4, supply=supply, policy=policy)
+    """`small` moves on 16 May, the 46th day of 91: it moved on 1 April, to a larger machine that was rented until then,
+    or on 1 July, while two were idle."""
+    record = PlanRecord(solved_plan(plan_of(Document("plan.yaml", plan_that_moves_within_a_quarter(), {}), CATALOG)))
     first, second, *_ = (row for row in record["services"] if (row["id"], row["quantile"]) == ("small", "p90"))
     assert (first["instance"], first["moves_on"], first["instance_until"]) == (NC40, None, None)
     assert (second["instance"], second["moves_on"], second["instance_until"]) == (NC80, "2027-05-16", NC40)
