@@ -45,15 +45,19 @@ class Speed:
     chance: float
 
 
+Speeds = dict[tuple[int, int, int], Speed]  # by service, quarter and quantile
+
+
 @dataclass(frozen=True)
 class Hardware:
     """By service and quarter where it runs; and why it does not, where nothing serves it."""
 
     placed: Mapping[At, Placed]
-    speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
+    speed: Speeds
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
     until: Mapping[At, Until] = field(default_factory=dict)  # of moves within a quarter; one day for those of a quarter
+    speed_until: Speeds = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()  # types of machine on which nothing is put, as the plan is cheaper for it
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
@@ -251,7 +255,7 @@ class Sized:
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
-        nowhere = Hardware({}, {}, nothing, {}, {}, left_out, self.kept, self.loads)
+        nowhere = Hardware({}, {}, nothing, {}, left_out=left_out, loads=self.kept, ways=self.loads)
         served = by_service({slot: load for slot, load in loads.items() if slot not in nothing})
         if not served:
             yield nowhere
@@ -273,16 +277,18 @@ class Sized:
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
-        speed, alone = dict[tuple[int, int, int], Speed](), dict[At, str]()
+        speed, speed_until, alone = Speeds(), Speeds(), dict[At, str]()
         offers = {slot: place.offer for slot, place in hardware.placed.items()}
+        before = {slot: until.place.offer for slot, until in hardware.until.items()}
         for key, work in self.solutions.items():
             here = [slot for slot in offers if self.keys[slot] == key]
             speed |= dict(_speeds(work, here, offers))
+            speed_until |= dict(_speeds(work, [slot for slot in here if slot in before], before))
             for slot in here:
                 load = self.loads[slot]
                 assert load.pick is not None
                 alone[slot] = load.offers.instance(load.pick)
-        return replace(hardware, speed=speed, alone=alone)
+        return replace(hardware, speed=speed, speed_until=speed_until, alone=alone)
 
 
 def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:

@@ -298,6 +298,7 @@ def work_out(grid: Grid, *tables: str) -> None:
 
 
 ONES, ZEROS = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "wait_z")
+TIMES = ("ttft_seconds", "tpot_seconds", "output_tokens")
 UNTIL, THEN = "until_", "then_"  # before the name of a column of a quarter's days before services move within it, after
 
 
@@ -351,22 +352,26 @@ def before_moves(grid: Grid) -> Grid | None:
     if f"{UNTIL}type" not in grid.columns:
         return None
     before = grid.again({})
-    before.put(OF_PLACE, {name: grid.spread(UNTIL + name, OF_PLACE) for name in (*ONES, *ZEROS)})
+    names = (name for name in (*ONES, *ZEROS, *TIMES) if UNTIL + name in grid.columns)
+    before.put(OF_PLACE, {name: grid.spread(UNTIL + name, OF_PLACE) for name in names})
     work_out(before, "replicas")
     return before
 
 
 def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
     """How long a request takes at the load that is planned for, and the requests at once that follow."""
-    columns = {
-        name: numpy.zeros((len(plan.services), len(plan.quarters)))
-        for name in ("ttft_seconds", "tpot_seconds", "output_tokens")
-    }
+    columns = {name: numpy.zeros((len(plan.services), len(plan.quarters))) for name in TIMES}
     for slot, place in hardware.placed.items():
         speed = hardware.speed[(*slot, case)]
         columns["ttft_seconds"][slot], columns["tpot_seconds"][slot] = speed.ttft_seconds, speed.tpot_seconds
         columns["output_tokens"][slot] = place.output_tokens
     grid.put(OF_PLACE, columns)
+    if hardware.until:
+        until = {name: column.copy() for name, column in columns.items()}
+        for slot in hardware.until:
+            speed = hardware.speed_until[(*slot, case)]
+            until["ttft_seconds"][slot], until["tpot_seconds"][slot] = speed.ttft_seconds, speed.tpot_seconds
+        grid.put(OF_PLACE, {UNTIL + name: column for name, column in until.items()})
     work_out(grid, "times")
 
 

@@ -394,7 +394,16 @@ class Answer:
         peak; at p50."""
         there, gap = (self.supply[name][..., self.case] for name in ("mean_anyway", "mean_gap"))
         mean = sum((busy * self.mean_shares).sum(axis=1) * days for busy, days in self._busy_machines(CASE["p50"]))
-        return (mean, there + self.rented_on_average), (self._busy_at_peak(CASE["p50"]), there + gap)
+        at_peak = there + gap
+        for _, q in self.hardware.until:  # of those the most of a day, as services may be there for a few
+            at_peak[:, q] = self._most_there[:, q]
+        return (mean, there + self.rented_on_average), (self._busy_at_peak(CASE["p50"]), at_peak)
+
+    @cached_property
+    def _most_there(self) -> Array:
+        """By type and quarter the most machines that are there on a day."""
+        there = [part.owned + part.committed + part.lent + part.gap for part in self.rented]
+        return numpy.array([self.plan.spans.most(counts[:, self.case]) for counts in there])
 
     @cached_property
     def rented_on_average(self) -> Array:
