@@ -64,6 +64,7 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(refreshed.changes, ("instance",))
+    yield from refreshed.notes
     if (counted := _counts(refreshed.changes)) or not refreshed.brought:
         yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [change for change in refreshed.changes if change.what == "older"]:
@@ -464,6 +465,7 @@ def _json(refreshed: Refresh, add_new: bool) -> Json:
             if change.what != "unchanged"
         ],
         "n_other_regions": refreshed.n_other_regions,
+        "notes": list(refreshed.notes),
         "not_in_lists": list(refreshed.not_in_lists),
         "new": [
             {"id": row.id, "added": added, **row.model_dump(mode="json")}
