@@ -210,6 +210,13 @@ def own_list(candidate: Candidate) -> str:
     return _price_origin(candidate.source, candidate.purchase)
 
 
+def price_list(source: str, purchase: str) -> str:
+    """The list, in a row's source, that the price of a class was read from; empty where it came with the row."""
+    from sheetgen.catalog.prices.rows import list_of
+
+    return list_of(source, purchase) or ""
+
+
 def price_date(candidate: Candidate) -> str:
     """The date of a price, as the page shows it."""
     return TYPED_DATE if candidate.source == BY_READER else candidate.price_as_of or UNKNOWN_DATE
@@ -311,9 +318,9 @@ def _origin(source: str) -> tuple[str, str]:
 def _price_origin(source: str, purchase: str) -> str:
     """The list that a price was read from, else its source without the file inside its repository and what it says of
     the shape; that of its purchase class where it names one: `...; reserved: owner/repository@1234abcd`."""
-    from sheetgen.catalog.prices.rows import list_of, taken_apart
+    from sheetgen.catalog.prices.rows import taken_apart
 
-    if origin := list_of(source, purchase):
+    if origin := price_list(source, purchase):
         return origin
     source = taken_apart(source)[1] or source
     parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "

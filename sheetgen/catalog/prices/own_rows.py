@@ -63,6 +63,7 @@ def lay_own(offers: Iterable[Offer], catalog: Catalog, region: str | None) -> Ow
             laid.left.append(Unmatched(offer, "of a provider whose name has no letters from a to z", provider))
             continue
         of_provider = sold[provider]
+        named = offer.name
         row_of_type = None if offer.per_gpu else _row_of_type(offer, of_type)
         if row_of_type is None and offer.is_for_gpu and offer.gpu:
             offer = replace(offer, per_gpu=True, name=offer.gpu)
@@ -79,7 +80,8 @@ def lay_own(offers: Iterable[Offer], catalog: Catalog, region: str | None) -> Ow
             untyped.append((offer, gpu, same))
         elif gpu is not None and offer.per_gpu and with_gpu:
             could = " or ".join(row.id for row in with_gpu)
-            laid.left.append(Unmatched(offer, f"of a type that is in no catalog: could be {could}", provider))
+            why = f"of a type that is in no catalog: could be {could}"
+            laid.left.append(Unmatched(offer, why, provider, named=named))
         elif gpu is not None and offer.per_gpu:
             parts[provider, gpu.id].append((offer, gpu))
         elif gpu is not None and region and offer.region.lower() != region.lower():
