@@ -290,7 +290,8 @@ def prices(
     one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
     Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
     that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
-    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself, but of a list of your own
+    only where the newer price is of such a list too: a contract holds over list prices. A line of another region
     than the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
     holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
     public lists price machines that are not there.
@@ -315,8 +316,9 @@ def prices(
     Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
     per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. What a title
     says of all prices (per GPU and month, in EUR) is read; what it cannot be read as is refused. A type of the catalogs
-    needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
-    your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
+    needs no GPU, and --provider stands for its column. A price of a GPU without a type is that of all machines of the
+    provider with this GPU; a line with their type holds before it. An unknown provider is created. Other currencies
+    need your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
