@@ -18,7 +18,6 @@ from sheetgen.writers.safe_files import may_be_written, write_files
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
-    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -35,21 +34,23 @@ _WORDS_OF_CHANGE: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def _left_out_by_default(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
-    """The user's own rows that take no part by default, and the option that includes them."""
-    from sheetgen.catalog.prices.rows import ANY_REGION
+def _left_out_by_default(refreshed: Refresh, catalog: Catalog) -> Iterator[str]:
+    """The rows that the user's own lists add or price and that take no part by default, and the option that includes
+    them."""
+    from sheetgen.catalog.prices.rows import ANY_REGION, OWN, taken_apart
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
 
     by_option: dict[str, list[str]] = {}
-    for row in rows:
+    priced = (row for row in refreshed.changed if any(title.startswith(OWN) for title in taken_apart(row.source)[0]))
+    for row in (*refreshed.brought, *priced):
         gpu = catalog.gpu(row.gpu)
-        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES or row.offer != "list":
             by_option.setdefault(f"--gpus {(gpu.aliases or (gpu.id,))[0]}", []).append(row.id)
         elif gpu.vendor not in DEFAULT_VENDORS:
             by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
     for option, ids in by_option.items():
         yield f"Asked only with {option}: {_names(ids)}."
-    unplaced = [row.region for row in rows if not catalog.regions.areas_of(row.provider, row.region)]
+    unplaced = [row.region for row in refreshed.brought if not catalog.regions.areas_of(row.provider, row.region)]
     if unplaced := [region for region in dict.fromkeys(unplaced) if region != ANY_REGION]:
         how = "Write the country too, as in Frankfurt, Germany"
         yield f"No --region of an area, such as eu, finds what stands in {_names(unplaced)}. {how}."
@@ -97,7 +98,7 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         if rows_found:
             names = _names([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
-    yield from _left_out_by_default(refreshed.brought, catalog)
+    yield from _left_out_by_default(refreshed, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in refreshed.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"

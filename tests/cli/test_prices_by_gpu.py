@@ -197,3 +197,15 @@ def test_other_regions_stay_at_list_and_it_is_said(run: Run, workdir: Path) -> N
         usd(NC80) == 24
         and Catalog("mine").regions.of_row(Catalog("mine").instance(NC80))["westus3"]["on-demand"][0].usd_per_hour == 10
     )
+
+
+def test_a_priced_machine_that_takes_no_part_by_default_is_said_with_its_option(run: Run, workdir: Path) -> None:
+    write(workdir, f"{HEAD}azure,MI300X,3,2026-11-01\nakash,H100 SXM,2,2026-11-01\n")
+    report = take(run)
+    assert "--vendors amd: azure/Standard_ND96isr_MI300X_v5" in report and "akash/H100 SXM5" in report
+    asked = ("--catalogs", "mine", "--as-of", "2026-12-01", "--json", "--users", "2000", "--model", "70b")
+    for option in (("--vendors", "amd"), ("--gpus", "h100")):
+        assert f"Asked only with {' '.join(option)}: " in report
+        answer = json.loads(run("recommend", *asked, *option).stdout)
+        brought = {row["instance"] for row in answer["candidates"]}
+        assert any(name.startswith(("akash/", "azure/Standard_ND96isr_MI300X")) for name in brought)
