@@ -9,7 +9,7 @@ from pydantic import Field
 
 from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, first_day
 from sheetgen.errors import did_you_mean
-from sheetgen.units import OWNING_TERMS, PURCHASES
+from sheetgen.units import OWNING_TERMS, PURCHASES, TENSOR_PARALLEL_SIZES
 
 Confidence = Literal["high", "medium", "low"]
 if TYPE_CHECKING:
@@ -142,6 +142,12 @@ class Gpu(Entry):
     def of_a_machine(self) -> int | None:
         """The number of GPUs in one machine; None for cards and racks, of which machines have any number."""
         return GPUS_OF_A_MACHINE if 1 < self.sold_together <= GPUS_OF_A_MACHINE else self.most_of_a_machine
+
+    @property
+    def assumed_shapes(self) -> tuple[int, ...]:
+        """The numbers of GPUs of the machines that are assumed of a price by the GPU."""
+        most = self.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+        return tuple(size for size in TENSOR_PARALLEL_SIZES if size <= most)
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
         """The dense peak in operations per second for multiplying weights of this precision; None where unknown.

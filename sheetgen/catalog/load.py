@@ -381,7 +381,13 @@ class Catalog:
         called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
         names = self._names["gpus"]
         labels = {name: " ".join(called[gpu] for gpu in ids.split()) for name, ids in names.items() if MIG not in name}
-        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], labels, parts)))
+        near = nearest(name[:LONGEST], labels, parts) or [
+            called[gpu.id]
+            for core, gpus in gpu_names.by_core(self.gpus()).items()
+            if core and core <= asked.core
+            for gpu in gpus
+        ]
+        return self._unknown("gpu", name, hint(list(dict.fromkeys(near))))
 
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU of the catalogs, without MIG slices."""

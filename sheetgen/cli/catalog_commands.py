@@ -18,7 +18,6 @@ from sheetgen.writers.safe_files import may_be_written, write_files
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
-    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -35,21 +34,23 @@ _WORDS_OF_CHANGE: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def _left_out_by_default(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
-    """The user's own rows that take no part by default, and the option that includes them."""
-    from sheetgen.catalog.prices.rows import ANY_REGION
+def _left_out_by_default(refreshed: Refresh, catalog: Catalog) -> Iterator[str]:
+    """The rows that the user's own lists add or price and that take no part by default, and the option that includes
+    them."""
+    from sheetgen.catalog.prices.rows import ANY_REGION, OWN, taken_apart
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
 
     by_option: dict[str, list[str]] = {}
-    for row in rows:
+    priced = (row for row in refreshed.changed if any(title.startswith(OWN) for title in taken_apart(row.source)[0]))
+    for row in (*refreshed.brought, *priced):
         gpu = catalog.gpu(row.gpu)
-        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES or row.offer != "list":
             by_option.setdefault(f"--gpus {(gpu.aliases or (gpu.id,))[0]}", []).append(row.id)
         elif gpu.vendor not in DEFAULT_VENDORS:
             by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
     for option, ids in by_option.items():
         yield f"Asked only with {option}: {_names(ids)}."
-    unplaced = [row.region for row in rows if not catalog.regions.areas_of(row.provider, row.region)]
+    unplaced = [row.region for row in refreshed.brought if not catalog.regions.areas_of(row.provider, row.region)]
     if unplaced := [region for region in dict.fromkeys(unplaced) if region != ANY_REGION]:
         how = "Write the country too, as in Frankfurt, Germany"
         yield f"No --region of an area, such as eu, finds what stands in {_names(unplaced)}. {how}."
@@ -64,6 +65,7 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(refreshed.changes, ("instance",))
+    yield from refreshed.notes
     if (counted := _counts(refreshed.changes)) or not refreshed.brought:
         yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [change for change in refreshed.changes if change.what == "older"]:
@@ -96,7 +98,7 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         if rows_found:
             names = _names([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
-    yield from _left_out_by_default(refreshed.brought, catalog)
+    yield from _left_out_by_default(refreshed, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in refreshed.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
@@ -289,7 +291,8 @@ def prices(
     one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
     Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
     that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
-    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself, but of a list of your own
+    only where the newer price is of such a list too: a contract holds over list prices. A line of another region
     than the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
     holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
     public lists price machines that are not there.
@@ -314,8 +317,9 @@ def prices(
     Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
     per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. What a title
     says of all prices (per GPU and month, in EUR) is read; what it cannot be read as is refused. A type of the catalogs
-    needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
-    your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
+    needs no GPU, and --provider stands for its column. A price of a GPU without a type is that of all machines of the
+    provider with this GPU; a line with their type holds before it. An unknown provider is created. Other currencies
+    need your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
@@ -464,6 +468,7 @@ def _json(refreshed: Refresh, add_new: bool) -> Json:
             if change.what != "unchanged"
         ],
         "n_other_regions": refreshed.n_other_regions,
+        "notes": list(refreshed.notes),
         "not_in_lists": list(refreshed.not_in_lists),
         "new": [
             {"id": row.id, "added": added, **row.model_dump(mode="json")}

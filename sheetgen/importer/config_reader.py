@@ -6,6 +6,7 @@ ModelOpt's hf_quant_config.json. Missing fields and wrong types are reported, ne
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import re
@@ -138,7 +139,12 @@ def _fetched(hub: Any, hf_id: str, file: str, may_be_missing: bool = False) -> R
 
 MAX_COUNT = 10**9  # no published width, vocabulary or context is larger
 MAX_LAYERS = 2_000
+LIKE_KEYS = 0.7  # the least likeness of a key to a missing one that it may be: many end in the same word
 _NEEDED = object()
+_EXAMPLES: dict[str, int] = {
+    "max_position_embeddings": 131072, "num_hidden_layers": 32, "hidden_size": 4096, "intermediate_size": 14336,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128256,
+}  # fmt: skip
 
 
 class Fields:
@@ -190,7 +196,7 @@ class Fields:
         raise CatalogError(f"{self.where}: {shown(self.inside + name, 120)} {problem}")
 
     def number(self, key: str, default: RawValue = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
-        value = self._given(key, default)
+        value = self._given(key, default, f"a number from {least:,} to {most:,}")
         is_other = not isinstance(value, (int, float)) or value != value
         number: float = self._within(key, value, is_other, "a number", least, most)
         return number
@@ -203,7 +209,7 @@ class Fields:
         return value
 
     def count(self, key: str, default: RawValue = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
-        value = self._given(key, default)
+        value = self._given(key, default, f"a whole number from {least:,} to {most:,}")
         return int(self._within(key, value, not isinstance(value, int), "a whole number", least, most))
 
     def count_or_zero(self, key: str, default: int = 0) -> int:
@@ -261,14 +267,20 @@ class Fields:
         return [self._among(f"{key}[{i}]", item, allowed) for i, item in enumerate(self.items(key, length))]
 
     def _of_kind(self, key: str, default: RawValue, kind: type | tuple[type, ...], called: str) -> RawValue:
-        value = self._given(key, default)
+        value = self._given(key, default, called)
         if not isinstance(value, kind):
             self.refuse(key, f"is {as_stated(value)}, but must be {called}.")
         return value
 
-    def _given(self, key: str, default: RawValue) -> RawValue:
+    def refuse_missing(self, key: str, allowed: str, example: int | str | None = None) -> NoReturn:
+        """Raise CatalogError for a key without a value, with the line to add: `allowed` is what its value may be."""
+        keys = [str(k) for k in self.data if k != key][:500]
+        near = did_you_mean(key, difflib.get_close_matches(key, keys, n=1, cutoff=LIKE_KEYS))
+        line = f", such as {json.dumps(key)}: {json.dumps(example)}" if example is not None else ""
+        self.refuse(key, f"is missing, and the model cannot be counted without it.{near} Add {allowed}{line}.")
+
+    def _given(self, key: str, default: RawValue, allowed: str) -> RawValue:
         value = default if (given := self.raw(key)) is None else given
         if value is _NEEDED:
-            near = did_you_mean(key, [str(k) for k in self.data if k != key][:500])
-            self.refuse(key, f"is missing, and the model cannot be counted without it.{near}")
+            self.refuse_missing(key, allowed, _EXAMPLES.get(key))
         return value

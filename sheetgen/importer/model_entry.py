@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -63,7 +64,7 @@ def import_config(
         "name": name,
         "hf_id": hf_id,
         "kind": decoder.kind,
-        "confidence": "sourced",
+        "confidence": "sourced" if hf_id else "unverified",  # a file of no repository is anybody's
         "source": source or f"config.json of {hf_id or name}",
         "checked_on": today().isoformat(),
         "n_layers": len(decoder.layers),
@@ -106,6 +107,10 @@ def _shipped_families() -> FamilyFile:
 
 def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family, str]:
     """The fields of a config's language model, its family, and the name of the tower beside it."""
+    if not outer.has("model_type"):
+        counted = (*families.by_type, *families.wrapper_of)
+        allowed = f"one of the {len(counted)} of catalogs/{FamilyFile.file_name}: {', '.join(_EXAMPLES)} and others"
+        outer.refuse_missing("model_type", allowed, _type_of_class(outer.raw("architectures"), counted))
     model_type = outer.text("model_type")
     wrapper = families.wrapper_of.get(model_type)
     if wrapper is None:
@@ -122,6 +127,17 @@ def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family
         data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]  # the wrapper's applies to its language model
     defaults = {**family.nested, **family.defaults}
     return Fields(data, outer.where, text.inside, defaults, family.rename), family, wrapper.tower
+
+
+_EXAMPLES = ("llama", "mistral", "qwen3", "qwen3_moe", "gpt_oss", "deepseek_v3")  # of model_type
+
+
+def _type_of_class(names: RawValue, counted: Iterable[str]) -> str:
+    """The counted model_type of the class that a config's `architectures` names, or an example."""
+    by_letters = {name.replace("_", ""): name for name in counted}
+    classes = names if isinstance(names, list) else []
+    letters = (str(name).partition("For")[0].removesuffix("Model").lower() for name in classes)
+    return next((by_letters[name] for name in letters if name in by_letters), _EXAMPLES[0])
 
 
 def _family(fields: Fields, model_type: str, families: FamilyFile) -> Family:

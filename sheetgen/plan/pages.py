@@ -50,7 +50,7 @@ from sheetgen.plan.worked_plan import BAND, CASE, DAY, RESERVE, SPARE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report import sentences
 from sheetgen.report.measured_words import unused_lines
-from sheetgen.report.notes import sources_of
+from sheetgen.report.notes import price_list, sources_of
 from sheetgen.report.page import NONE, Cell, Source, Table, Text, capital, joined, table, words
 from sheetgen.report.wording import short_money, sure
 from sheetgen.units import CAPACITY_BLOCK, EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
@@ -1168,7 +1168,9 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         ("Before signing", " ".join(warnings(findings))),
     ]
     classes = listed([purchase for purchase, usd in answer.of_classes.items() if usd.any()])
-    days = sorted(filter(None, {price.price_as_of for price in paid_prices(answer, findings.decisions)}))
+    paid = list(paid_prices(answer, findings.decisions))
+    days = sorted(filter(None, {price.price_as_of for price in paid}))
+    lists = listed(list(dict.fromkeys(filter(None, (price_list(price.source, price.purchase) for price in paid)))))
     return Brief(
         _quarters_of(plan),
         usd(asked),
@@ -1178,7 +1180,7 @@ def _brief(findings: Findings, levers: Sequence[Lever]) -> Brief:
         short_money(p50),
         f"over budget in {', '.join(over)}" if over else "within budget" if is_stated else "no budget stated",
         tuple((label, text) for label, text in points if text),
-        f"{classes} prices{f', the oldest of {days[0]}' if days else ''}",
+        f"{classes} prices{f', the oldest of {days[0]}' if days else ''}{f', from {lists}' if lists else ''}",
     )
 
 

@@ -19,7 +19,7 @@ from sheetgen.question import parse
 from sheetgen.question.inputs import BY_NAME, OF_TERMS, Input
 from sheetgen.question.parse import Options
 from sheetgen.sizing.parallelism import linked_gpus
-from sheetgen.units import GIB, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import GIB, ON_DEMAND, PURCHASES
 
 DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
 DEFAULT_VENDORS = ("nvidia",)
@@ -456,9 +456,9 @@ class _Asked:
     def offers(self, row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
         """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a
         replica."""
-        assumed, most = not row.is_whole, gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+        assumed = not row.is_whole
         named = self.instances.get(row.id, frozenset({None}))
-        shapes = [t for t in TENSOR_PARALLEL_SIZES if t <= most and not named.isdisjoint((t, None))]
+        shapes = [size for size in gpu.assumed_shapes if not named.isdisjoint((size, None))]
         for shape in shapes if assumed else (int(row.gpu_count),):
             times = shape if assumed else 1
             yield Candidate(

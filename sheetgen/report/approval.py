@@ -217,9 +217,11 @@ _NEVER_MEASURED = template(
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
 _OLDEST = template(
-    "Prices, {prices}[known?, [several?since|of] {day}][others?; others since {oldest}].[exchanged? {exchange}.]",
+    "Prices, {prices}[known?, [several?since|of] {day}][listed?, from {lists}][others?; others since {oldest}]."
+    "[exchanged? {exchange}.]",
     known=is_text(q.day),
     several=q.is_several == 1,
+    listed=is_text(q.lists),
     others=is_text(q.oldest),
     exchanged=is_text(q.exchange),
 )
@@ -1181,6 +1183,8 @@ def _basis(
             day=marked(day),
             known=bool(day),
             is_several=int(len({*named}) > 1),
+            lists=(lists := " and ".join(dict.fromkeys(notes.own_list(c) for c in rented if c.brought))),
+            listed=bool(lists),
             oldest=marked(oldest),
             others=bool(oldest),
             exchange=exchange,

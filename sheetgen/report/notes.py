@@ -207,9 +207,14 @@ def _answered(record: Record, question: Question) -> Iterator[Candidate]:
 
 def own_list(candidate: Candidate) -> str:
     """The list that a price of the user's own was read from, or the source that its row names."""
+    return _price_origin(candidate.source, candidate.purchase)
+
+
+def price_list(source: str, purchase: str) -> str:
+    """The list, in a row's source, that the price of a class was read from; empty where it came with the row."""
     from sheetgen.catalog.prices.rows import list_of
 
-    return list_of(candidate.source, candidate.purchase) or _price_origin(candidate.source, candidate.purchase)
+    return list_of(source, purchase) or ""
 
 
 def price_date(candidate: Candidate) -> str:
@@ -311,8 +316,13 @@ def _origin(source: str) -> tuple[str, str]:
 
 
 def _price_origin(source: str, purchase: str) -> str:
-    """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
-    where it names one: `...; reserved: owner/repository@1234abcd`."""
+    """The list that a price was read from, else its source without the file inside its repository and what it says of
+    the shape; that of its purchase class where it names one: `...; reserved: owner/repository@1234abcd`."""
+    from sheetgen.catalog.prices.rows import taken_apart
+
+    if origin := price_list(source, purchase):
+        return origin
+    source = taken_apart(source)[1] or source
     parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "
     first = next((part.removeprefix(kind) for part in parts if part.startswith(kind)), parts[0])
     place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)

@@ -411,17 +411,20 @@ def test_too_much_for_one_file(catalog: Catalog, tmp_path: Path) -> None:
 
 def test_the_lists_of_a_row_in_its_source() -> None:
     made = "aws/karpenter@1d927085 a.go (2026-07-20); shape b.md (2026-07-11)"
-    first = with_list(made, "a.csv", "spot")
+    first = with_list(made, "price list a.csv", "spot")
     assert first == f"{made}; price list a.csv (spot)"  # the sheet cites what stands first, for on-demand prices
-    both = with_list(first, "a.csv", "on-demand")
+    both = with_list(first, "price list a.csv", "on-demand")
     assert both == f"price list a.csv (spot, on-demand); {made}"
-    assert with_list(both, "b.csv", "on-demand") == f"price list b.csv (on-demand); {made}; price list a.csv (spot)"
     assert (
-        with_list(with_list(both, "b.csv", "on-demand"), "b.csv", "spot")
+        with_list(both, "price list b.csv", "on-demand")
+        == f"price list b.csv (on-demand); {made}; price list a.csv (spot)"
+    )
+    assert (
+        with_list(with_list(both, "price list b.csv", "on-demand"), "price list b.csv", "spot")
         == f"price list b.csv (on-demand, spot); {made}"
     )
     assert list_of(both, "spot") == "price list a.csv" and list_of(both, "reserved-1yr") is None
-    assert taken_apart(both)[1] == made and with_list("", "a.csv", "spot") == "price list a.csv (spot)"
+    assert taken_apart(both)[1] == made and with_list("", "price list a.csv", "spot") == "price list a.csv (spot)"
 
 
 def test_nothing_but_prices_regions_and_sources_changes(catalog: Catalog, tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_file_of_other_hands(run: Run, workdir: Path, case: File) -> None:
     for instance, gpu in case.gpus.items():
         row = Catalog("mine").instance(instance)
         assert (row.gpu, row.gpu_count) == gpu
-        assert row.source.startswith("price list ") and row.checked_on == (row.prices[0].as_of or "")
+        assert row.source.startswith("own price list ") and row.checked_on == (row.prices[0].as_of or "")
     if not IN_LONG and CASES.index(case) % 4:  # in the gate what is written is looked at of every fourth
         return
     checked = run("check", "mine")
@@ -307,7 +307,7 @@ def test_the_rate_stands_in_the_source(run: Run, workdir: Path) -> None:
     (workdir / "a.csv").write_bytes((FILES / "haendler.csv").read_bytes())
     run("catalog", "prices", "a.csv", *DAY, "--to", "mine", "--usd-per", "EUR=1.16")
     row = Catalog("mine").instance("mueller-rechenzentrum-gmbh/GPU-Server XL")
-    assert row.source == "price list a.csv at 1.16 USD per EUR (on-demand)" and row.region == "Frankfurt, Germany"
+    assert row.source == "own price list a.csv at 1.16 USD per EUR (on-demand)" and row.region == "Frankfurt, Germany"
     for text in ("EUR", "EUR=", "EUR=0", "EUR=1,16", "XXX=1", "USD=1", "EUR=nan", "EUR=-1"):
         result = run("catalog", "prices", "a.csv", *DAY, "--usd-per", text)
         assert result.exit_code == 1 and result.stderr.startswith("usd-per is '") and "EUR=1.1." in result.stderr

@@ -62,6 +62,8 @@ class Offer:
     network_gbps: float | None = None
     source: str = ""  # as the line states it
     is_for_gpu: bool = False  # its prices are per GPU of a machine, whose GPUs the list does not count
+    has_region: bool = True
+    has_type: bool = True  # false: `name` is made of its GPUs, as the list names no machine
     kinds: dict[str, str] = field(default_factory=dict)
     is_own: bool = False  # from a list of the user's own form, which may add providers and machines
     has_gpu_column: bool = False
@@ -69,6 +71,11 @@ class Offer:
     @property
     def at(self) -> str:
         return f"{self.where}:{self.line}"
+
+    @property
+    def title(self) -> str:
+        """The list as sources of prices name it."""
+        return f"{'own ' if self.is_own else ''}price list {self.cited}"
 
 
 def read_offers(table: Lines, where: str, cited: str, form: Format) -> tuple[tuple[Offer, ...], list[Fault]]:

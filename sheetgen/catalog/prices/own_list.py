@@ -169,7 +169,8 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     if "gpu" not in roles and _counted(name.replace("_", " "))[1]:
         gpu, n_gpus = _counted(name.replace("_", " "))
     prices, is_for_gpu, currency = _prices(reader, line, wrong)
-    by_gpu = n_gpus is None and bool(gpu) and name in ("", gpu)
+    has_type = bool(name) and name != gpu
+    by_gpu = n_gpus is None and bool(gpu) and not has_type
     if n_gpus is not None and is_for_gpu:
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
     wrong += _contradictions(reader, line, n_gpus)
@@ -194,6 +195,8 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         ram_gib=_number(reader, line, "ram_gib"),
         kinds={purchase: "as the list states it" for purchase in prices if purchase.startswith("reserved")},
         is_own=True,
+        has_region=bool(reader.cell(line, "region").strip()),
+        has_type=has_type,
         has_gpu_column="gpu" in roles,
     )
     return offer, "" if prices else _unread(reader, line), wrong, currency

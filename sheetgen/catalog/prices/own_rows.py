@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sheetgen.catalog.base import is_id
 from sheetgen.catalog.gpu_names import GpuWords, by_core, gpus_named, usual_one, words
 from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.prices.offers import Offer
 from sheetgen.catalog.prices.rows import ANY_REGION, MOST_GPUS, Unmatched, letters_of, provider_id, row_of_offers
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean
+from sheetgen.units import count
 
 _CALLED = {  # providers by other names, reduced to their letters
     "amazon": "aws", "amazonwebservices": "aws", "amazonec2": "aws", "awsec2": "aws", "microsoft": "azure",
@@ -25,28 +28,33 @@ MOST_REGION = 110  # characters of a row's region, which may list several
 
 @dataclass
 class OwnOffers:
-    """Offers for rows of the catalogs, in their spelling; new rows; and offers that are neither."""
+    """Offers for rows of the catalogs, in their spelling; new rows; offers that are neither; and sentences on the
+    machines that prices without a machine are for."""
 
     of_rows: list[Offer] = field(default_factory=list)
     new: list[Instance] = field(default_factory=list)
     left: list[Unmatched] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
-def lay_own(offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None) -> OwnOffers:
+def lay_own(offers: Iterable[Offer], catalog: Catalog, region: str | None) -> OwnOffers:
     """The offers of the user's own lists, matched to rows of the catalogs or made new rows.
 
-    With `region`, offers of other regions become no new machines.
+    A price without a machine's type is that of every machine that the catalogs have of this provider with this GPU, or
+    with so many of them where the line counts them. With `region`, offers of other regions become no new machines.
     """
+    rows = catalog.instances()
     spelt = {letters_of(row.provider): row.provider for row in rows}
     of_type = {(row.provider, row.type.lower()): row for row in rows}
-    by_gpu: dict[tuple[str, str], list[Instance]] = defaultdict(list)
+    sold: dict[str, dict[str, list[Instance]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row.unit == "per_gpu" and row.gpu_count == 1 and row.offer != "average":
-            by_gpu[row.provider, row.gpu].append(row)
-    by_words = by_core(gpus)
+        if row.offer != "average":
+            sold[row.provider][row.gpu].append(row)
+    by_words = by_core(catalog.gpus())
     laid = OwnOffers()
     machines: dict[tuple[str, str], list[tuple[Offer, Gpu]]] = defaultdict(list)
     parts: dict[tuple[str, str], list[tuple[Offer, Gpu]]] = defaultdict(list)
+    untyped: list[tuple[Offer, Gpu, list[Instance]]] = []
     for offer in offers:
         letters = letters_of(offer.provider)
         provider = spelt.get(letters_of(_CALLED.get(letters, letters))) or provider_id(offer.provider)
@@ -54,40 +62,101 @@ def lay_own(offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gp
         if not is_id(provider):
             laid.left.append(Unmatched(offer, "of a provider whose name has no letters from a to z", provider))
             continue
-        found_row = None if offer.per_gpu else _row_of_type(offer, of_type)
-        if found_row is None and offer.is_for_gpu and offer.gpu:
+        of_provider = sold[provider]
+        named = offer.name
+        row_of_type = None if offer.per_gpu else _row_of_type(offer, of_type)
+        if row_of_type is None and offer.is_for_gpu and offer.gpu:
             offer = replace(offer, per_gpu=True, name=offer.gpu)
-        gpu = None if found_row else _gpu_of(offer, by_words)
-        if found_row is not None and offer.gpu_count not in (None, found_row.gpu_count):
-            why = f"with {offer.gpu_count:g} GPUs, and {found_row.id} has {found_row.gpu_count}"
+        gpu = None if row_of_type else _gpu_of(offer, by_words, of_provider, catalog)
+        with_gpu = of_provider.get(gpu.id, []) if isinstance(gpu, Gpu) else []
+        if row_of_type is not None and offer.gpu_count not in (None, row_of_type.gpu_count):
+            why = f"with {offer.gpu_count:g} GPUs, and {row_of_type.id} has {row_of_type.gpu_count}"
             laid.left.append(Unmatched(offer, why, provider))
-        elif found_row is not None:
-            if offer.is_for_gpu:
-                by_machine = {name: round(usd * found_row.gpu_count, 6) for name, usd in offer.prices.items()}
-                offer = replace(offer, prices=by_machine, is_for_gpu=False)
-            region = _region_in(offer.region, found_row.region)
-            laid.of_rows.append(replace(offer, name=found_row.type, region=region))
+        elif row_of_type is not None:
+            laid.of_rows.append(_of_row(offer, row_of_type))
         elif isinstance(gpu, str):
             laid.left.append(Unmatched(offer, gpu, provider))
+        elif gpu is not None and not offer.has_type and (same := _of_count(with_gpu, offer)):
+            untyped.append((offer, gpu, same))
+        elif gpu is not None and offer.per_gpu and with_gpu:
+            could = " or ".join(row.id for row in with_gpu)
+            why = f"of a type that is in no catalog: could be {could}"
+            laid.left.append(Unmatched(offer, why, provider, named=named))
         elif gpu is not None and offer.per_gpu:
-            same = by_gpu[provider, gpu.id]
-            if len(same) == 1:
-                laid.of_rows.append(replace(offer, per_gpu=False, name=same[0].type, region=same[0].region))
-            elif same:
-                could = " or ".join(row.id for row in same)
-                laid.left.append(Unmatched(offer, f"could be {could}", provider))
-            else:
-                parts[provider, gpu.id].append((offer, gpu))
+            parts[provider, gpu.id].append((offer, gpu))
         elif gpu is not None and region and offer.region.lower() != region.lower():
             laid.left.append(Unmatched(offer, f"of other regions than {region}", provider))
         elif gpu is not None:
             machines[provider, offer.name.lower()].append((offer, gpu))
-    types = {(row.provider, row.type.lower()) for row in rows}
+            if with_gpu and not offer.has_type:
+                there = ", ".join(f"{row.id} ({row.gpu_count:g})" for row in with_gpu)
+                other = f"of {offer.gpu_count:g}x {gpu.short_name} is in the catalogs; with other numbers: {there}"
+                laid.notes.append(f"{offer.at}: no machine of {provider} {other}.")
+    _add_untyped(laid, untyped)
     for several in machines.values():
         _add_machines(laid, several)
     for (provider, _), several in parts.items():
-        _add_gpu(laid, several, f"{several[0][1].short_name}", (provider, several[0][1].short_name.lower()) in types)
+        name = several[0][1].short_name
+        _add_gpu(laid, several, name, (provider, name.lower()) in of_type, spelt.values())
+    if homes := [offer.region for offer in laid.of_rows if _is_sold_elsewhere(offer, of_type, catalog)]:
+        taken = f"A price without a region is that of the catalogs' own, {', '.join(dict.fromkeys(homes))}"
+        laid.notes.append(f"{taken}: elsewhere the machine stays at its list price.")
     return laid
+
+
+def _of_count(rows: Sequence[Instance], offer: Offer) -> list[Instance]:
+    """The machines that a line without a type prices: all of a price by the GPU, else those with its number of GPUs."""
+    return [row for row in rows if offer.per_gpu or (row.is_whole and row.gpu_count == offer.gpu_count)]
+
+
+def _of_row(offer: Offer, row: Instance) -> Offer:
+    """The offer as one of a row's type, with the prices of all GPUs of the row."""
+    times = row.gpu_count if (offer.is_for_gpu or offer.per_gpu) and row.is_whole else 1
+    prices = {purchase: round(usd * times, 6) for purchase, usd in offer.prices.items()}
+    region = row.region if offer.per_gpu and not row.is_whole else _region_in(offer.region, row.region)
+    return replace(offer, name=row.type, region=region, prices=prices, is_for_gpu=False, per_gpu=False)
+
+
+def _add_untyped(laid: OwnOffers, untyped: Iterable[tuple[Offer, Gpu, list[Instance]]]) -> None:
+    """Add the offers without a type for each of their rows, but for the classes that a more exact line prices: one with
+    the type, else one with the number of GPUs."""
+
+    def key_of(offer: Offer, purchase: str) -> tuple[str, ...]:
+        return offer.provider, offer.name.lower(), offer.region.lower(), purchase
+
+    exact = {key_of(offer, purchase): offer for offer in laid.of_rows for purchase in offer.prices}
+    for per_gpu in (False, True):
+        priced: list[Offer] = []
+        for offer, gpu, same in untyped:
+            if offer.per_gpu != per_gpu:
+                continue
+            shapes, held = list[str](), list[str]()
+            for row in same:
+                of_row = _of_row(offer, row)
+                lines = {purchase: exact.get(key_of(of_row, purchase)) for purchase in of_row.prices}
+                held += [f"{row.id} {purchase}, priced by {line.at}" for purchase, line in lines.items() if line]
+                if left := {purchase: usd for purchase, usd in of_row.prices.items() if not lines[purchase]}:
+                    priced.append(replace(of_row, prices=left))
+                    sizes = f"{row.gpu_count:g}" if row.is_whole else f"{_sizes(gpu)}, assumed shape"
+                    shapes.append(f"{row.id} ({sizes})")
+            whose = f"{offer.provider}'s {'' if per_gpu else f'{offer.gpu_count:g}x '}{gpu.short_name}"
+            machines = f"{count(len(shapes), 'machine')}{': ' if shapes else ''}{', '.join(shapes)}"
+            but = f"; not {', nor '.join(held)}" if held else ""
+            laid.notes.append(f"{offer.at}: the price of {whose} is that of {machines}{but}.")
+        laid.of_rows += priced
+        exact |= {key_of(offer, purchase): offer for offer in priced for purchase in offer.prices}
+
+
+def _sizes(gpu: Gpu) -> str:
+    return ", ".join(map(str, gpu.assumed_shapes))
+
+
+def _is_sold_elsewhere(offer: Offer, of_type: Mapping[tuple[str, str], Instance], catalog: Catalog) -> bool:
+    """True for a line without a region whose machine has prices in other regions in the same classes."""
+    prices = catalog.regions.of_row(of_type[offer.provider, offer.name.lower()])
+    return (
+        not offer.has_region and sum(not offer.prices.keys().isdisjoint(by_class) for by_class in prices.values()) > 1
+    )
 
 
 def _row_of_type(offer: Offer, of_type: Mapping[tuple[str, str], Instance]) -> Instance | None:
@@ -102,8 +171,11 @@ def _region_in(region: str, of_row: str) -> str:
     return of_row if not region or low in of_row.lower().split(", ") else region
 
 
-def _gpu_of(offer: Offer, by_words: dict[frozenset[str], list[Gpu]]) -> Gpu | str:
-    """The GPU of a machine that the catalogs lack, or the reason why it cannot be told."""
+def _gpu_of(
+    offer: Offer, by_words: dict[frozenset[str], list[Gpu]], sold: Collection[str], catalog: Catalog
+) -> Gpu | str:
+    """The GPU of an offer that names no row, or the reason why it cannot be told. Where an offer without a type names
+    several, it is the one of them in the provider's machines, whose GPUs are `sold`."""
     n_gpus = offer.gpu_count or (1 if offer.per_gpu else None)
     if not offer.gpu:
         add = "of a type that is in no catalog: add columns gpu and gpu_count"
@@ -117,13 +189,27 @@ def _gpu_of(offer: Offer, by_words: dict[frozenset[str], list[Gpu]]) -> Gpu | st
     sizes = (offer.gpu_memory_gb, offer.gpu_memory_gb / n_gpus) if offer.gpu_memory_gb else (None,)
     for memory in dict.fromkeys((stated.memory_gb, *sizes) if stated.memory_gb else sizes):
         asked = GpuWords(stated.core, forms, memory, stated.mig_profile)
-        could = usual_one(asked, gpus_named(asked, by_words))
+        named = gpus_named(asked, by_words)
+        of_provider = [gpu for gpu in named if gpu.id in sold and not offer.has_type]
+        could = of_provider if len(of_provider) == 1 else usual_one(asked, named)
         if len(could) == 1:
             return could[0]
         if could:
-            named = " or ".join(gpu.id for gpu in could)
-            return f"whose GPU could be {named}: write its form and memory, such as A100 SXM 80GB"
-    return "with a GPU that is in no catalog"
+            ids = " or ".join(gpu.id for gpu in could)
+            return f"whose GPU could be {ids}: write its form and memory, such as A100 SXM 80GB"
+    return f"with a GPU that is in no catalog{_near(offer.gpu, catalog)}"
+
+
+def _near(gpu: str, catalog: Catalog) -> str:
+    """The GPUs that an unknown name may mean, as a clause; empty for none."""
+    try:
+        catalog.gpu(gpu)
+    except UnknownNameError as error:
+        near = error.near.strip(" .")
+        return f": {near[:1].lower()}{near[1:]}" if near else ""
+    except CatalogError:
+        pass
+    return ""
 
 
 def _add_machines(laid: OwnOffers, several: Sequence[tuple[Offer, Gpu]]) -> None:
@@ -156,8 +242,10 @@ def _joined(regions: Sequence[str]) -> str:
     return joined or ANY_REGION
 
 
-def _add_gpu(laid: OwnOffers, several: Sequence[tuple[Offer, Gpu]], name: str, is_taken: bool) -> None:
-    """Add one row for a GPU by the hour; none where its prices differ."""
+def _add_gpu(
+    laid: OwnOffers, several: Sequence[tuple[Offer, Gpu]], name: str, is_taken: bool, providers: Collection[str]
+) -> None:
+    """Add one row for a GPU by the hour of a provider without a machine that has it; none where its prices differ."""
     offers, (provider, gpu) = [offer for offer, _ in several], (several[0][0].provider, several[0][1])
     prices: dict[str, set[float]] = defaultdict(set)
     for offer in offers:
@@ -171,3 +259,7 @@ def _add_gpu(laid: OwnOffers, several: Sequence[tuple[Offer, Gpu]], name: str, i
     regions = list(dict.fromkeys(offer.region for offer in offers))
     shape = {"unit": "per_gpu", "gpu_count": 1, "region": _joined(regions)}
     laid.new.append(row_of_offers(provider, f"{name} GPU" if is_taken else name, gpu, offers, **shape))
+    near = "" if provider in providers else did_you_mean(provider, providers)
+    none = f"{provider} has no machine with {gpu.short_name} in the catalogs.{near}"
+    made = f"Made of its price: machines of {_sizes(gpu)}, marked assumed shape"
+    laid.notes.append(f"{offers[0].at}: {none} {made}. A column instance_type with gpu_count names real ones.")

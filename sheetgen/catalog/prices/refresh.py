@@ -38,6 +38,7 @@ class Refresh:
     new: tuple[Instance, ...]  # rows for offers that the catalogs lack
     brought: tuple[Instance, ...]  # new rows from the user's own lists, which are written with the changed ones
     left: tuple[Unmatched, ...]
+    notes: tuple[str, ...]  # sentences on the machines that prices without a machine are for
     skipped: tuple[Fault, ...]
     not_in_lists: tuple[str, ...]  # rows of the lists' providers that the lists do not price
     dropped: tuple[str, ...]  # prices in a row's old region that the lists lack in its new one
@@ -86,7 +87,7 @@ def refresh(
         region = spelt[low]
     rows, gpus = catalog.instances(), catalog.gpus()
     offers, undated, dateless = _dated(lists, as_of)
-    own = lay_own([offer for offer in offers if offer.is_own], rows, gpus, region)
+    own = lay_own([offer for offer in offers if offer.is_own], catalog, region)
     others = [offer for offer in offers if not offer.is_own]
     matched, unmatched = match([*others, *own.of_rows], rows, gpus)
     n_other_regions = 0
@@ -130,6 +131,7 @@ def refresh(
         new=tuple(new),
         brought=tuple(own.new),
         left=(*left, *left_of_own, *unlisted),
+        notes=tuple(own.notes),
         skipped=tuple(faults),
         not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in priced),
         dropped=tuple(dropped),

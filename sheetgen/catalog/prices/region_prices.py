@@ -43,15 +43,15 @@ def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[li
     for (_, region_id, purchase), reading in newest.items():
         offer = reading.offer
         of_type = regions.of_row(reading.row)
-        old, _ = of_type.get(region_id, {}).get(purchase, (None, ""))
-        outcome = compared(old, reading)
+        old, old_list = of_type.get(region_id, {}).get(purchase, (None, ""))
+        outcome = compared(old, reading, old_list)
         touches_row = outcome not in ("unchanged", "older")
         change = change_of(reading, outcome, old, (region_id, region_id), touches_row)
         prices.append(
             RegionPrice(
                 **vars(change),
                 kind=offer.kinds.get(purchase) or (old.kind if old else None),
-                source=offer.source or f"price list {offer.cited}",
+                source=offer.source or offer.title,
                 is_new_pair=region_id not in of_type,
             )
         )

@@ -148,11 +148,12 @@ def _row_of(
     return NO_ROW, False
 
 
-_LIST = re.compile(r"price list ([^;()]+) \(([a-z0-9, -]+)\)")
+OWN = "own "  # begins the title of a list of the user's own
+_LIST = re.compile(rf"((?:{OWN})?price list [^;()]+) \(([a-z0-9, -]+)\)")
 
 
 def taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
-    """A row's source parsed: the purchase classes by the list of their prices, and the original source."""
+    """A row's source parsed: the purchase classes by the title of their list, and the original source."""
     lists: dict[str, list[str]] = {}
     rest: list[str] = []
     for part in source.split("; "):
@@ -166,11 +167,11 @@ def taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
 def list_of(source: str, purchase: str) -> str | None:
     """The list in a row's source that the price of a class came from; None if it came with the row."""
     lists, _ = taken_apart(source)
-    return next((f"price list {name}" for name, classes in lists.items() if purchase in classes), None)
+    return next((title for title, classes in lists.items() if purchase in classes), None)
 
 
-def with_list(source: str, name: str, purchase: str) -> str:
-    """A row's source after the price of a class came from the list `name`.
+def with_list(source: str, title: str, purchase: str) -> str:
+    """A row's source after the price of a class came from the list of that title.
 
     The sheet cites the first part: a list of on-demand prices, else the original source.
     """
@@ -178,12 +179,10 @@ def with_list(source: str, name: str, purchase: str) -> str:
     for classes in lists.values():
         if purchase in classes:
             classes.remove(purchase)
-    lists.setdefault(name, []).append(purchase)
-    cited = {
-        list_name: f"price list {list_name} ({', '.join(classes)})" for list_name, classes in lists.items() if classes
-    }
-    first = [text for list_name, text in cited.items() if "on-demand" in lists[list_name]]
-    last = [text for list_name, text in cited.items() if "on-demand" not in lists[list_name]]
+    lists.setdefault(title, []).append(purchase)
+    cited = {listed: f"{listed} ({', '.join(classes)})" for listed, classes in lists.items() if classes}
+    first = [text for listed, text in cited.items() if "on-demand" in lists[listed]]
+    last = [text for listed, text in cited.items() if "on-demand" not in lists[listed]]
     return "; ".join(filter(None, [*first, rest, *last]))
 
 
@@ -249,9 +248,9 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
     changes: list[Change] = []
     for reading in ordered:
         offer, old = reading.offer, prices.get(reading.purchase)
-        outcome: What = "moved" if moved and old is None else compared(old, reading)
+        outcome: What = "moved" if moved and old is None else compared(old, reading, list_of(source, reading.purchase))
         if old is not None and outcome == "older":
-            after = _with_past(old, reading.usd_per_hour, offer.as_of, f"price list {offer.cited}")
+            after = _with_past(old, reading.usd_per_hour, offer.as_of, offer.title)
         elif old is not None and outcome == "unchanged":
             after = old
         else:  # the terms are the list's, else those of the old price
@@ -267,22 +266,29 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
                     "history": past.history if past else (),
                 },
             )
-            source = with_list(source, offer.cited, reading.purchase)
+            source = with_list(source, offer.title, reading.purchase)
         prices[reading.purchase] = after
         was = old or before.get(reading.purchase)
         changes.append(change_of(reading, outcome, was, (row.region, region), touches_row=after is not old))
     kept = sorted(prices.values(), key=lambda price: ORDER.index(price.purchase))
-    return row.model_copy(update={"prices": tuple(kept), "source": source, "region": region}), changes
+    contracted = {reading.purchase for reading in ordered if reading.offer.is_own} - {*row.sold_as}
+    sold_as = (*row.sold_as, *sorted(contracted, key=ORDER.index)) if row.sold_as else ()
+    changed = {"prices": tuple(kept), "source": source, "region": region, "sold_as": sold_as}
+    return row.model_copy(update=changed), changes
 
 
-def compared(old: InstancePrice | None, reading: Reading) -> What:
-    """The outcome of a reading compared with the price before it."""
+def compared(old: InstancePrice | None, reading: Reading, old_list: str | None) -> What:
+    """The outcome of a reading compared with the price before it, which came from the list of that title.
+
+    The user's own price holds over a list price of any day; only one of the user's own can be newer.
+    """
     if old is None:
         return "added"
     day, old_day = first_day(reading.offer.as_of), first_day(old.as_of)
     if old.usd_per_hour == reading.usd_per_hour:
         return "confirmed" if day > old_day else "unchanged"
-    return "older" if day < old_day else "changed"
+    is_contract = reading.offer.is_own and not (old_list or "").startswith(OWN)
+    return "older" if day < old_day and not is_contract else "changed"
 
 
 def _with_past(price: InstancePrice, usd_per_hour: float, as_of: str | None, source: str | None) -> InstancePrice:
@@ -370,7 +376,7 @@ def row_of_offers(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], *
         for purchase, usd in offer.prices.items():
             kind = offer.kinds.get(purchase)
             prices[purchase] = {"purchase": purchase, "usd_per_hour": usd, "as_of": offer.as_of, "kind": kind}
-            source = with_list(source, offer.cited, purchase)
+            source = with_list(source, offer.title, purchase)
     for size in ("vcpu", "ram_gib", "local_nvme_gb", "network_gbps"):
         values = {getattr(offer, size) for offer in offers}
         fields[size] = values.pop() if len(values) == 1 else None
