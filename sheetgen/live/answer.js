@@ -1439,7 +1439,7 @@ function waitFraction(places, offered) {
 }
 
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
-const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
+const shareWords = (share) => (share < LEAST_WAIT ? `under ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
 // First words at the confidence with every place taken, and the wait before them; without a time where the load is no
 // rate.

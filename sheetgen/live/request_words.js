@@ -213,7 +213,7 @@ function sureOfWords(record) {
   const { question, chance, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
     { first_target, pace_target } = waitValues(record);
   return say("sure_of", {
-    sure: sureWords(chance),
+    sure: capital(sureWords(chance)),
     first_target,
     pace_target,
     is_short: Number(isShortOf(record)),
