@@ -228,11 +228,14 @@ slow = template(
 # Requests at once of a rate: the mean at its peak, and all that the chance is of, on a machine or on a replica that is
 # several.
 _EACH = "[several? a [spans?replica|machine]]"
-_OF_EACH = {"several": q.n_loaded > 1, "spans": q.spans_machines == 1}
+_SEVERAL, _SPANS = q.n_loaded > 1, q.spans_machines == 1
 at_once_of_rate = template(
-    f"{{mean}} at once on average[filled?, up to {{places}}{_EACH}]", filled=is_text(q.places), **_OF_EACH
+    f"{{mean}} at once on average[filled?, up to {{places}}{_EACH}]",
+    filled=is_text(q.places),
+    several=_SEVERAL,
+    spans=_SPANS,
 )
-at_full = template(f"{{places}} at once{_EACH}", **_OF_EACH)
+at_full = template(f"{{places}} at once{_EACH}", several=_SEVERAL, spans=_SPANS)
 # The targets that a chance is of, of one answer to a rate with its requests at once.
 _AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
 kept = template(
@@ -243,7 +246,8 @@ kept = template(
     paced=_PACED,
     both=both(_AIMED, _PACED),
     filled=is_text(q.places),
-    **_OF_EACH,
+    several=_SEVERAL,
+    spans=_SPANS,
 )
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
@@ -464,7 +468,7 @@ measure_drive = template(
     "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour (--request-rate {per_second}) on one "
     "machine's replicas, then {at_once} at once on each, which decides|at once on one machine's replicas, at most "
     "{at_once} on each]"
-    "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens (--max-concurrency {at_once})]."
+    "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens]."
     "[passes? It passes if [short?the start-up log shows that the load fits|[aimed?mean TTFT is at most {ttft} s]"
     "[both? and ][paced?mean TPOT is at most {tpot} ms]].]"
     "[fewer? Each is started for {most}; the load needs no more than {at_once}.]"
