@@ -73,15 +73,14 @@ def sure_words(
     question: Question, cells: Sequence[CellRecord], is_tested: bool = False, is_brief: bool = False
 ) -> Cell:
     """The sentence that names the targets to which the chances of answers refer, for a single answer to a rate with the
-    load of a machine. is_tested: it adds that the first day tests this. is_brief: a part of a sentence, without which
-    limits the chances do not cover."""
-    values = _kept_values(question, cells)
+    load of a machine. is_tested: it adds that the first day tests this. is_brief: it leaves out which limits the
+    chances do not cover."""
     is_size = any(is_short(cell.answer) for cell in cells if cell.chosen)
     return sentences.sure_of.fill(
         is_short=int(is_size),
         is_tested=int(is_tested),
         is_brief=int(is_brief),
-        **values | ({} if is_brief else {"sure": capital(str(values["sure"]))}),
+        **_kept_values(question, cells),
     )
 
 
@@ -100,7 +99,7 @@ def _kept_values(question: Question, cells: Sequence[CellRecord]) -> dict[str, o
         "sure": "",
         **_at_once_values(cell if len(cells) == 1 else None),
     }
-    return values | {"sure": str(sure(cell.answer.chance))} if values["single"] else values
+    return values | {"sure": capital(str(sure(cell.answer.chance)))} if values["single"] else values
 
 
 def _at_once_values(cell: CellRecord | None) -> dict[str, str | int]:
