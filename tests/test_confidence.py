@@ -179,14 +179,14 @@ def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -
 @pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9])
 @pytest.mark.parametrize("load", [{"users": 200}, {"concurrent_requests": 32}], ids=["rate", "at once"])
 def test_what_is_least_sure_is_said_at_every_confidence(load: Options, confidence: float) -> None:
-    """The part whose chance is the answer's; of a rate a time at full load, as the times beside it are means."""
+    """The part whose chance is the answer's; of a rate a time with its load, as those beside it are means."""
     asked = {"model": "70b", "context": "16k", "confidence": confidence, "as_of": "2026-11-20", **load}
     recommended_cell = recommended(asked, Catalog())
     answer, told = recommend_json(recommended_cell), " ".join(recommend_text(recommended_cell, details=True).split())
-    [match] = re.findall(r"Least sure: ([^.]*)\.", told)
+    [(match, load_words)] = re.findall(r"Least sure: ([^.]*?)( with [\d,]+ at once(?: a machine)?)?\.", told)
     least = min(answer["chance_of"], key=answer["chance_of"].get)
-    full = " at full load" if "users" in load else ""
-    words = {"memory": "memory", "tpot": f"time per token{full}", "ttft": f"first token{full}"}
+    words = {"memory": "memory", "tpot": "time per token", "ttft": "first token"}
+    assert bool(load_words) == ("users" in load and match in (words["tpot"], words["ttft"]))
     is_part = answer["chance_of"][least] <= answer["chance"] + 0.01
     assert match == (words[least] if is_part else "how many requests a second they serve")
     assert is_part or "users" in load

@@ -51,7 +51,17 @@ BUDGETED = (
 )
 
 # With the limits of the start command: tests/cli/test_flags_of_answers.py, tests/report/test_approval.py.
-OF_THE_START = ("replicas", "start", "sized_by", "findings", "started_deaths", "drive", "bench", "memory_note")
+OF_THE_START = (
+    "replicas",
+    "start",
+    "sized_by",
+    "findings",
+    "started_deaths",
+    "drive",
+    "drive_alone",
+    "bench",
+    "memory_note",
+)
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",

@@ -38,7 +38,8 @@ from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_t
 if TYPE_CHECKING:
     from sheetgen.launch.flags import Advice
 
-MOST_LINES = 18  # of an answer without details
+# Of an answer without details the lines at that width: what it tells is the same on any terminal.
+MOST_LINES, WIDTH_OF_LINES = 18, 100
 # Lines that are shown as far as MOST_LINES hold them, the first of these first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 _FIRST = (
@@ -75,17 +76,17 @@ def recommendation(
         lines_of_answer = [*asked, "", answer_words(question, cell), table([*_no_hardware(question, cell), *more])]
     else:
 
-        def drawn(shown: Shown) -> list[str]:
-            rows = table([*answer_lines(question, cell, shown), *more])
+        def drawn(shown: Shown, width: int | None = None) -> list[str]:
+            rows = table([*answer_lines(question, cell, shown), *more], width=width)
             return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
 
         shown = LEAST_SHOWN if more else Shown()
-        if more and n_lines(drawn(shown)) > MOST_LINES:
+        if more and n_lines(drawn(shown, WIDTH_OF_LINES)) > MOST_LINES:
             more.clear()  # the last to give way
             return "\n".join(drawn(shown))
         for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
-            n_over = n_lines(drawn(fuller)) - MOST_LINES
+            n_over = n_lines(drawn(fuller, WIDTH_OF_LINES)) - MOST_LINES
             if n_over > (len(more) if also.keys() <= BEFORE_MORE else 0):
                 continue
             shown = fuller
@@ -101,8 +102,9 @@ def recommendation(
 
 
 def n_lines(texts: Iterable[str]) -> int:
-    """The number of terminal lines that texts take."""
-    return sum(folded(line).count("\n") + 1 if line else 1 for text in texts for line in text.split("\n"))
+    """The number of lines that texts take at the width by which an answer's parts are chosen."""
+    lines = (line for text in texts for line in text.split("\n"))
+    return sum(folded(line, WIDTH_OF_LINES).count("\n") + 1 if line else 1 for line in lines)
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -40,10 +40,11 @@ DEPTH = 2  # of a text: the inputs, and what each follows from
 
 
 def every_quantity() -> str:
-    """Name, label where the terminal has the width, and summary of every quantity."""
+    """Name, label and summary of every quantity; the label before the summary where the terminal lacks the width."""
     rows = [("QUANTITY", "LABEL", "WHAT IT IS"), *quantities()]
     name, label = (max(len(row[i]) for row in rows) for i in (0, 1))
-    return table(rows if columns() >= name + label + LEAST_SUMMARY else [(n, about) for n, _, about in rows])
+    is_wide = columns() >= name + label + LEAST_SUMMARY
+    return table(rows if is_wide else [(n, f"{words}: {about}") for n, words, about in rows])
 
 
 def record(top: Step, depth: int | None = None) -> Json:

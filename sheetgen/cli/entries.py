@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     Listed = tuple[Json, list[str]]  # an entry, and its cells
     from sheetgen.catalog import Catalog
 
-# By kind, the columns of a table that would be wider than the terminal; and how their numbers and names are written.
-NARROW = {
+# By kind, the columns of a table without --wide, at any width of the terminal; and how their numbers and names are
+# written.
+SHOWN_COLUMNS = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
     "instances": ("id", "gpu_count", "gpu", "on_demand_usd_per_hour"),
@@ -45,7 +46,7 @@ class Kind(click.Choice[str]):
 
 
 @command("list")
-@click.argument("kind", type=Kind(tuple(NARROW)))
+@click.argument("kind", type=Kind(tuple(SHOWN_COLUMNS)))
 @click.argument("words", nargs=-1)
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
@@ -72,9 +73,10 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
     else:
         rows = [row for row, _ in matching]
         head = [name.replace("_", " ") for name in rows[0]]
-        drawn, more = table([head, *(cells for _, cells in matching)], _numbers(rows, rows[0]), folds=False), ""
-        if not wide and max(map(len, drawn.split("\n"))) > columns():
-            drawn, more = _narrow_table(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
+        if wide:
+            drawn, more = table([head, *(cells for _, cells in matching)], _numbers(rows, rows[0]), folds=False), ""
+        else:
+            drawn, more = _narrow_table(rows, SHOWN_COLUMNS[kind]), f"; --wide has {len(head)} columns"
         say(drawn, verbatim=wide)
         note(f"{len(matching)} {kind}{more}", quiet)
 

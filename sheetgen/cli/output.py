@@ -98,21 +98,22 @@ def say_measured(question: Question, cells: Sequence[CellRecord] = (), err: bool
         say("\n".join(lines if err else ("", *lines)), err=err)
 
 
-def folded(line: str) -> str:
-    """A line broken between words where it is wider than the terminal; its continuation is indented."""
-    if len(line) <= (width := columns()):
+def folded(line: str, width: int | None = None) -> str:
+    """A line broken between words where it is wider than the terminal (or `width`); its continuation is indented."""
+    width = width or columns()
+    if len(line) <= width:
         return line
     words = line.lstrip(" ") if line[0] == " " else line.removeprefix("# ")  # of a comment every line is one
     start = line[: len(line) - len(words)][: width // 2]
-    return _filled(words, start, f"{start}  ")
+    return _filled(words, start, f"{start}  ", width)
 
 
-def _filled(words: str, first: str, rest: str) -> str:
-    """Words in lines of the terminal's width that begin with these."""
+def _filled(words: str, first: str, rest: str, width: int) -> str:
+    """Words in lines of a width that begin with these."""
     import textwrap
 
     return textwrap.fill(
-        words, columns(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        words, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -230,27 +231,35 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
 
 
 def table(
-    lines: Iterable[Sequence[str]], right: Container[int] = (), folds: bool = True, optional: Iterable[int] = ()
+    lines: Iterable[Sequence[str]],
+    right: Container[int] = (),
+    folds: bool = True,
+    below: Iterable[int] = (),
+    width: int | None = None,
 ) -> str:
     """Columns of text aligned by spaces; those in `right` are aligned to the right.
 
-    Where they are wider than the terminal, `optional` columns are left out, the first of them first, and then the last
-    column is folded if it `folds`.
+    Where they are wider than the terminal (or `width`), the columns in `below`, the first of them first, stand under
+    their row with their head, and then the last column is folded if it `folds`.
     """
-    rows = [tuple(line) for line in lines]
+    rows, width = [tuple(line) for line in lines], width or columns()
     aligned: dict[int, list[str]] = {}
     for i, column in enumerate(zip(*rows, strict=True)):
-        width = max(map(len, column))
-        aligned[i] = [cell.rjust(width) if i in right else cell.ljust(width) for cell in column]
-    for i in optional:
-        if sum(len(column[0]) + 2 for column in aligned.values()) - 2 > columns():
+        widest = max(map(len, column))
+        aligned[i] = [cell.rjust(widest) if i in right else cell.ljust(widest) for cell in column]
+    moved: list[int] = []
+    for i in below:
+        if sum(len(column[0]) + 2 for column in aligned.values()) - 2 > width:
             del aligned[i]
-    drawn = ["  ".join(cells).rstrip() for cells in zip(*aligned.values(), strict=True)]
+            moved.append(i)
     *others, last = aligned or (0,)
     start = sum(len(aligned[i][0]) + 2 for i in others)
-    if not folds or max(map(len, drawn), default=0) <= columns() or columns() - start < _LEAST_CELL:
-        return "\n".join(drawn)
-    return "\n".join(
-        _filled(row[last].strip(), line[:start], " " * start) if len(line) > columns() else line
-        for row, line in zip(rows, drawn, strict=True)
-    )
+    drawn = ["  ".join(cells).rstrip() for cells in zip(*aligned.values(), strict=True)]
+    is_folded = folds and max(map(len, drawn), default=0) > width and width - start >= _LEAST_CELL
+    text = []
+    for n, (row, line) in enumerate(zip(rows, drawn, strict=True)):
+        is_long = is_folded and len(line) > width
+        text.append(_filled(row[last].strip(), line[:start], " " * start, width) if is_long else line)
+        if n and (under := ", ".join(f"{rows[0][i]} {row[i]}" for i in sorted(moved) if row[i])):
+            text.append(f"    {under}")
+    return "\n".join(text)

@@ -395,7 +395,7 @@ def summary(record: Json) -> list[str]:
         orders.append(
             (decision["order_by"], decision["what"], decision["instance"], n, decision["needed_from"], remark)
         )
-    paragraphs = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
+    paragraphs = [table(rows, right=range(1, 6)), "", table(orders, right=(3,))]
     if record["warnings"]:
         paragraphs = [*map(folded, record["warnings"]), "", *paragraphs]
     if record["since"]:

@@ -165,6 +165,7 @@ def with_launch_rows(
         start=start_lines(models),
         memory_note=memory_note(cells.values()),
         drive=drive_words(question, cells[subject], bench),
+        drive_alone=drive_words(question, cells[subject], None),
         bench=(bench,) if bench else (),
         findings=(memory_finding(rows), speed_finding(rows, cells[subject].is_rate), breaks_finding(rows)),
         beyond_measured=tuple(beyond),

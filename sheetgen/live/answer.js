@@ -1439,7 +1439,7 @@ function waitFraction(places, offered) {
 }
 
 const LEAST_WAIT = 1e-4; // a share of the requests; one below it is not said in digits
-const shareWords = (share) => (share < LEAST_WAIT ? `below ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
+const shareWords = (share) => (share < LEAST_WAIT ? `under ${100 * LEAST_WAIT}%` : `${Number((100 * share).toPrecision(2))}%`);
 
 // First words at the confidence with every place taken, and the wait before them; without a time where the load is no
 // rate.
@@ -1543,12 +1543,12 @@ function answerWords(record) {
       times: String(question.workload.requests_per_user_per_day),
     }),
     certainty: certaintyWords(record),
-    sure: say("fast_enough", { sure: sureWords(record.chance) }),
+    sure: say("fast_enough", { sure: capital(sureWords(record.chance)) }),
     margin: sureOfWords(record),
     wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
-      is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
+      ...fullLoad(record, question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
     scale: scaleWords(record, sure),
     memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: gpusHeld(record), n_needed: record.n_gpus }),

@@ -210,20 +210,25 @@ function* usdPerPerson({ question, users, monthly_usd }) {
 
 // The targets that the chance is of; of a rate with the load of a machine.
 function sureOfWords(record) {
-  const { question, chance, n_instances, n_replicas, pipeline_parallel_size: stages } = record,
+  const { question, chance } = record,
     { first_target, pace_target } = waitValues(record);
   return say("sure_of", {
-    sure: sureWords(chance),
+    sure: capital(sureWords(chance)),
     first_target,
     pace_target,
     is_short: Number(isShortOf(record)),
-    places: question.isRate ? placesOfMachine(record) : "",
-    n_loaded: stages > 1 ? n_replicas : n_instances,
-    spans_machines: Number(stages > 1),
+    ...fullLoad(record, question.isRate),
     is_tested: 0,
     is_brief: 0,
   });
 }
+
+// The load that the chance is of, of a machine or of a replica that spans several; without a number where it is not told.
+const fullLoad = (record, isTold) => ({
+  places: isTold ? placesOfMachine(record) : "",
+  n_loaded: record.pipeline_parallel_size > 1 ? record.n_replicas : record.n_instances,
+  spans_machines: Number(record.pipeline_parallel_size > 1),
+});
 
 // The requests at once of a machine that the chance is of.
 const placesOfMachine = ({ sure_at, replicas_held, n_instances }) => count(sure_at.requests * Math.max(1, Math.floor(replicas_held / n_instances)));

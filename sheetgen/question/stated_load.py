@@ -117,7 +117,7 @@ def stated_words(load: Options) -> str:
 
 def load_words(load: Options) -> str:
     """A load as it was stated, the rate at peak and the requests at once that this means: `200 people who ask 20 times
-    a day (0.1733 requests/s at peak): 12.3 at once`.
+    a day (0.173 requests/s at peak): 12.3 at once on average`.
 
     load: as in `stated_words`, and concurrent_requests (None where nothing serves it) and requests_per_second.
     """
@@ -127,6 +127,6 @@ def load_words(load: Options) -> str:
     if rate and load.get("concurrent_follows", True):
         per_second = f"{rate_text(rate)} requests/s at peak"
         words = f"{stated} ({per_second})" if stated else per_second
-        return f"{words}: {means}" if means else words
+        return f"{words}: {means} on average" if means else words
     has_share = load["active_fraction"] and load["active_fraction"] == load["active_fraction"]
     return f"{stated}: {means}" if load["users"] and has_share else means

@@ -23,7 +23,7 @@ from sheetgen.report.page import NOT_SURE_OF, THE_SAME, capital
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words, weights_gains
 from sheetgen.report.templates import q, template
-from sheetgen.report.wait_words import late_values
+from sheetgen.report.wait_words import at_once_words, full_words, late_values
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import CAPACITY_BLOCK, EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
@@ -72,7 +72,7 @@ _AT_ONCE = template(
 _ARRIVING = template(
     "[is_stated?{stated} ({rate} a second at peak{so})|{rate} requests a second at peak{so}]",
     is_stated=is_text(q.stated),
-    so=template("[served?, {at_once} at once]", served=is_text(q.at_once)),
+    so=template("[served?, {at_once}]", served=is_text(q.at_once)),
 )
 _MONTH = template(
     "{rent}, {month} a month, {year} a year[differs?{budget}][bound?; commits to {binds}]",
@@ -286,8 +286,7 @@ def load_of(question: Question, cell: CellRecord) -> str:
         }
     )
     if cell.is_rate:
-        at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else ""
-        rate = rate_text(cell.requests_per_second)
+        rate, at_once = rate_text(cell.requests_per_second), at_once_words(cell)
         return str(_ARRIVING.fill(stated=stated, rate=rate, at_once=at_once, is_stated=bool(stated)))
     at_once = count(cell.requests, "request")
     people = "" if stated or not cell.users >= 1 else people_words(cell.users)
@@ -397,10 +396,10 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
 
 
 def _doubt(cell: CellRecord) -> str:
-    """The limit that an answer is least sure of; for the times of a rate, at full load, when every place is taken and
-    times are longest."""
+    """The limit that an answer is least sure of; for the times of a rate with the load that the chance is of."""
     limit = cell.answer.limit
-    return f"{OF_LIMIT[limit]} at full load" if cell.is_rate and limit not in (MEMORY, RATE) else OF_LIMIT[limit]
+    is_timed = cell.is_rate and limit not in (MEMORY, RATE)
+    return f"{OF_LIMIT[limit]} with {full_words(cell)}" if is_timed else OF_LIMIT[limit]
 
 
 def _serves(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:

@@ -16,6 +16,7 @@ from sheetgen.question.stated_load import Rate
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, THE_SAME, Card, Cell, HeadlineRow, Text, WayRow, joined, words
 from sheetgen.report.pay_less_words import short_words
+from sheetgen.report.wait_words import at_once_words
 from sheetgen.report.wording import money, plural, rent, rented_gpus
 from sheetgen.sizing import cost
 from sheetgen.units import EVEN, USD_CENTS, listed
@@ -132,7 +133,8 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         of_people = hour_of(question, question.workloads[question.headline[0]], users)
         lines.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
-        lines.append(sentences.hour_of_rate.fill(per_hour=per_hour))
+        at_once = at_once_words(cells[0]) if len(record.headline_cells) == 1 else ""  # which follow from the machines
+        lines.append(sentences.hour_of_rate.fill(per_hour=per_hour, at_once=at_once))
     lines += _days_of_measuring(question, cells)
     if question.speed.is_beyond(cells[0].input_tokens):
         lines.append(sentences.word_beyond.fill())

@@ -176,7 +176,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
     ),
-    "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
+    "least_sure": template("Least sure: {limit}[full? with {load}].", full=is_text(q.places), load=sentences.at_full),
     "wait": template(
         "[peak?At the peak: first|First] word on average {wait}", wait=sentences.wait, peak=q.is_peak == 1
     ),

@@ -295,8 +295,11 @@ def sources_of(
     for model in models:
         place, revision = _origin(model.model.source)
         by_origin.setdefault((place, model.model.checked_on), []).append((model.model.name, revision))
-    for (place, day), models_read in by_origin.items():
-        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models_read)
+    most_read = max(by_origin.values(), key=len, default=[])
+    for (place, day), models_read in sorted(by_origin.items(), key=lambda pair: pair[1] is most_read):
+        is_rest = models_read is most_read and len(models_read) > 2
+        rest = "Other models" if is_rest else ", ".join(name for name, _ in models_read)
+        names = "Models" if len(by_origin) == 1 else rest
         revisions = ", ".join(dict.fromkeys(revision for _, revision in models_read if revision))
         listed.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     by_list: dict[tuple[str, str], dict[str, None]] = {}

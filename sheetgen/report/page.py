@@ -539,6 +539,7 @@ class Page:
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
     memory_note: Text = NONE  # the requests for which the sizing counts memory, of each answer
     drive: Text = NONE  # the load with which the model that is asked for is measured
+    drive_alone: Text = NONE  # the same where the command of `bench` does not stand below it
     bench: tuple[str, ...] = ()  # the command that sends it
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed and limits
     beyond_measured: tuple[str, ...] = ()  # conditions of the replicas that no measured run had

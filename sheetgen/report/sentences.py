@@ -75,7 +75,7 @@ hour_of_people = template(
     "Enough for at least {users:whole} {users:person|people} who ask {times} times a day: {per_hour:whole} requests an "
     "hour at the peak."
 )
-hour_of_rate = template("{per_hour:whole} requests an hour at the peak.")
+hour_of_rate = template("{per_hour:whole} requests an hour at the peak[served?: {at_once}].", served=is_text(q.at_once))
 weights_of_group = template(
     "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|check its licence]]",
     several=is_text(q.models),
@@ -131,8 +131,8 @@ people_of_answer = template(
 people_in_numbers = template(
     "{users:grouped} {users:person|people} × {requests_per_user_per_day} requests a day × {peak_hour_share:percent} in "
     "the busiest hour × {burst_factor} of burst = {per_hour:grouped} an hour: "
-    "[typed?{concurrent_requests:tenths} at once on the machines for {model}|{concurrent_requests:grouped} at once "
-    "with places to spare, at {turn_seconds:whole} s each by the targets]",
+    "[typed?{concurrent_requests:digits} at once on average on the machines for {model}|"
+    "{concurrent_requests:grouped} at once with places to spare, at {turn_seconds:whole} s each by the targets]",
     when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
     otherwise=None,
     typed=q.stated_users > 0,
@@ -219,26 +219,35 @@ late = template(f"{WAITERS} wait {{mean_wait}} s for a place first", over=is_ove
 # First words at the confidence with every place taken, and the wait for a place before them; all_but_few: of 99 %,
 # where more than one in a hundred waits.
 _ALL_BUT_FEW = f"{1 - FEW_FRACTION:.0%} within"
-_QUEUED = f"{{mean_wait}} s more on average for the {WAITERS} who queue"
 slow = template(
-    f"{{confidence:percent}} sure at full load: [many?{{full}} s, {_QUEUED}; {_ALL_BUT_FEW} {{all_but_few}} s|"
-    f"{_ALL_BUT_FEW} {{full}} s, {_QUEUED}].",
+    f"With every place taken [many?|{_ALL_BUT_FEW} ]{{full}} s ({{confidence:percent}} sure); "
+    f"{WAITERS} queue first, {{mean_wait}} s on average[many?; {_ALL_BUT_FEW} {{all_but_few}} s].",
     over=is_over,
     many=is_text(q.all_but_few),
 )
-# The targets that a chance is of, of one answer to a rate with so many requests at once on a machine, or on a replica
-# that is several.
+# Requests at once of a rate: the mean at its peak, and all that the chance is of, on a machine or on a replica that is
+# several.
+_EACH = "[several? a [spans?replica|machine]]"
+_SEVERAL, _SPANS = q.n_loaded > 1, q.spans_machines == 1
+at_once_of_rate = template(
+    f"{{mean}} at once on average[filled?, up to {{places}}{_EACH}]",
+    filled=is_text(q.places),
+    several=_SEVERAL,
+    spans=_SPANS,
+)
+at_full = template(f"{{places}} at once{_EACH}", several=_SEVERAL, spans=_SPANS)
+# The targets that a chance is of, of one answer to a rate with its requests at once.
 _AIMED, _PACED = is_text(q.first_target), is_text(q.pace_target)
 kept = template(
     "[aimed?first words in {first_target} s][both? and ][paced?{pace_target} tokens a second][targeted? on average]"
-    "[filled?[targeted?,] with {places} at once[several? a [spans?replica|machine]]]",
+    f"[filled?[targeted?,] with up to {{places}} at once{_EACH}]",
     targeted=either(_AIMED, _PACED),
     aimed=_AIMED,
     paced=_PACED,
     both=both(_AIMED, _PACED),
     filled=is_text(q.places),
-    several=q.n_loaded > 1,
-    spans=q.spans_machines == 1,
+    several=_SEVERAL,
+    spans=_SPANS,
 )
 sure_of = template(
     "[single?{sure}|Sure] [targeted?of [short?memory for the load, ][single?{kept}|the targets]|"
@@ -459,7 +468,7 @@ measure_drive = template(
     "To measure {model}: [shared?{part}|{whole:grouped}] requests [rate?an hour (--request-rate {per_second}) on one "
     "machine's replicas, then {at_once} at once on each, which decides|at once on one machine's replicas, at most "
     "{at_once} on each]"
-    "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens (--max-concurrency {at_once})]."
+    "[written?|, of {input_tokens:grouped} + {output_tokens:grouped} tokens]."
     "[passes? It passes if [short?the start-up log shows that the load fits|[aimed?mean TTFT is at most {ttft} s]"
     "[both? and ][paced?mean TPOT is at most {tpot} ms]].]"
     "[fewer? Each is started for {most}; the load needs no more than {at_once}.]"
@@ -691,7 +700,7 @@ pace_of_answer = template(
 ).formula("pace_of_answer", "Pace")
 asked_in_words = template(
     "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
-    "{in_flight:tenths} at once in all at peak, {mean_in_flight:tenths} on average|"
+    "{in_flight:digits} at once on average at peak, {mean_in_flight:digits} over the day|"
     "{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
     "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
     when=both(answerable, SERVED),

@@ -42,6 +42,12 @@ def short_type(instance: Value) -> Value:
     return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
 
 
+def _three_digits(value: Value) -> Value:
+    """A number in three digits, as `rate_text` writes it."""
+    fraction = where(value < 9.995, round_nearest(value, 2), round_nearest(value, 1))
+    return where(value >= 99.95, grouped_text(value), fraction)
+
+
 @dataclass(frozen=True)
 class Kind:
     """The form of a slot's quantity. change: the value that takes its place. printed: that as text of a workbook.
@@ -61,6 +67,7 @@ KINDS = {
     "whole": Kind(printed=whole_text),
     "tenths": Kind(printed=lambda value: round_nearest(value, 1), display=ONE_DECIMAL),
     "hundredths": Kind(printed=hundredths_text, display=TWO_DECIMALS),
+    "digits": Kind(printed=_three_digits),
     "grouped": Kind(printed=grouped_text),
     "usd": Kind(printed=grouped_text, display=USD),
     "cents": Kind(printed=hundredths_text, display=USD_CENTS),

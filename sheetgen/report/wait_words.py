@@ -8,10 +8,10 @@ from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.hardware import Workload
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import Cell
+from sheetgen.report.page import Cell, capital
 from sheetgen.report.wording import is_short, pace, seconds, span, sure, whole
 from sheetgen.sizing.rates import FEW_FRACTION
-from sheetgen.units import EVEN
+from sheetgen.units import EVEN, rate_text
 
 WAIT_TOLD = FEW_FRACTION  # where a smaller share waits for a place, a short answer does not say so
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
@@ -19,7 +19,7 @@ LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 
 def share_words(share: float) -> str:
     """A share of the requests that wait for a place."""
-    return f"{100 * share:.2g}%" if share >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g}%"
+    return f"{100 * share:.2g}%" if share >= LEAST_WAIT else f"under {100 * LEAST_WAIT:g}%"
 
 
 def _limit_words(question: Question, share: float) -> str:
@@ -97,21 +97,33 @@ def _kept_values(question: Question, cells: Sequence[CellRecord]) -> dict[str, o
         "targeted": bool(aimed["aimed"] or aimed["paced"]),
         "single": len(cells) == 1 and cell.chosen is not None,
         "sure": "",
-        "places": "",
-        "filled": False,
-        "n_loaded": 0,
-        "spans_machines": 0,
+        **_at_once_values(cell if len(cells) == 1 else None),
     }
-    if len(cells) > 1 or cell.chosen is None:
-        return values
+    return values | {"sure": capital(str(sure(cell.answer.chance)))} if values["single"] else values
+
+
+def _at_once_values(cell: CellRecord | None) -> dict[str, str | int]:
+    """The requests at once of an answer to a rate: the mean at its peak, and those that the chance is of on a machine,
+    or on a replica that spans several."""
+    if cell is None or cell.chosen is None or not cell.is_rate:
+        return {"mean": "", "places": "", "n_loaded": 0, "spans_machines": 0}
     answer = cell.answer
-    return values | {
-        "sure": str(sure(answer.chance)),
-        "places": str(whole(answer.sure_at.requests * replicas_of_machine(cell))) if cell.is_rate else "",
-        "filled": cell.is_rate,
+    return {
+        "mean": rate_text(cell.concurrent_requests or 0),
+        "places": str(whole(answer.sure_at.requests * replicas_of_machine(cell))),
         "n_loaded": answer.n_replicas if answer.spans_machines else answer.n_instances,
         "spans_machines": int(answer.spans_machines),
     }
+
+
+def at_once_words(cell: CellRecord) -> str:
+    """The requests at once of a rate: 3.07 at once on average, up to 12; "" where nothing serves it."""
+    return str(sentences.at_once_of_rate.fill(**_at_once_values(cell))) if cell.chosen and cell.is_rate else ""
+
+
+def full_words(cell: CellRecord) -> str:
+    """The load of an answer's machine that its chance is of, of a rate: 12 at once."""
+    return str(sentences.at_full.fill(**_at_once_values(cell)))
 
 
 def wait_words(question: Question, cell: CellRecord) -> Iterator[Cell]:

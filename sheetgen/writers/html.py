@@ -58,12 +58,13 @@ def render_html(
     has_machines: bool = True,
     has_ways: bool = True,
     has_sheet: bool = True,
+    has_overleaf: bool = False,
 ) -> str:
     """The page as one HTML document, which refers to its fonts and the logo as `asset:<file>`.
 
     spacing, of_request, engineers: white space of the sheet, of the request before it, and of the page for engineers.
     has_machines: the sheet, not the page for engineers, lists the machines to rent. has_ways: with a line per model on
-    cheaper ways. has_sheet: false for the request alone.
+    cheaper ways. has_sheet: false for the request alone. has_overleaf: the part for engineers takes two pages.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
@@ -84,9 +85,10 @@ def render_html(
             load_ems=(content - GRID_HEAD) / max(len(page.grid_loads), LEAST_LOADS) / layout.SMALL - GRID_PAD,
             e=engineers.spacing,
             has_commands=engineers.has_commands,
+            has_bench=engineers.has_bench,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             has_sheet=has_sheet,
-            most_on_a_page=layout.MOST_ON_A_PAGE,
+            has_overleaf=has_overleaf or len(page.models) > layout.MOST_ON_A_PAGE,
             sources=[(s.text, s.web_url) for s in page.sources_in_use],
             **pictures.pictures_of(page.replicas),
             request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},

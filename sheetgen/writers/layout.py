@@ -83,10 +83,12 @@ class Step(NamedTuple):
 
 
 class EngineersStep(NamedTuple):
-    """A layout of the part for engineers to try; has_commands: with the command that prints each model's memory."""
+    """A layout of the part for engineers to try; has_commands: with the command that prints each model's memory.
+    has_bench: with that of the measurement, else its load alone."""
 
     spacing: Spacing
     has_commands: bool = True
+    has_bench: bool = True
 
 
 STEPS = (*map(Step, SPACINGS), Step(SPACINGS[-1], has_machines=False), Step(SPACINGS[-1], False, False))
@@ -94,6 +96,7 @@ ENGINEERS_STEPS = (
     *map(EngineersStep, SPACINGS),
     EngineersStep(SPACINGS[2], has_commands=False),
     EngineersStep(SPACINGS[-1], has_commands=False),
+    EngineersStep(SPACINGS[-1], has_commands=False, has_bench=False),
 )
 REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(4.0, 19.0, 28.0),

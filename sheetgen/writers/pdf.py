@@ -91,9 +91,10 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """The page with the most white space at which its first part fits on one page.
 
     A layout takes most of a second, so the search begins at the usual result for pages of this size. If no spacing
-    suffices, the machines to rent move to the part for engineers, then the ways to pay less of several models are left
-    out, and then the first part continues on a second page, as with more than five models, of which the part for
-    engineers has two. Raises PageError if something leaves its place, or the page has far too many characters.
+    suffices, the machines to rent move to the part for engineers, then the ways to pay less of several models are
+    left out, and then the first part continues on a second page, as with more than five models, of which the part for
+    engineers has two. Where that part's last layout does not fit either, whole sections continue on a page more.
+    Raises PageError if something leaves its place, or the page has far too many characters.
     """
     n_models = len(page.models)
     is_short = n_models <= MOST_ON_A_PAGE
@@ -115,6 +116,9 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         engineers_go_on = layout.n_engineers > most_for_engineers and engineers < len(ENGINEERS_STEPS) - 1
         is_full = not (sheet_goes_on or engineers_go_on)
         sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
+    if layout.n_engineers > most_for_engineers:  # a few lines alone would look lost on the next page
+        how |= {"engineers": ENGINEERS_STEPS[0], "has_overleaf": True}
+        layout = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
     if layout.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {layout.problems[0]}.{_longest(page)}")
     return layout

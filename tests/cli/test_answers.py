@@ -224,7 +224,7 @@ def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-d
 )
 def test_list(kind: str, count: int, run) -> None:  # type: ignore[no-untyped-def]
     rows = json.loads(run("list", kind, "--json").output)
-    text = run("list", kind).output
+    text = run("list", kind, "--wide").output
     assert len(rows) >= count and len(text.splitlines()) == len(rows) + 1
     assert len({row["id"] for row in rows}) == len(rows) and all(row["id"] in text for row in rows)
 

@@ -131,7 +131,7 @@ def test_waits_that_nobody_sees_have_no_digits(run: Run) -> None:
     lean = ("--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
     text = run("recommend", "--model", "8b", *lean, "--details").stdout
     (line,) = (line for line in text.split("\n") if "would wait for one to end" in line)
-    assert "below 0.01%" in line and "e-" not in line
+    assert "under 0.01%" in line and "e-" not in line
 
 
 @pytest.mark.parametrize("tokens", [0, 1])

@@ -21,6 +21,7 @@ from sheetgen.api import recommended, sheet_record
 from sheetgen.errors import SheetgenError, did_you_mean
 from sheetgen.live.live_page import write_live
 from sheetgen.report.live_words import SENTENCES
+from sheetgen.report.page import capital
 from sheetgen.report.wording import money, provider_of, rent, sure
 from sheetgen.units import SPOT
 from sheetgen.writers.formats import Options, templates_folder
@@ -126,7 +127,7 @@ def in_words(question: Question) -> dict[str, object] | None:
         "month": str(money(answer.monthly_usd)),
         "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",
         "year": f"{money(cell.units.annual_usd)} a year",
-        "sure": str(SENTENCES["fast_enough"].fill(sure=sure(answer.chance))),
+        "sure": str(SENTENCES["fast_enough"].fill(sure=capital(str(sure(answer.chance))))),
         "ways": [[way.what, way.gives_up, str(money(way.monthly_usd))] for way in by_price],
         "spot": str(money(spot.monthly_usd)) if spot and spot.monthly_usd <= 0.98 * answer.monthly_usd else None,
     }

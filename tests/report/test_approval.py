@@ -22,10 +22,12 @@ from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import approval, notes, pay_less_words, sentences
+from sheetgen.report.answer_lines import question_words
 from sheetgen.report.build_page import build_page
 from sheetgen.report.headline_table import owning_unpriced
-from sheetgen.report.page import Cell, Request, WayRow
+from sheetgen.report.page import Cell, Request, WayRow, capital
 from sheetgen.report.wording import full_money, instance_name, provider_of, sure
+from sheetgen.units import rate_text
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
 
@@ -650,13 +652,38 @@ def test_the_certainty_is_of_the_targets_and_not_of_the_times_that_are_expected(
     for more in ({}, {"ttft_ms": "9000"}):
         asked, cell = requested(users="300", tiers="", **more)
         at, first, paced = cell.answer.sure_at, cell.ttft_target_seconds or 0, cell.tpot_target_seconds or math.nan
-        targets = f"{first:.1f} s and {1 / paced:.0f} tokens a second on average, with {at.requests} at once"
-        assert str(sure(cell.answer.chance)) in str(asked.sure_of) and targets in str(asked.sure_of)
+        targets = f"{first:.1f} s and {1 / paced:.0f} tokens a second on average, with up to {at.requests} at once"
+        assert capital(str(sure(cell.answer.chance))) in str(asked.sure_of) and targets in str(asked.sure_of)
         assert str(asked.sure_of).startswith(str(asked.certain).rstrip("."))
         expected = {f"{at.ttft_seconds:.1f}", f"{1 / at.tpot_seconds:.0f}"} - {f"{1 / paced:.0f}", f"{first:.1f}"}
         assert len(expected) == 2 and not expected.intersection(re.findall(r"[\d.]+", str(asked.sure_of)))
     unaimed, _ = requested(users="300", tiers="", ttft_ms="off", tpot_ms="off")
     assert "first words" not in str(unaimed.sure_of) and "tokens a second" not in str(unaimed.sure_of)
+
+
+@pytest.mark.parametrize("users", ["200", "900", "20000"])
+def test_requests_at_once_have_one_name_and_number_on_page_and_terminal(users: str) -> None:
+    """The mean at peak, and the most that the certainty is of: terminal and sheet name both, the request the most."""
+    asked, cell = requested(users=users, tiers="", models="70b")
+    question = ask(Catalog(), {**ASKED, "users": users, "models": "70b"} | {"tiers": None})
+    sheet = build_page(record_for(solve(question)), question)
+    mean, most = "([\\d.,]+) at once on average", "up to ([\\d,]+)"
+    told = re.findall(f"{mean}, {most}( a machine)?", question_words(question, cell))
+    assert told == [(rate_text(cell.concurrent_requests or 0), told[0][1], told[0][2])]
+    assert re.findall(f"with {most} at once( a machine)?", str(asked.sure_of)) == [told[0][1:]]
+    assert re.findall(f"{mean}, {most}( a machine)?", " ".join(map(str, sheet.load_note))) == told
+    assert bool(told[0][2]) == (cell.answer.n_instances > 1)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_every_sentence_of_a_request_begins_with_a_capital(load: str) -> None:
+    """Or with a number."""
+    asked, _ = requested(**LOADS[load])
+    texts = [asked.sentence, asked.finding, asked.why, *asked.reasons, asked.less_only, asked.sure_of, asked.together]
+    texts += [*asked.serves, *asked.risks, *asked.warnings, asked.owning, asked.basis]
+    texts += [fact for option in asked.options for fact in option.facts]
+    told = [str(text) for text in texts if text]
+    assert len(told) > 15 and [text for text in told if re.search(r"(^|[.!?] )[a-z]", text)] == []
 
 
 def test_a_failed_machine_says_what_the_others_do_at_the_peak() -> None:
@@ -681,6 +708,6 @@ def test_more_that_wait_than_planned_stand_beside_the_plan() -> None:
         asked, cell = requested(**more)
         [speed] = [str(text) for text in asked.serves if str(text).startswith("First word")]
         shares.append(cell.wait_fraction or 0)
-        assert f" the {100 * shares[-1]:.2g}% who queue" in speed
+        assert f"; {100 * shares[-1]:.2g}% queue first" in speed
         assert "Worst" not in speed and "99% within" in speed
     assert min(shares) < 0.05 < max(shares)
