@@ -243,8 +243,8 @@ def _of_term(plan: Plan) -> str:
     """The machines of a mix that are paid for a term, in the quarters in which there are some."""
     counts = defaultdict[tuple[str, str], Counter[int]](Counter)
     for base in plan.base:
-        for q in base.runs(len(plan.quarters)):
-            counts[base.instance, base.purchase][q] += base.count
+        for q, share in enumerate(base.shares(len(plan.quarters))):
+            counts[base.instance, base.purchase] += Counter({q: base.count}) if share else Counter()
     return ", ".join(
         f"{' to '.join(map(str, sorted({min(of_quarters.values()), max(of_quarters.values())})))} x "
         f"{short_name(instance)}, {purchase}"

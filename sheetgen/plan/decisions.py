@@ -544,17 +544,26 @@ def _bases(answer: Answer) -> Iterator[Decision]:
     """Orders of a mix for its base."""
     plan = answer.plan
     for base in plan.base:
-        first, runs = plan.first_day(plan.quarters[base.first]), base.runs(len(plan.quarters))
+        first = base_needed_from(plan, base)
         quarter_usd = base.count * base.month_usd * MONTHS_IN_A_QUARTER
         ended = sum(
-            earlier.count
-            for earlier in plan.base
-            if earlier.instance == base.instance and earlier.first + earlier.term == base.first
+            earlier.count for earlier in plan.base if earlier.instance == base.instance and earlier.end == base.needed
         )
         about, days = f"base of the mix{f', as {ended} of it end' if ended else ''}", plan.lead_days(base.purchase)
-        usd, binds = quarter_usd * len(runs), quarter_usd * base.term
+        usd, binds = quarter_usd * math.fsum(base.shares(len(plan.quarters))), quarter_usd * base.term
         subject = "order", base.instance, base.count, base.purchase
-        yield dated(plan, *subject, first, days, usd, about=about, binds_usd=binds, other=_without(answer, base, first))
+        other = _without(answer, base, first)
+        order = dated(plan, *subject, first, days, usd, about=about, binds_usd=binds, other=other)
+        if order.late:  # the hours of the days before it comes are in the orders on demand
+            machine, by_hour = answer.types[answer.place[base.instance]], plan.there_on(plan.policy.purchase)
+            cover = Cover(plan.policy.purchase, machine.month_usd, by_hour)
+            order = replace(order, cover=cover, there_on=plan.there_on(base.purchase))
+        yield order
+
+
+def base_needed_from(plan: Plan, base: Base) -> datetime.date:
+    """The day from which on an order of a mix's base is needed."""
+    return max(plan.day_at(base.needed), plan.as_of)
 
 
 def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
@@ -563,7 +572,7 @@ def _without(answer: Answer, base: Base, first: datetime.date) -> Decision:
     others = tuple(other for other in plan.base if other is not base)
     quantiles = {"p50": CASE["p50"], plan.policy.plan_at: answer.case}
     grid, _ = answer.at_demand(numpy.array([Z[name] for name in quantiles]), plan=plan.ordering(others, plan.held))
-    paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * len(base.runs(len(plan.quarters)))
+    paid = base.count * base.month_usd * MONTHS_IN_A_QUARTER * math.fsum(base.shares(len(plan.quarters)))
     with_base = answer.money["spend_usd"][:, [*quantiles.values()]]
     spent = grid.spread("spend_usd", OF_MONEY).sum(axis=0) - with_base.sum(axis=0)
     purchase = plan.policy.purchase

@@ -36,7 +36,7 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, ratio, where
 from sheetgen.plan import needs, spending
-from sheetgen.plan.decisions import Decision, in_lines, is_of, kind, owners
+from sheetgen.plan.decisions import Decision, base_needed_from, in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage, decision_words
@@ -626,7 +626,7 @@ class _Sheets:
         """By price the months of a base's machines in some quarters, by the quarter at whose price."""
         n, months = len(self.quarters), dict[str, list[float]]()
         for base in bases:
-            runs = sum(q in quarters for q in base.runs(n))
+            runs = sum(share for q, share in enumerate(base.shares(n)) if q in quarters)
             key = in_class(base.instance, base.purchase, self.plan.policy.purchase)
             if runs:
                 months.setdefault(key, [0.0] * n)[base.first] += base.count * MONTHS_IN_A_QUARTER * runs
@@ -639,9 +639,7 @@ class _Sheets:
             return {decision.instance: decision.machine_months}
         key = decision.instance, decision.purchase, decision.needed_from
         bases = (base for base in plan.base if decision.what == "order")
-        mine = (
-            base for base in bases if (base.instance, base.purchase, plan.first_day(plan.quarters[base.first])) == key
-        )
+        mine = (base for base in bases if (base.instance, base.purchase, base_needed_from(plan, base)) == key)
         return self._of_base(mine, range(len(self.quarters)))
 
     def _bought_usd(

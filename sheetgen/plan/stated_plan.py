@@ -44,13 +44,24 @@ class Base:
     instance: str
     purchase: str
     count: int
-    first: int  # quarter, by position
+    needed: Fraction  # from which on, in quarters from the plan's first day
+    start: Fraction  # from which on they run: later where the order is late
     term: int  # in quarters
     month_usd: float
 
-    def runs(self, n_quarters: int) -> list[int]:
-        """The quarters of the plan in which they run, by position."""
-        return [*range(self.first, min(self.first + self.term, n_quarters))]
+    @property
+    def first(self) -> int:
+        """The quarter for which they are ordered, by position."""
+        return math.floor(self.needed)
+
+    @property
+    def end(self) -> Fraction:
+        return self.start + self.term
+
+    def shares(self, n_quarters: int) -> list[float]:
+        """By quarter of the plan the share of it in which they run."""
+        overlaps = (min(self.end, Fraction(q + 1)) - max(self.start, Fraction(q)) for q in range(n_quarters))
+        return [float(max(Fraction(0), overlap)) for overlap in overlaps]
 
 
 @dataclass(frozen=True)
@@ -246,8 +257,11 @@ class Plan(Stated):
         days |= {max(self.as_of, order.starts) for order in supply.ordered if order.starts}
         parts: tuple[schema.Committed | schema.Owned, ...] = (*supply.committed, *supply.owned)
         ends = {self.position(day) for part in parts for day in term(part)}
+        with_term = {*ways} if policy.buy == schema.MIX else bought
         terms = {
-            (self.position(day), QUARTERS_OF_TERM[way]) for way in bought & {*QUARTERS_OF_TERM} for day in arrivals[way]
+            (self.position(day), QUARTERS_OF_TERM[way])
+            for way in with_term & {*QUARTERS_OF_TERM}
+            for day in arrivals[way]
         }
         after = {end + policy.release_after_quarters for end in {*ends, self.today_at}}
         places = {*map(self.position, days), *ends, *after}
@@ -259,11 +273,12 @@ class Plan(Stated):
     @cached_property
     def days(self) -> list[tuple[datetime.date, datetime.date]]:
         """By span its first and its last day."""
-        firsts = [self._day(start) for start in self.spans.starts]
+        firsts = [self.day_at(start) for start in self.spans.starts]
         ends = [*firsts[1:], self.last_day(self.quarters[-1]) + _DAY]
         return [(first, end - _DAY) for first, end in zip(firsts, ends, strict=True)]
 
-    def _day(self, place: Fraction) -> datetime.date:
+    def day_at(self, place: Fraction) -> datetime.date:
+        """The day at a place in quarters from the plan's first day."""
         quarter = self.quarters[math.floor(place)]
         first, last = self.first_day(quarter), self.last_day(quarter)
         return first + datetime.timedelta(days=math.ceil(place % 1 * ((last - first).days + 1)))

@@ -13,7 +13,7 @@ from sheetgen.plan.arrays import Array
 from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.spans import Spans
-from sheetgen.plan.stated_plan import Plan, machine_in, term
+from sheetgen.plan.stated_plan import Base, Plan, machine_in, term
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ def live(plan: Plan, part: Committed | Owned) -> Array:
     return numpy.array([float(first <= start < after) for start in plan.spans.starts])
 
 
+def base_by_span(plan: Plan, base: Base) -> Array:
+    """By span the machines of an order of a mix's base."""
+    return numpy.array([float(base.count * (base.start <= start < base.end)) for start in plan.spans.starts])
+
+
 def paid_shares(plan: Plan, part: Committed | Owned) -> Array:
     """By quarter the share of its days in which it is there, and paid."""
     return plan.spans.means(live(plan, part))
@@ -83,8 +88,7 @@ def supplied(plan: Plan) -> Supplied:
         name = plan.machine(part.type)
         committed[name] = committed.get(name, 0) + part.count * live(plan, part)
     for base in plan.base:
-        runs = numpy.isin(plan.spans.quarters, base.runs(len(plan.quarters)))
-        committed[base.instance] = committed.get(base.instance, 0) + base.count * runs
+        committed[base.instance] = committed.get(base.instance, 0) + base_by_span(plan, base)
     for pool in plan.supply.owned:
         gpu, serves = plan.gpus[pool.id], live(plan, pool)
         gpus[gpu.id] = gpus.get(gpu.id, 0) + pool.count * serves

@@ -27,7 +27,7 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quar
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.spans import Spans
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.supplied import live, paid_shares, supplied
+from sheetgen.plan.supplied import base_by_span, live, paid_shares, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.question.inputs import BY_NAME
@@ -380,8 +380,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     n_quarters, months, supply = len(plan.quarters), CONSTANTS["months_in_a_quarter"], supplied(plan)
     none, no_spans = numpy.zeros(n_quarters), numpy.zeros(len(plan.spans))
     committed_usd, owned_usd = none.copy(), none.copy()
-    of_type, base_usd, base_counts = (defaultdict[str, Any](none.copy) for _ in range(3))
-    of_gpus = defaultdict[str, Any](no_spans.copy)
+    of_type, base_usd = (defaultdict[str, Any](none.copy) for _ in range(2))
+    of_gpus, base_counts = (defaultdict[str, Any](no_spans.copy) for _ in range(2))
     for committed in plan.supply.committed:
         paid = committed_by_quarter(plan, committed)
         committed_usd += paid
@@ -390,16 +390,16 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         owned_usd += pool.cost_per_quarter * paid_shares(plan, pool)
         of_gpus[plan.gpus[pool.id].id] += pool.cost_per_quarter * live(plan, pool)
     for base in plan.base:
-        base_usd[base.instance][base.runs(n_quarters)] += base.count * base.month_usd * months
-        base_counts[base.instance][base.runs(n_quarters)] += base.count
+        base_usd[base.instance] += base.count * base.month_usd * months * numpy.array(base.shares(n_quarters))
+        base_counts[base.instance] += base_by_span(plan, base)
     by_span = {
         "lost_instances": [supply.lost_instances(machine.gpu, machine.gpu_count) + no_spans for machine in types],
         "committed_by_span": [supply.committed.get(machine.instance, no_spans) for machine in types],
+        "base_by_span": [base_counts[machine.instance] for machine in types],
         "owned_gpu_usd": [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, no_spans)) for machine in types],
     }
     by_quarter = {
         "committed_paid_usd": [of_type[machine.instance] for machine in types],
-        "base_instances": [base_counts[machine.instance] for machine in types],
         "base_usd": [base_usd[machine.instance] for machine in types],
         "order_quarters_ahead": [plan.order_quarters_ahead(machine.buying.purchase) for machine in types],
     }
@@ -545,7 +545,8 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
 
     gap = numpy.array([of_type.gap for of_type in rented]).reshape(needed.shape)
     owned_usd = grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes)  # of one
-    signed = committed - grid.spread("base_instances", OF_TYPE)[:, spans.quarters]
+    base = grid.spread("base_by_span", axes)
+    signed = committed - base
     idle = needs.idle(needed, owned, committed, gap, lent)
     idle_owned, idle_anyway = numpy.minimum(owned, idle), numpy.minimum(owned + signed, idle)
     most = {
@@ -553,6 +554,8 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         "kept_instances": numpy.array(kept).reshape(needed.shape),
         "owned_instances": owned,
         "committed_instances": committed,
+        "signed_instances": signed,
+        "base_instances": base,
         "gap": gap,
         "rented_instances": gap + committed,
         "idle": idle,
@@ -560,7 +563,12 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
         "borrowed_instances": numpy.maximum(0, lent),
         "lent_instances": numpy.maximum(0, -lent),
     }
-    means = {"mean_anyway": owned + committed + lent, "mean_gap": gap, "owned_paid_usd": owned * owned_usd}
+    means = {
+        "mean_anyway": owned + committed + lent,
+        "mean_gap": gap,
+        "mean_base": base,
+        "owned_paid_usd": owned * owned_usd,
+    }
     means["idle_usd"] = idle_owned * owned_usd
     idle_share = ratio(spans.means(idle_anyway - idle_owned, 1), spans.means(signed, 1))
     sums = {"ordered_instances": summed("ordered"), "cover_usd": summed("cover_usd")}

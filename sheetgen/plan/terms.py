@@ -8,7 +8,10 @@ on as expected; a term that lies more than half beyond the plan is not considere
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy
 
@@ -34,25 +37,30 @@ def quarters_usd(plan: Plan, month_usd: float, quarters: range) -> Array:
     return month_usd * numpy.array(plan.months_ahead(quarters))
 
 
-def worth_a_term(shares: Array, bought_usd: Array, term_usd: float) -> Array:
+def worth_a_term(shares: Array, bought_usd: Array, term_usd: float, paid: Array | float = 1.0) -> Array:
     """By machine, True where its term costs less than buying the hours in which it is needed. shares: of all hours
     those, by quarter of the term and machine; bought_usd: by quarter, what all its hours cost when bought; term_usd:
-    what a quarter of the term costs."""
-    return numpy.asarray((shares * bought_usd[:, None]).sum(axis=0) > term_usd * len(shares))
+    what a quarter of the term costs; paid: by quarter, the share of it in which the term runs."""
+    weights = paid + numpy.zeros(len(shares))
+    return numpy.asarray((shares * (bought_usd * weights)[:, None]).sum(axis=0) > term_usd * weights.sum())
 
 
 def wanted_for_terms(
     plan: Plan, purchase: str, shares: Array, bought_usd: Array, term_usd: Array, most: Array
 ) -> Array:
     """By quarter, the number of machines that are worth a term which begins there, both in its first quarter and over
-    its whole length; 0 for quarters whose first day comes before an order of today is delivered. bought_usd, term_usd:
-    what a machine costs in each quarter, bought_usd also after the plan's end; most: those that a quota allows in each
-    quarter."""
-    wanted, day, n = numpy.zeros(len(shares)), plan.there_on(purchase), len(shares)
-    for q, quarter in enumerate(plan.quarters):
-        ahead = quarters_of_term(purchase, q, n)
-        if ahead and day <= plan.first_day(quarter):
-            pays = worth_a_term(shares[in_plan(ahead, n)], bought_usd[ahead.start : ahead.stop], term_usd[q])
+    its whole length: the term of an order of today that is late begins on the day on which it is delivered; 0 for
+    quarters that are over by then. bought_usd, term_usd: what a machine costs in each quarter, bought_usd also after
+    the plan's end; most: those that a quota allows in each quarter."""
+    wanted, there, n = numpy.zeros(len(shares)), plan.position(plan.there_on(purchase)), len(shares)
+    for q in range(n):
+        late = float(max(Fraction(0), there - q))
+        if late < 1 and quarters_of_term(purchase, q, n):
+            ahead = range(q, q + QUARTERS_OF_TERM[purchase] + (late > 0))
+            paid = numpy.ones(len(ahead))
+            if late:
+                paid[0], paid[-1] = 1 - late, late
+            pays = worth_a_term(shares[in_plan(ahead, n)], bought_usd[ahead.start : ahead.stop], term_usd[q], paid)
             n_paying = (pays & worth_a_term(shares[q : q + 1], bought_usd[q : q + 1], term_usd[q])).sum()
             wanted[q] = min(n_paying, most[q])
     return wanted
@@ -65,18 +73,27 @@ def base_of(
     ones the shortest term. shares: of all hours those in which a machine is needed, by quarter and machine; month_usd:
     a machine's month on demand; months: by class, its month in that class; most: those that a quota allows in each
     quarter."""
-    n = len(shares)
-    bought = quarters_usd(plan, month_usd, range(n + max(QUARTERS_OF_TERM.values())))
+    n, spans = len(shares), plan.spans
+    bought = quarters_usd(plan, month_usd, range(n + max(QUARTERS_OF_TERM.values()) + 1))
+    to_come = numpy.array([start >= plan.today_at for start in spans.starts])
     ways: list[tuple[Base, ...]] = [()]
     for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=QUARTERS_OF_TERM.__getitem__):
-        of_term = months[purchase] * numpy.array(plan.months_of(purchase))
-        wanted = wanted_for_terms(plan, purchase, shares, bought, of_term, most)
-        by_span = buying(plan, None, purchase).ordered(wanted[plan.spans.quarters, None])[:, 0]
-        orders = plan.spans.sums(by_span)
+        of_term, term = months[purchase] * numpy.array(plan.months_of(purchase)), QUARTERS_OF_TERM[purchase]
+        wanted = wanted_for_terms(plan, purchase, shares, bought, of_term, most)[spans.quarters] * to_come
+        there = plan.position(plan.there_on(purchase))
+        orders = zip(spans.starts, buying(plan, None, purchase).ordered(wanted[:, None])[:, 0].tolist(), strict=True)
         ways.append(
             tuple(
-                Base(instance, purchase, int(count), q, QUARTERS_OF_TERM[purchase], float(usd) / MONTHS_IN_A_QUARTER)
-                for q, (count, usd) in enumerate(zip(orders, of_term, strict=True))
+                Base(
+                    instance,
+                    purchase,
+                    int(count),
+                    start,
+                    max(start, there),
+                    term,
+                    float(of_term[math.floor(start)]) / MONTHS_IN_A_QUARTER,
+                )
+                for start, count in orders
                 if count
             )
         )
@@ -84,11 +101,11 @@ def base_of(
 
 
 def _usd(base: tuple[Base, ...], shares: Array, bought_usd: Array) -> float:
-    """The cost of a base and of the hours above it in the plan."""
+    """The cost of a base and of the hours beside it in the plan."""
     n_quarters = len(shares)
-    counts, usd = numpy.zeros(n_quarters, int), 0.0
-    for order in base:
-        runs = order.runs(n_quarters)
-        counts[runs] += order.count
-        usd += order.count * order.month_usd * MONTHS_IN_A_QUARTER * len(runs)
-    return usd + sum(float(shares[q, counts[q] :].sum() * bought_usd[q]) for q in range(n_quarters))
+    usd = sum(order.count * order.month_usd * MONTHS_IN_A_QUARTER * sum(order.shares(n_quarters)) for order in base)
+    cuts = {place for order in base for place in (order.start, order.end) if place < n_quarters}
+    for start, end in itertools.pairwise(sorted({*map(Fraction, range(n_quarters + 1)), *cuts})):
+        q, count = math.floor(start), sum(order.count for order in base if order.start <= start < order.end)
+        usd += float(end - start) * float(shares[q, count:].sum() * bought_usd[q])
+    return usd

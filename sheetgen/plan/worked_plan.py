@@ -88,7 +88,7 @@ class Answer:
     @cached_property
     def signed_instances(self) -> Array:
         """By type, quarter and case the machines of commitments that are signed: those of a mix's base are ordered."""
-        return numpy.asarray(self.supply["committed_instances"] - self.supply["base_instances"])
+        return numpy.asarray(self.supply["signed_instances"])
 
     @cached_property
     def rented_instances(self) -> Array:
@@ -417,7 +417,7 @@ class Answer:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
         held in all hours of the days on which they are there, at the price of the class that is bought; of a mix on
         demand."""
-        base, months = (self.supply[name][..., self.case] for name in ("base_instances", "quarter_instance_month_usd"))
+        base, months = (self.supply[name][..., self.case] for name in ("mean_base", "quarter_instance_month_usd"))
         there = [
             sum(part.gap[:, self.case] * (1 - part.way.missing) for part in rented.parts) for rented in self.rented
         ]
@@ -463,7 +463,8 @@ class Answer:
                 if (cover := part.way.covers[s]) is not None:
                     usd[cover.purchase][q] += part.cover_usd[s]
         for base in self.plan.base:
-            usd[base.purchase][base.runs(len(self.plan.quarters))] += base.count * base.month_usd * MONTHS_IN_A_QUARTER
+            shares = numpy.array(base.shares(len(self.plan.quarters)))[:, None]
+            usd[base.purchase] += base.count * base.month_usd * MONTHS_IN_A_QUARTER * shares
         for committed in self.plan.supply.committed:
             usd[committed.purchase] += committed_by_quarter(self.plan, committed)[:, None]
         return usd

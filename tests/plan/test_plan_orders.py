@@ -1401,3 +1401,19 @@ def test_a_service_moves_on_the_day_on_which_its_machines_come() -> None:
     rows = [row for row in record["services"] if (row["quarter"], row["quantile"]) == ("2027-Q2", "p90")]
     assert sum(row["monthly_usd"] for row in rows) * 3 <= usd[1]
     assert all(check["ok"] for check in record["checks"] if "add up" in check["check"])
+
+
+def test_a_mix_has_its_base_from_the_day_on_which_it_can_be_there() -> None:
+    """A year is there on 15 February: until then its three machines are rented. The base began a quarter later, and the
+    plan took three years in its place, which were there in time."""
+    lead = {"lead_time_days": {"reserved-1yr": 60}, "allowed": {"instances": [NC40], "exclude": ["reserved-3yr"]}}
+    record = solved([SERVICE], 4, supply=lead, policy={"approval_days": 21, "buy": "mix"})
+    first = 3 * (ONE_YEAR + ON_DEMAND) / 2
+    assert of_all(record, "p90_usd") == pytest.approx([first, *[3 * ONE_YEAR] * 3])
+    assert of_all(record, "bound_usd") == pytest.approx([3 * ONE_YEAR * 4, 0, 0, 0])
+    (order,) = [row for row in record["decisions"] if row["purchase"] == "reserved-1yr"]
+    assert (order["n_instances"], order["late"], order["there_on"]) == (3, True, "2027-02-15")
+    assert order["usd"] == pytest.approx(3 * ONE_YEAR * 3.5) and order["cover"]["purchase"] == "on-demand"
+    (rented,) = [row for row in record["decisions"] if row["what"] == "order" and row["purchase"] == "on-demand"]
+    assert rented["usd"] == pytest.approx(3 * ON_DEMAND / 2)
+    assert order["usd"] + rented["usd"] == pytest.approx(sum(of_all(record, "p90_usd")))
