@@ -1,14 +1,15 @@
 """The hardware of each service in each quarter: what `recommend` chooses, which stays unless moving saves enough.
 
-All loads of one question (a model at its precisions, a request, targets, an engine) are worked out together. Who works
-many plans out that are alike (the bridge) keeps what each load gave, and only what is another is worked out again.
+The loads of all questions (a model at its precisions, a request, targets, an engine) that can be put as one are worked
+out together. Who works many plans out that are alike (the bridge) keeps what each load gave, and only what is another
+is worked out again.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
+from sheetgen.plan.joined import joined, on_machines
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
@@ -192,6 +194,7 @@ class _Load:
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
 OF_RATE = ("full_turn_seconds", "replica_prefill_seconds")  # NaN where no load is a rate
+MEDIAN = QUANTILES.index("p50")
 FILLS = (needs.machines, needs.safe_machines, needs.half_machines)
 OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month_usd", "wait_z", "output_tokens")
 
@@ -200,11 +203,10 @@ OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month
 class Sized:
     """The loads of a plan's services, worked out on every offer."""
 
+    demand: _Demand
     keys: Mapping[At, Key]  # of the quarters in which a service has a load
     loads: Mapping[At, _Load]
-    solutions: Mapping[Key, _Solved]  # of those that were worked out now
     kept: Loads  # those of other plans, too
-    case: int  # the quantile that is bought
 
     def places(
         self, plan: Plan, left_out: frozenset[str] = frozenset(), begin: Beginning | None = None
@@ -237,22 +239,21 @@ class Sized:
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
-        speed, alone = dict[tuple[int, int, int], Speed](), dict[At, str]()
-        offers = {slot: place.offer for slot, place in hardware.placed.items()}
-        for key, work in self.solutions.items():
-            here = [slot for slot in offers if self.keys[slot] == key]
-            speed |= dict(_speeds(work, here, offers))
-            for slot in here:
-                load = self.loads[slot]
-                assert load.pick is not None
-                alone[slot] = load.offers.instance(load.pick)
+        machines = {place.instance: place.candidate for place in hardware.placed.values()}.values()
+        questions = defaultdict[Key, list[At]](list)
+        for slot in hardware.placed:
+            questions[self.keys[slot]].append(slot)
+        asked = [(many, on_machines(self.demand.plan.question(key), machines)) for key, many in questions.items()]
+        speed = dict[tuple[int, int, int], Speed]()
+        for work in self.demand.worked_out(asked, range(len(QUANTILES))):
+            speed |= _speeds(work, hardware.placed)
+        alone = {slot: load.offers.instance(load.pick) for slot, load in self.loads.items() if load.pick is not None}
         return replace(hardware, speed=speed, alone=alone)
 
 
-def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:
-    """The loads of every service. rates, at_once: by service, quarter and quantile. Not timed, it cannot be said how
-    fast hardware is; kept: loads of plans that were worked out before, at the same prices, to which this one's are
-    added."""
+def sized(plan: Plan, rates: Any, at_once: Any, kept: Loads | None = None) -> Sized:
+    """The loads of every service. rates, at_once: by service, quarter and quantile. kept: loads of plans that were
+    worked out before, at the same prices, to which this one's are added."""
     keys: dict[At, Key] = {}
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
@@ -276,13 +277,13 @@ def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads 
     }
     wanted: dict[Key, list[At]] = defaultdict(list)
     for slot, key in keys.items():
-        if timed or whole[slot] not in kept_loads:
+        if whole[slot] not in kept_loads:
             wanted[key].append(slot)
-    solutions: dict[Key, _Solved] = {}
-    for key, many in wanted.items():
-        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
-        kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
-    return Sized(keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, solutions, kept_loads, case)
+    demand = _Demand(plan, rates, at_once)
+    questions = [(many, plan.question(key)) for key, many in wanted.items()]
+    for work in demand.worked_out(questions, sorted({MEDIAN, case})):
+        kept_loads |= ((whole[slot], load) for slot, load in _loads(work, case))
+    return Sized(demand, keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, kept_loads)
 
 
 PEAK, HOURS, TERM = "peak", "hours", "term"  # by which a service's machines by itself are the cheapest
@@ -382,21 +383,35 @@ def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapp
 
 @dataclass(frozen=True)
 class _Solved:
-    """The loads of one question, worked out on every candidate."""
+    """Loads that were worked out together, on every candidate."""
 
     solved: Solution
-    rows: Mapping[tuple[int, int, int], int]
+    rows: Mapping[tuple[int, int, int], int]  # by service, quarter and quantile
 
 
-def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
-    """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
-    load = replace(question.loads[0], users=None)
-    rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
-    loads = [
-        replace(load, tier=i, concurrent_requests=float(at_once[slot]), requests_per_second=float(rates[slot]))
-        for slot, i in rows.items()
-    ]
-    solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
+@dataclass(frozen=True)
+class _Demand:
+    """A plan and the requests of its services, a second and at once, by service, quarter and quantile."""
+
+    plan: Plan
+    rates: Any
+    at_once: Any
+
+    def worked_out(self, questions: Iterable[tuple[list[At], Question]], cases: Sequence[int]) -> Iterator[_Solved]:
+        """The loads of services and quarters at some quantiles, each on every candidate of its question."""
+        asked = []
+        for many, question in questions:
+            slots, load = [(*slot, z) for slot in many for z in cases], replace(question.loads[0], users=None)
+            numbers = ((float(self.at_once[slot]), float(self.rates[slot])) for slot in slots)
+            loads = (replace(load, concurrent_requests=n, requests_per_second=rate) for n, rate in numbers)
+            asked.append((slots, replace(question, loads=tuple(loads))))
+        for slots, question in joined(asked):
+            yield _worked_out(self.plan, question, {slot: i for i, slot in enumerate(slots)})
+
+
+def _worked_out(plan: Plan, question: Question, rows: Mapping[tuple[int, int, int], int]) -> _Solved:
+    """Loads of services and quarters on every candidate, with their floors and spare replicas."""
+    solved = tables(question)
     lost = [plan.redundancy(s) for s, _, _ in rows]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
@@ -422,11 +437,11 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     return _Solved(solved, rows)
 
 
-def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
+def _loads(work: _Solved, case: int) -> Iterator[tuple[At, _Load]]:
     """Each load at the quantile that is bought, without the tables around it."""
     solved, picks, offers = work.solved, pick(work.solved.grid), _Offers.of_solution(work.solved)
-    middle = [work.rows[(*slot, QUANTILES.index("p50"))] for slot in many]
-    rows = [work.rows[(*slot, case)] for slot in many]
+    many = [(s, q) for s, q, z in work.rows if z == case]
+    middle, rows = ([work.rows[(*slot, z)] for slot in many] for z in (MEDIAN, case))
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)
 
@@ -445,7 +460,7 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     question = solved.question
     of_plan = question.candidates[len(question.candidates) - question.n_there :]
     there = frozenset(machine.instance for machine in of_plan)
-    for i, pair in enumerate(picks[row] for row in rows):
+    for i, (slot, pair) in enumerate(zip(many, (picks[row] for row in rows), strict=True)):
         load = _Load(
             offers,
             None if pair is None else pair[0].offer,
@@ -456,7 +471,7 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
         )
         # What `recommend` takes by itself is not for what the plan has.
         pick_of_market = load.without(there).pick
-        yield load if pick_of_market is None else replace(load, pick=pick_of_market)
+        yield slot, load if pick_of_market is None else replace(load, pick=pick_of_market)
 
 
 def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
@@ -470,27 +485,24 @@ def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
     return numpy.array([paid(candidate.purchase) / paid(settings.purchase) for candidate, _ in offers.there])
 
 
-def _speeds(
-    work: _Solved, many: Sequence[At], offers: Mapping[At, int]
-) -> Iterator[tuple[tuple[int, int, int], Speed]]:
+def _speeds(work: _Solved, placed: Mapping[At, Placed]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
-    solved = work.solved
-    choices = [Choice(NOTHING_FITS)] * len(solved.question.loads)
-    for s, q in many:
-        for z in range(len(QUANTILES)):
-            row, offer = work.rows[s, q, z], offers[s, q]
-            quantities = solved.at(row, offer=offer)
-            replicas = float(quantities["n_replicas"][0])
-            count = needs.machines(replicas, float(quantities["replicas_per_instance"][0]))
-            choices[row] = Choice(
-                "fits",
-                offer,
-                n_replicas=int(replicas),
-                n_instances=math.ceil(count),
-                pipeline_parallel_size=int(quantities["pipeline_stages"][0]),
-            )
-    fast = with_speed(solved, tuple(choices))
-    for s, q in many:
-        for z in range(len(QUANTILES)):
-            choice = fast[work.rows[s, q, z]]
-            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)
+    solved, offers = work.solved, dict[tuple[str, Layout], int]()
+    for i in range(len(solved.offers)):
+        offers[solved.candidate(i).instance, solved.layout(i)] = i
+    places = [placed[s, q] for s, q, _ in work.rows]
+    chosen = [offers[place.instance, place.layout] for place in places]
+    there = solved.grid.along("chosen", {"load": [*work.rows.values()], "offer": chosen}).table("chosen")
+    replicas, per_instance = there["n_replicas"], there["replicas_per_instance"]
+    choices = [
+        Choice(
+            "fits",
+            offer,
+            n_replicas=int(n),
+            n_instances=math.ceil(needs.machines(float(n), float(of_instance))),
+            pipeline_parallel_size=place.pipeline_parallel_size,
+        )
+        for offer, n, of_instance, place in zip(chosen, replicas, per_instance, places, strict=True)
+    ]
+    for slot, choice in zip(work.rows, with_speed(solved, tuple(choices)), strict=True):
+        yield slot, Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)
