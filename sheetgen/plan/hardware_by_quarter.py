@@ -363,16 +363,20 @@ def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapp
         instances, able = of_slots[0].offers.instances, numpy.array([load.able for load in of_slots])
         suits = sum(load.columns["suitability"] for load in of_slots)
         values = [load.machines for load in of_slots], [load.usd_of_month[BOUGHT] for load in of_slots]
+        there = dict[int, dict[At, Placed]]()
         for k, of_offers in enumerate(values):
             whole = numpy.where(able, of_offers, 0).sum(axis=0)
             order = numpy.lexsort((-suits, numpy.round(whole, 9), -able.sum(axis=0), instances))
             for offer in order[numpy.unique(instances[order], return_index=True)[1]].tolist():
-                for slot, load, can in zip(slots, of_slots, able[:, offer], strict=True):
-                    name = load.offers.instance(offer)
-                    if can:
-                        ways[k, name][slot] = load.placed(offer)
-                    elif name in load.everywhere:
-                        ways[k, name][slot] = load.everywhere[name]
+                name = of_slots[0].offers.instance(offer)
+                if offer not in there:
+                    places = (
+                        load.placed(offer) if can else load.everywhere.get(name)
+                        for load, can in zip(of_slots, able[:, offer].tolist(), strict=True)
+                    )
+                    there[offer] = {slot: place for slot, place in zip(slots, places, strict=True) if place is not None}
+                if there[offer]:
+                    ways[k, name] |= there[offer]
     seen = set()
     for way in ways.values():
         offers = tuple((slot, place.offer) for slot, place in way.items())
