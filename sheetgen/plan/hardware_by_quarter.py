@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy
 
+from sheetgen.answer.joined import joined, with_loads
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.joined import joined, on_machines
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
@@ -203,7 +203,9 @@ OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month
 class Sized:
     """The loads of a plan's services, worked out on every offer."""
 
-    demand: _Demand
+    plan: Plan
+    rates: Any
+    at_once: Any
     keys: Mapping[At, Key]  # of the quarters in which a service has a load
     loads: Mapping[At, _Load]
     kept: Loads  # those of other plans, too
@@ -239,14 +241,17 @@ class Sized:
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
-        machines = {place.instance: place.candidate for place in hardware.placed.values()}.values()
-        questions = defaultdict[Key, list[At]](list)
-        for slot in hardware.placed:
+        places = hardware.placed
+        names, questions = {place.instance for place in places.values()}, defaultdict[Key, list[At]](list)
+        for slot in places:
             questions[self.keys[slot]].append(slot)
-        asked = [(many, on_machines(self.demand.plan.question(key), machines)) for key, many in questions.items()]
-        speed = dict[tuple[int, int, int], Speed]()
-        for work in self.demand.worked_out(asked, range(len(QUANTILES))):
-            speed |= _speeds(work, hardware.placed)
+        asked, speed = list[tuple[list[At], Question]](), dict[tuple[int, int, int], Speed]()
+        for key, many in questions.items():
+            question = self.plan.question(key)
+            there = (candidate for candidate in question.candidates if candidate.instance in names)
+            asked.append((many, replace(question, candidates=tuple(there))))
+        for work in _worked_out(self.plan, asked, self.rates, self.at_once, range(len(QUANTILES))):
+            speed |= _speeds(work, places)
         alone = {slot: load.offers.instance(load.pick) for slot, load in self.loads.items() if load.pick is not None}
         return replace(hardware, speed=speed, alone=alone)
 
@@ -279,11 +284,11 @@ def sized(plan: Plan, rates: Any, at_once: Any, kept: Loads | None = None) -> Si
     for slot, key in keys.items():
         if whole[slot] not in kept_loads:
             wanted[key].append(slot)
-    demand = _Demand(plan, rates, at_once)
     questions = [(many, plan.question(key)) for key, many in wanted.items()]
-    for work in demand.worked_out(questions, sorted({MEDIAN, case})):
+    for work in _worked_out(plan, questions, rates, at_once, sorted({MEDIAN, case})):
         kept_loads |= ((whole[slot], load) for slot, load in _loads(work, case))
-    return Sized(demand, keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, kept_loads)
+    loads = {slot: kept_loads[facts] for slot, facts in whole.items()}
+    return Sized(plan, rates, at_once, keys, loads, kept_loads)
 
 
 PEAK, HOURS, TERM = "peak", "hours", "term"  # by which a service's machines by itself are the cheapest
@@ -393,35 +398,24 @@ class _Solved:
     rows: Mapping[tuple[int, int, int], int]  # by service, quarter and quantile
 
 
-@dataclass(frozen=True)
-class _Demand:
-    """A plan and the requests of its services, a second and at once, by service, quarter and quantile."""
-
-    plan: Plan
-    rates: Any
-    at_once: Any
-
-    def worked_out(self, questions: Iterable[tuple[list[At], Question]], cases: Sequence[int]) -> Iterator[_Solved]:
-        """The loads of services and quarters at some quantiles, each on every candidate of its question."""
-        asked = []
-        for many, question in questions:
-            slots, load = [(*slot, z) for slot in many for z in cases], replace(question.loads[0], users=None)
-            numbers = ((float(self.at_once[slot]), float(self.rates[slot])) for slot in slots)
-            loads = (replace(load, concurrent_requests=n, requests_per_second=rate) for n, rate in numbers)
-            asked.append((slots, replace(question, loads=tuple(loads))))
-        for slots, question in joined(asked):
-            yield _worked_out(self.plan, question, {slot: i for i, slot in enumerate(slots)})
+def _worked_out(
+    plan: Plan, questions: Iterable[tuple[list[At], Question]], rates: Any, at_once: Any, cases: Sequence[int]
+) -> Iterator[_Solved]:
+    """The loads of services and quarters at some quantiles on every candidate of their questions, with their floors and
+    spare replicas."""
+    rows = ((question, [(*slot, z) for slot in many for z in cases]) for many, question in questions)
+    asked = ((row, with_loads(question, ((rates[i], at_once[i]) for i in row))) for question, row in rows)
+    for slots, question in joined(asked):
+        yield _with_spares(plan, tables(question), slots)
 
 
-def _worked_out(plan: Plan, question: Question, rows: Mapping[tuple[int, int, int], int]) -> _Solved:
-    """Loads of services and quarters on every candidate, with their floors and spare replicas."""
-    solved = tables(question)
-    lost = [plan.redundancy(s) for s, _, _ in rows]
+def _with_spares(plan: Plan, solved: Solution, slots: Sequence[tuple[int, int, int]]) -> _Solved:
+    lost = [plan.redundancy(s) for s, _, _ in slots]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
         ("load",),
         {
-            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
+            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in slots],
             "spare_replicas": [float(redundancy.replicas) for redundancy in lost],
             "hot_share": [redundancy.hot_share for redundancy in lost],
         },
@@ -438,7 +432,7 @@ def _worked_out(plan: Plan, question: Question, rows: Mapping[tuple[int, int, in
         solved.grid.put(costs.axes, {name: beside.spread(name, costs.axes)})
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
-    return _Solved(solved, rows)
+    return _Solved(solved, {slot: i for i, slot in enumerate(slots)})
 
 
 def _loads(work: _Solved, case: int) -> Iterator[tuple[At, _Load]]:
@@ -491,22 +485,12 @@ def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
 
 def _speeds(work: _Solved, placed: Mapping[At, Placed]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
-    solved, offers = work.solved, dict[tuple[str, Layout], int]()
+    solved, offers = work.solved, dict[tuple[str, str, Layout], int]()
     for i in range(len(solved.offers)):
-        offers[solved.candidate(i).instance, solved.layout(i)] = i
-    places = [placed[s, q] for s, q, _ in work.rows]
-    chosen = [offers[place.instance, place.layout] for place in places]
-    there = solved.grid.along("chosen", {"load": [*work.rows.values()], "offer": chosen}).table("chosen")
-    replicas, per_instance = there["n_replicas"], there["replicas_per_instance"]
-    choices = [
-        Choice(
-            "fits",
-            offer,
-            n_replicas=int(n),
-            n_instances=math.ceil(needs.machines(float(n), float(of_instance))),
-            pipeline_parallel_size=place.pipeline_parallel_size,
-        )
-        for offer, n, of_instance, place in zip(chosen, replicas, per_instance, places, strict=True)
-    ]
-    for slot, choice in zip(work.rows, with_speed(solved, tuple(choices)), strict=True):
+        machine = solved.candidate(i)
+        offers[machine.instance, machine.purchase, solved.layout(i)] = i
+    places = (placed[s, q] for s, q, _ in work.rows)
+    chosen = (offers[place.instance, place.candidate.purchase, place.layout] for place in places)
+    choices = with_speed(solved, tuple(Choice("fits", offer) for offer in chosen))
+    for slot, choice in zip(work.rows, choices, strict=True):
         yield slot, Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)
