@@ -43,10 +43,8 @@ def _facts(question: Question) -> tuple[object, ...]:
     return (
         {load.requests_per_second > 0 for load in question.loads},
         question.layouts,
-        question.has_latent_entries,
-        # An engine may keep in a precision the KV cache of one model and not of another.
-        model.kv_cache_dtype,
-        [question.engine.runs_kv(gpu, model.kv_cache_dtype, [model.model]) for gpu in question.gpus],
+        # A precision of the KV cache is kept by a kernel that takes all models.
+        [kernel.takes(model.model) for kernel in question.engine.kv_kernels],
         question.filters,
         question.settings,
         question.discounts,
