@@ -58,13 +58,13 @@ def answer(solved: Solution, row: int) -> tuple[object, ...]:
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_each_has_the_answer_that_it_has_by_itself(engine: str) -> None:
     asked = questions(engine)
-    alone = {}
+    alone = dict[tuple[int, str, int], tuple[object, ...]]()
     for slots, question in asked:
         solved = tables(question)
         alone |= {slot: answer(solved, row) for row, slot in enumerate(slots)}
     groups = [*joined(asked)]
     assert len(groups) < len(asked)
-    together = {}
+    together = dict[tuple[int, str, int], tuple[object, ...]]()
     for slots, question in groups:
         solved = tables(question)
         together |= {slot: answer(solved, row) for row, slot in enumerate(slots)}
