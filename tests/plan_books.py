@@ -98,3 +98,27 @@ def workbook_of(findings: Findings) -> bytes:
 def decided(decision: dict[str, Any]) -> str:
     """A decision of the JSON as the documents word it."""
     return f"{decision['what']}{' to' * (decision['what'] == 'raise quota')} {decision['n_instances']} x"
+
+
+def plan_that_moves_within_a_quarter() -> dict[str, Any]:
+    """One machine serves `small`, and two of the larger type serve `large`; four of these are committed from 16 May
+    2027 on."""
+    small, large = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v5"
+    committed = {
+        "id": "c",
+        "type": large,
+        "count": 4,
+        "purchase": "reserved-1yr",
+        "usd_per_hour": 9,
+        "from": "2027-05-16",
+        "until": "2028-12-31",
+    }
+    return {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        "policy": {"near_tie_fraction": 0, "move_days": 20},
+        "supply": {"allowed": {"instances": [small, large]}, "committed": [committed]},
+        "services": [
+            {"id": "small", "demand": {"at_once": 60}, "model": "8b"},
+            {"id": "large", "demand": {"at_once": 200}, "model": "qwen3-32b"},
+        ],
+    }

@@ -121,7 +121,7 @@ def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]
         place = (change.instance, change.new_region)[: len(names)]
         prices = _usd(change.old_usd), _usd(change.new_usd), _percent(change.share)
         rows.append((*place, change.purchase, *prices, (change.old_as_of or "–") + old, change.new_as_of + new))
-    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)), optional=(len(names) + 5, len(names) + 4))
+    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)), optional=(len(names) + 4, len(names) + 5))
     if len(other) > MOST_ROWS:
         yield f"and {len(other) - MOST_ROWS:,} more; --json has all"
     yield ""

@@ -10,7 +10,8 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import Group, brand_option, common, text_options
-from sheetgen.cli.output import folded, note, print_json, say, step, table, write_drawn
+from sheetgen.cli.output import as_called, folded, note, print_json, say, step, table, write_drawn
 from sheetgen.errors import ScenarioError, did_you_mean, escaped, shown
 from sheetgen.input_files import beside, ending_of
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
@@ -78,66 +79,108 @@ def plan() -> None:
     "--from",
     "sheet",
     metavar="SHEET",
-    help="A plan of that sheet's models: its workbook, or its JSON; or the plan of a plan's workbook, with what was "
+    help="A plan of that sheet's model: its workbook, or its JSON; or the plan of a plan's workbook, with what was "
     "typed into it; or of a plan's JSON the next plan, with what that had to sign as commitments and orders.",
+)
+@text_options(
+    (
+        "models",
+        "NAMES",
+        "Of a sheet of several, which are alternatives for one load: the model that is to serve it, or several, each "
+        "of which serves all of it. Default: the one that the sheet asks to approve, or all where it adds them up.",
+    )
 )
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @common
-def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
-    """Write a commented example, plan.yaml, that runs; or one of a sheet's models, loads, targets and prices.
+def init(
+    out: str, sheet: str | None, models: str | None, force: bool, as_json: bool, catalog: Catalog, quiet: bool
+) -> None:
+    """Write a commented example, plan.yaml, that runs; or one of a sheet's model, load, targets and prices.
 
     \b
-    Example:
+    Examples:
       sheetgen plan init --out .
+      sheetgen plan init --from output/sizing-sheet.xlsx --models 70b --out plans
     """
-    from sheetgen.readback.plan_book import is_plan_book
+    from sheetgen.readback.plan_book import is_plan
+    from sheetgen.readback.pulled_words import yaml_text
     from sheetgen.writers.formats import templates_folder
 
-    target = Path(out) / EXAMPLE
+    target, remarks, other = Path(out) / EXAMPLE, list[str](), ""
+    is_sheet = sheet is not None and not is_plan(sheet)
+    if models is not None and not is_sheet:
+        raise click.UsageError("--models goes with --from SHEET, a sizing sheet's workbook or JSON.")
     if sheet is None:
         example = (templates_folder() / EXAMPLE).read_text(encoding="utf-8")
-        text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example).encode()
-    elif is_plan_book(sheet):
+        text = re.sub(r"(?<=as_of: )\S+", today().isoformat(), example)
+    elif is_sheet:
+        head, data, remarks, other = _first_plan(sheet, models, out, catalog)
+        text = f"{head}{yaml_text(data)}"
+    elif ending_of(Path(sheet)) == WORKBOOK:
         from sheetgen import __version__
         from sheetgen.readback import pulled_plan as pulled
 
-        text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__).encode()
+        text = pulled.plan_text(pulled.pull_plan(sheet, catalog), __version__)
     else:
-        from sheetgen.readback.pulled_words import yaml_text
-
-        head, data = _first_plan(Path(sheet), catalog, target.parent)
-        text = f"{head}{yaml_text(data)}".encode()
-    if not (force or may_be_written(target, text)):
+        head, data = _following_plan(Path(sheet), target.parent)
+        text = f"{head}{yaml_text(data)}"
+    if not (force or may_be_written(target, text.encode())):
         problem = f"{shown(target, 200)} is there already, and other"
         raise ScenarioError(f"{problem}. Name another folder with --out, or add --force.")
-    write_files({target: text})
+    write_files({target: text.encode()})
     if as_json:
-        print_json({"file": str(target)})
+        print_json({"file": str(target), "remarks": remarks})
     elif not quiet:
-        say(f"wrote {target}")
+        say("\n".join([f"wrote {target}", *remarks]))
+        if other:
+            say(f"For another, or several after commas:\n  {other}", verbatim=True)
 
 
-def _first_plan(file: Path, catalog: Catalog, folder: Path) -> tuple[str, Json]:
-    """The first lines and the content of a new plan in `folder`. `file` is the JSON of a plan, which the new one
-    follows, or a sheet of whose models and loads it is: its JSON, or its workbook as it is now."""
+def _following_plan(file: Path, folder: Path) -> tuple[str, Json]:
+    """The first lines and the content of the plan that follows the one in a JSON, to be written into `folder`."""
     from sheetgen.plan.bridge import read_record
-    from sheetgen.plan.from_sheet import plan_of_sheet, read_sheet
     from sheetgen.plan.next_plan import next_plan
-    from sheetgen.readback.plan_book import is_plan
 
-    if is_plan(file):
-        head = (
-            f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
+    head = f"# The plan after {escaped(file.name)}: what it had to sign now stands in supply, as if it was signed.\n"
+    return head, next_plan(read_record(file), os.path.relpath(file, folder), today())
+
+
+def _first_plan(file: str, models: str | None, out: str, catalog: Catalog) -> tuple[str, Json, list[str], str]:
+    """The first lines and the content of a plan of a sheet's models, the remarks on these, and the command for another
+    model, if there is one. The sheet is its JSON, or its workbook as it is now."""
+    from sheetgen.plan import from_sheet
+    from sheetgen.question import parse
+
+    if ending_of(Path(file)) == WORKBOOK:
+        from sheetgen.answer.answer_record import as_json
+        from sheetgen.api import sheet_record
+        from sheetgen.readback.pulled import pull
+
+        sheet: Json = as_json(sheet_record(pull(file, catalog, None).solved, ()))
+    else:
+        sheet = from_sheet.read_sheet(Path(file))
+
+    def command(names: Iterable[str], *options: str) -> str:
+        place = () if out == "." else ("--out", out)
+        own = itertools.chain(*(("--catalogs", str(folder)) for folder in catalog.folders[1:]))
+        words = "plan", "init", "--from", file, "--models", ",".join(names), *place, *own, *options
+        return f"sheetgen {shlex.join(words)}"
+
+    rented = from_sheet.rented(sheet)
+    taken = from_sheet.models_named(sheet, parse.words(models), catalog) or from_sheet.models_to_serve(sheet)
+    if not taken:
+        problem = (
+            f"{shown(file, 200)}: its {len(rented)} models are alternatives for one load, and it asks to approve none"
         )
-        return head, next_plan(read_record(file), os.path.relpath(file, folder), today())
-    if ending_of(file) != WORKBOOK:
-        return plan_of_sheet(read_sheet(file), escaped(file.name))
-    from sheetgen.answer.answer_record import as_json
-    from sheetgen.api import sheet_record
-    from sheetgen.readback.pulled import pull
-
-    record: Json = as_json(sheet_record(pull(str(file), catalog, None).solved, ()))
-    return plan_of_sheet(record, escaped(file.name))
+        choices = (f"  {command([model])}  # {machines}" for model, machines in rented.items())
+        several = f"  {command(rented)}  # {len(rented)} times the load"
+        raise click.UsageError(
+            "\n".join([f"{problem}. Name the one that is to serve it, or several:", *choices, several])
+        )
+    left_out = [model for model in rented if model not in taken]
+    other = as_called(command(left_out[:1], "--force")) if left_out else ""
+    head, data = from_sheet.plan_of_sheet(sheet, escaped(Path(file).name), taken)
+    return head, data, from_sheet.remarks_on_models(sheet, taken), other
 
 
 @plan.command()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.errors import CatalogError
+from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 
 _OF_SHAPE = ("n_layers", "hidden_size", "n_heads", "vocab_size")
 
@@ -29,6 +29,13 @@ def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
     model = model.model_copy(update={"hosted_as": of_catalog.id if of_catalog else ""})
     catalog.add_model(model, where)
     return model, None
+
+
+def place_of_model(name: str, ids: Sequence[str], option: str, catalog: Catalog) -> int:
+    """The position of the model that `name` means among the ids of a sheet's. Raises ScenarioError where it is none."""
+    with contextlib.suppress(ValueError, SheetgenError):
+        return ids.index(name if name in ids else resolve_model(name, catalog)[0].id)
+    raise ScenarioError(f"{option} is {shown(name)!r}. It must be one of the sheet's models: {', '.join(ids)}.")
 
 
 def model_named_by_file(model: Model, names: Iterable[str], catalog: Catalog) -> Model | None:

@@ -15,12 +15,12 @@ import numpy
 
 from sheetgen.plan.needs import machines
 from sheetgen.plan.orders import Cover, InTime, OnOthers, Unserved, class_months, quota_of, shed
-from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH
+from sheetgen.plan.placement import BOUGHT, DAYS_IN_A_MONTH, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, months_after
 from sheetgen.plan.schema import MIX, Committed, Owned
-from sheetgen.plan.spending import order_by_day, waiting_usd
+from sheetgen.plan.spending import waiting_usd
 from sheetgen.plan.stated_plan import Base, Held, Plan, term
-from sheetgen.plan.tables import OF_MONEY, Type, Z, commitment_month_usd
+from sheetgen.plan.tables import OF_MONEY, UNTIL, Type, Z, commitment_month_usd
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing.parallelism import needed_replicas
 from sheetgen.units import listed, number_text
@@ -113,7 +113,7 @@ def dated(
 ) -> Decision:
     """A decision with the day by which it is due: what takes so many days after its approval is there when it is
     needed."""
-    day = order_by(plan, needed_from, days)
+    day = plan.order_by(needed_from, days)
     return Decision(what, instance, n_instances, purchase, day, needed_from, usd, day < plan.as_of, **more)
 
 
@@ -145,10 +145,12 @@ def _run_on(answer: Answer, decision: Decision) -> tuple[float, datetime.date]:
     plan, q = answer.plan, answer.plan.quarter_of(decision.needed_from)
     if decision.what != "release" or plan.policy.moving_cost_usd is not None or q is None:
         return 0.0, decision.needed_from
-    left = sum(_left(answer, q, decision.instance).values())
+    leave = _left(answer, q, decision.instance, decision.needed_from)
+    left = sum(leave.values())
     if q:
         left = math.ceil(left - A_BIT)
-    over = _needed_from(plan, q) + datetime.timedelta(days=math.ceil(plan.policy.move_days))
+    moved_on = max((answer.moves_on(s, q) for s in leave), default=_needed_from(plan, q))
+    over = moved_on + datetime.timedelta(days=math.ceil(plan.policy.move_days))
     return min(float(left), decision.n_instances), max(decision.needed_from, over)
 
 
@@ -157,18 +159,23 @@ def _moved_from(answer: Answer, instance: str) -> float:
     policy = answer.plan.policy
     if policy.moving_cost_usd is not None or not policy.move_days:
         return 0.0
-    return sum(_left(answer, 0, instance).values())
+    return sum(_left(answer, 0, instance, _needed_from(answer.plan, 0)).values())
 
 
-def _left(answer: Answer, q: int, instance: str) -> dict[int, float]:
-    """The machines of a type that services leave as a quarter begins, by service: their parts of them; in the first
-    quarter those that were ordered for them, in even parts."""
+def _left(answer: Answer, q: int, instance: str, day: datetime.date) -> dict[int, float]:
+    """The machines of a type that services leave as a quarter begins, or on a day within it, by service: their parts of
+    them; in the first quarter those that were ordered for them, in even parts."""
     plan, placed = answer.plan, answer.hardware.placed
     moved = [s for (s, r), place in placed.items() if r == q and place.moved]
+    on_that_day = [s for s in moved if answer.moves_on(s, q) == day]
+    moved = on_that_day or [s for s in moved if (s, q) not in answer.hardware.until]
     if q:
-        own = answer.services["own_instances"][..., answer.case]
         leave = [s for s in moved if (s, q - 1) in placed and placed[s, q - 1].instance == instance]
-        return {s: float(own[s, q - 1]) for s in leave}
+        names = {
+            s: (f"{UNTIL}own_instances", q) if (s, q) in answer.hardware.until else ("own_instances", q - 1)
+            for s in leave
+        }
+        return {s: float(answer.services[name][s, r, answer.case]) for s, (name, r) in names.items()}
     left = defaultdict[int, float](float)
     for order in plan.supply.ordered:
         leave = [s for s in moved if plan.instance_of(order) == instance and plan.services[s].id in order.services]
@@ -188,8 +195,9 @@ def _moves_usd(answer: Answer, releases: Iterable[Decision]) -> dict[tuple[int, 
         stay, _ = _run_on(answer, decision)
         if q is None or not stay:
             continue
-        left = _left(answer, q, decision.instance)
-        days = max(0.0, plan.policy.move_days - (decision.needed_from - _needed_from(plan, q)).days)
+        left = _left(answer, q, decision.instance, decision.needed_from)
+        moved_on = max(answer.moves_on(s, q) for s in left)
+        days = max(0.0, plan.policy.move_days - (decision.needed_from - moved_on).days)
         ways = (answer.hardware.on((s, max(0, q - 1)), decision.instance) for s in left)
         month_usd = next((place.instance_month_usd for place in ways if place), 0.0) * float(factors[q])
         of_all = stay * month_usd * days / DAYS_IN_A_MONTH
@@ -232,10 +240,12 @@ def in_lines(decided: Iterable[Decision]) -> list[tuple[Decision, bool]]:
 
 
 def in_order(decided: Iterable[Decision]) -> tuple[Decision, ...]:
-    """Decisions by the day by which they are due."""
-    return tuple(
-        sorted(decided, key=lambda decision: (decision.due, decision.needed_from, decision.what, decision.instance))
-    )
+    """Decisions by their days, as they are printed; another way may be due before."""
+
+    def rank(decision: Decision) -> tuple[datetime.date, datetime.date, str, str]:
+        return decision.order_by, decision.needed_from, decision.what, decision.instance
+
+    return tuple(sorted(decided, key=rank))
 
 
 def served(answer: Answer, decision: Decision) -> list[int]:
@@ -245,9 +255,15 @@ def served(answer: Answer, decision: Decision) -> list[int]:
         {
             s
             for (s, q), place in answer.hardware.placed.items()
-            if place.instance == decision.instance and quarter in (None, q)
+            if quarter in (None, q) and decision.instance in (place.instance, _until(answer, s, q))
         }
     )
+
+
+def _until(answer: Answer, s: int, q: int) -> str | None:
+    """The machine of a service in the days of a quarter before it moves within it."""
+    until = answer.hardware.until.get((s, q))
+    return until.place.instance if until else None
 
 
 def owners(answer: Answer, decision: Decision) -> list[str]:
@@ -255,11 +271,6 @@ def owners(answer: Answer, decision: Decision) -> list[str]:
     plan = answer.plan
     names = [plan.services[s].owner or plan.head.owner for s in served(answer, decision)]
     return [*dict.fromkeys(filter(None, names or [plan.head.owner]))]
-
-
-def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
-    """The day by which approval must be requested, so that what takes so many days is there on the first day."""
-    return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
 def _needed_from(plan: Plan, q: int) -> datetime.date:
@@ -369,7 +380,7 @@ def _in_time(
 def _free(answer: Answer) -> Any:
     """By type and span the machines, parts of them too, that are there and that services do not fill: owned,
     committed, or ordered in time."""
-    filled, case = answer.supply["machines_of_all"][..., answer.plan.spans.quarters, answer.case], answer.case
+    filled, case = answer.filled_in_spans, answer.case
     running = [
         (part.owned + part.committed + part.lent + part.gap - part.added("late"))[:, case] for part in answer.rented
     ]
@@ -416,7 +427,7 @@ def _lacking(answer: Answer) -> Iterator[tuple[int, Unserved]]:
     for t, machine in enumerate(answer.types):
         for span, limit, short in _short(answer, t):
             q = int(plan.spans.quarters[span])
-            filled = {s: _serving(answer, s, q) for s in answer.on(machine.instance, q)}
+            filled = {s: _serving(answer, s, q, place) for s, place in answer.in_span(machine.instance, span).items()}
             available = float(answer.rented[t].needed[span, case]) - short
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
@@ -426,11 +437,11 @@ def _lacking(answer: Answer) -> Iterator[tuple[int, Unserved]]:
                     yield span, Unserved(s, q, machine.instance, *plan.days[span], share, limit)
 
 
-def _serving(answer: Answer, s: int, q: int) -> float:
-    """The machines, parts of one too, that a service's load takes: without what may be lost, and without its floor."""
-    names = ("load_requests", "paced_requests", "replicas_per_instance")
-    load, paced, of_machine = (float(answer.services[name][s, q, answer.case]) for name in names)
-    return float(machines(needed_replicas(load, paced), of_machine))
+def _serving(answer: Answer, s: int, q: int, place: Placed) -> float:
+    """The machines, parts of one too, that a service's load takes in a place: without what may be lost, and without its
+    floor."""
+    load = float(answer.services["load_requests"][s, q, answer.case])
+    return float(machines(needed_replicas(load, place.paced_requests), place.replicas_per_instance))
 
 
 def orders(answer: Answer, lost: Sequence[Unserved]) -> Iterator[Decision]:
@@ -494,7 +505,7 @@ def _by_hour(answer: Answer, t: int, s: int, order: Decision) -> Decision | None
     for i, r in enumerate(runs):
         count = max(float(needed[later].max()) for later in runs[i:])
         if i and ordered[r]:
-            quarter_usd = count * machine.month_usd * plan.months[quarters[r]]
+            quarter_usd = count * machine.month_usd * plan.months_of(order.purchase or "")[quarters[r]]
             in_plan = min(float(term_quarters), float(len(plan.quarters) - spans.starts[r]))
             usd = math.fsum(hours_usd[:i]) + quarter_usd * in_plan
             ways += [(usd, quarter_usd * term_quarters, count, r)] if usd < (order.usd or 0.0) else []
@@ -705,7 +716,7 @@ def _moves(answer: Answer, runs_on_usd: Mapping[tuple[int, int], float]) -> Iter
         before = answer.hardware.placed.get((s, q - 1))
         if not place.moved or (before and before.instance == place.instance):
             continue
-        first = _needed_from(plan, q)
+        first = answer.moves_on(s, q)
         other = answer.without_moves.get(frozenset({(s, q)}))
         moving = runs_on_usd.get((s, q), 0.0) if stated is None else stated
         saves, at_p50 = (more_usd - moving for more_usd in answer.more_usd(other)) if other else (None, None)

@@ -365,14 +365,13 @@ class _Sheets:
         row = self.top_of_parts + n + 3
         sheet.n_printed = max(11, 3 + n)
         sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
-        self.factors = []
         for q, n_ahead in enumerate(plan.quarters_ahead):
             ahead = sheet.put(
                 self.top_of_parts + 2 + q, sheet.n_printed, Cell(n_ahead, "off_page", PLAIN), lock="column"
             )
             env: dict[str, Source] = {**inputs, "quarters_ahead": ahead}
             place = self.top_of_parts + 2 + q, 1
-            self.factors.append(sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column"))
+            sheet.compute(*place, spending.price_factor, env, display=EXACT_PERCENT, lock="column")
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
         self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
@@ -385,15 +384,14 @@ class _Sheets:
             hours = "bought_hours" if way == plan.policy.purchase else hours
             env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
             today = sheet.compute(line_row, 2, cost.instance_month_usd, env, lock="column")
-            self.months[instance] = [
-                sheet.compute(
-                    line_row,
-                    3 + q,
-                    spending.quarter_instance_month_usd,
-                    {"instance_month_usd": today, "price_factor": factor},
+            self.months[instance] = []
+            for q, n_ahead in enumerate(plan.order_quarters_ahead(way)):
+                hidden = sheet.put(
+                    line_row, (sheet.n_printed or 0) + q, Cell(n_ahead, "off_page", PLAIN), lock="column"
                 )
-                for q, factor in enumerate(self.factors)
-            ]
+                factor = worked_out(spending.order_price_factor, {**inputs, "order_quarters_ahead": hidden})
+                env = {"instance_month_usd": today, "order_price_factor": factor}
+                self.months[instance].append(sheet.compute(line_row, 3 + q, spending.quarter_instance_month_usd, env))
         row += len(self.listed) + 3
         self.paid: list[tuple[Committed | Owned, list[Ref]]] = []  # by quarter
         paid: list[Committed | Owned] = [*plan.supply.committed, *plan.supply.owned]
@@ -691,16 +689,15 @@ class _Sheets:
             self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
             s, q = divmod(row - HEAD_ROWS - 1, len(self.quarters))
-            t = self.answer.place[instance]
-            for z, cost_usd in enumerate(self.costs[instance, q]):
-                machine_months = CONSTANTS["months_in_a_quarter"] * float(
-                    self.answer.supply["there_instances"][t, q, z]
-                )
-                share = (
-                    float(self.answer.services["own_instances"][s, q, z]) / machine_months if machine_months else 0.0
-                )
-                part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
-                self._live(sheet, row, 16 + z, _or_pull(lambda usd, share: share * usd, cost_usd, part))
+            for z in CASE.values():
+                costs, shares = list[Ref](), list[Ref]()
+                for t, own in self.answer.own_instances(s, q, z).items():
+                    there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
+                    share = Cell(own / there if there else 0.0, "off_page", FACTOR)
+                    column = 2 * (sheet.n_printed or 0) + z + len(shares) * len(CASE)
+                    costs.append(self.costs[self.answer.types[t].instance, q][z])
+                    shares.append(sheet.put(row, column, share))
+                self._live(sheet, row, 16 + z, derived(_shared_usd, *costs, *shares))
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)

@@ -1,24 +1,27 @@
-"""A plan that begins from a sizing sheet: its models at the headline's load, their targets, prices and limits."""
+"""A plan that begins from a sizing sheet: models of it at the headline's load, their targets, prices and limits. The
+models of a sheet are alternatives for one load, unless it adds them up."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import first_fault
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.importer.model_names import place_of_model
 from sheetgen.input_files import read_bounded
 from sheetgen.plan import schema
 from sheetgen.plan.quarters import quarter_of
 from sheetgen.question.inputs import BY_NAME
-from sheetgen.units import USD
+from sheetgen.units import USD, count, listed
 
 MOST_BYTES = 50_000_000
 QUARTERS = 4
@@ -59,6 +62,8 @@ class _Inputs(_Part):
     title: str | None
     owner: str | None = None
     approver: str | None = None
+    ask: str | None = None
+    together: str | None = None
     headline: Annotated[str, Field(pattern="^[^:]+:(rate|[0-9]{1,9})$")]
     workloads: list[_Workload]
     users: schema.AboveZero | None
@@ -113,7 +118,7 @@ def read_sheet(path: Path) -> dict[str, Any]:
     try:
         sheet = json.loads(read_bounded(path, MOST_BYTES, "Name a sheet, its workbook or its JSON.", pipes=True))
         _Sheet.model_validate(sheet)
-        plan_of_sheet(sheet, where)
+        plan_of_sheet(sheet, where, models_of(sheet))
         return dict(sheet)
     except ValidationError as error:
         why = f"is no sheet: {first_fault(error, _Sheet)}"
@@ -122,8 +127,54 @@ def read_sheet(path: Path) -> dict[str, Any]:
     raise ScenarioError(f"{where}: {why.rstrip('.')}. Name the workbook or the JSON that `sheetgen build` writes.")
 
 
-def plan_of_sheet(sheet: Mapping[str, Any], name: str) -> tuple[str, dict[str, Any]]:
-    """The first lines of a plan.yaml for a sheet's record, and its content. name: of the sheet."""
+def models_of(sheet: Mapping[str, Any]) -> list[str]:
+    """The models of a sheet's headline."""
+    return [cell["model"] for cell in _cells(sheet)]
+
+
+def models_named(sheet: Mapping[str, Any], names: Iterable[str], catalog: Catalog) -> list[str]:
+    """The models of a sheet that are meant by these names. Raises ScenarioError for a model that it lacks."""
+    models = models_of(sheet)
+    return [models[place] for place in dict.fromkeys(place_of_model(name, models, "models", catalog) for name in names)]
+
+
+def models_to_serve(sheet: Mapping[str, Any]) -> list[str]:
+    """The models that a sheet itself says are to serve: its only one, all that it adds up, or the one that it asks to
+    approve; none where it leaves the choice open."""
+    models, inputs = models_of(sheet), sheet["inputs"]
+    if len(models) == 1 or inputs.get("together") == "yes":
+        return models
+    return [model for model in models if model == inputs.get("ask")]
+
+
+def rented(sheet: Mapping[str, Any]) -> dict[str, str]:
+    """By model of a sheet the machines of its headline and their month, as text."""
+    return {
+        cell["model"]: f"{cell['n_instances']} x {cell['instance']}, {USD.text(cell['monthly_usd'])} a month"
+        if cell["instance"]
+        else "no machine serves it within its targets"
+        for cell in _cells(sheet)
+    }
+
+
+def remarks_on_models(sheet: Mapping[str, Any], models: Sequence[str]) -> list[str]:
+    """Sentences on the models of a plan: those of its sheet that it leaves out, and the load that several serve."""
+    remarks = []
+    if others := [model for model in models_of(sheet) if model not in models]:
+        why = ", which the sheet asks to approve" if models == models_to_serve(sheet) else ""
+        remarks.append(
+            f"Planned: {listed(models)}{why}. Left out, as alternatives for the same load: {listed(others)}."
+        )
+    if len(models) > 1:
+        load = f"each of the {len(models)} models carries the whole load of the headline"
+        remarks.append(
+            f"Note: {load}, so that the plan serves it {len(models)} times. Where they share it, lower each demand."
+        )
+    return remarks
+
+
+def plan_of_sheet(sheet: Mapping[str, Any], name: str, models: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """The first lines of a plan.yaml of some models of a sheet's record, and its content. name: of the sheet."""
     inputs, as_of = sheet["inputs"], datetime.date.fromisoformat(sheet["as_of"])
     start = quarter_of(as_of, 1).after(1)
     title = (inputs["title"] or "Serving capacity plan")[: schema.MAX_LINE]
@@ -138,16 +189,12 @@ def plan_of_sheet(sheet: Mapping[str, Any], name: str) -> tuple[str, dict[str, A
         "supply": {"allowed": limits} if limits else {},
         "prices": _changed(inputs, PRICES) | ({"contingency_fraction": contingency} if contingency else {}),
     }
-    cells = _cells(sheet)
-    lines = [f"# The plan of {name}: each of its models at the load of its headline, held in every quarter."]
-    lines += [
-        f"# {cell['model']}: there {cell['n_instances']} x {cell['instance']}, {USD.text(cell['monthly_usd'])} a month"
-        for cell in cells
-        if cell["instance"]
-    ]
+    lines = [f"# The plan of {name}: {count(len(models), 'model')} at the load of its headline, held in every quarter."]
+    lines += [f"# {remark}" for remark in remarks_on_models(sheet, models)]
+    lines += [f"# {model}: there {machines}" for model, machines in rented(sheet).items() if model in models]
     data = {section: fields for section, fields in sections.items() if fields}
     text = "\n".join((*lines, NOT_STATED.replace("%s", str(start))))
-    return text, {**data, "services": [_service(cell, inputs) for cell in cells]}
+    return text, {**data, "services": [_service(cell, inputs) for cell in _cells(sheet) if cell["model"] in models]}
 
 
 def _changed(inputs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

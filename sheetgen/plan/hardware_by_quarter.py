@@ -7,10 +7,12 @@ is worked out again.
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +24,7 @@ from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
 from sheetgen.plan.orders import class_months
-from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, filled_by_hour
+from sheetgen.plan.placement import BOUGHT, MIDDLE, At, Placed, Until, filled_by_hour
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, machine_in, served_in
@@ -53,6 +55,7 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
+    until: Mapping[At, Until] = field(default_factory=dict)  # of moves within a quarter; one day for those of a quarter
     left_out: frozenset[str] = frozenset()  # types of machine on which nothing is put, as the plan is cheaper for it
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
@@ -63,6 +66,14 @@ class Hardware:
         """The moves to other machines."""
         return frozenset(slot for slot, place in self.placed.items() if place.moved)
 
+    @property
+    def places(self) -> Iterator[Placed]:
+        """All places, in the order in which services come to them."""
+        for slot in sorted(self.placed):
+            if slot in self.until:
+                yield self.until[slot].place
+            yield self.placed[slot]
+
     def nearby(self, n: int, n_rearranged: int, resting: frozenset[int]) -> Iterator[Hardware]:
         """See `Assignment.nearby` and `Assignment.rearranged`."""
         if self.assignment is not None:
@@ -71,14 +82,31 @@ class Hardware:
 
     def without(self, moves: Collection[At]) -> Hardware | None:
         """See `Assignment.without`."""
-        there = self.assignment.without(moves) if self.assignment is not None else None
+        in_quarters = {(s, self.until[s, q].quarter if (s, q) in self.until else q) for s, q in moves}
+        there = self.assignment.without(in_quarters) if self.assignment is not None else None
         return None if there is None else self.assigned(there)
 
     def assigned(self, assignment: Assignment) -> Hardware:
         """The same with the services elsewhere."""
         where = {slot: self.ways[slot].placed(offer) for slot, offer in assignment.offers.items()}
         where |= {slot: replace(where[slot], moved=True) for slot in assignment.moves}
-        return replace(self, placed=where, assignment=assignment)
+        return replace(self, placed=where, assignment=assignment, until={})
+
+    def moving_within(self, slots: Collection[At], q: int, day: datetime.date, start: Fraction) -> Hardware | None:
+        """The same with some moves, of a quarter or of the next one, on a day within it; None where one of them cannot
+        be so long where it was before, or where it is after. start: see `Until`."""
+        placed, until = dict(self.placed), dict(self.until)
+        for s, moves_in in slots:
+            before, after = (self.placed.get((s, moves_in - n)) for n in (1, 0))
+            if before is None or after is None or (moves_in > q and before.moved):
+                return None
+            stays, moved = (self.ways[s, q].on_as(place) for place in (before, after))
+            if stays is None or moved is None:
+                return None
+            placed[s, moves_in] = replace(after, moved=False)
+            placed[s, q] = replace(moved, moved=True)
+            until[s, q] = Until(stays, day, start, moves_in)
+        return replace(self, placed=placed, until=until)
 
     def everywhere(self, slot: At) -> Mapping[str, Placed]:
         """The places of a service by the type of machine that can serve it."""
@@ -181,6 +209,14 @@ class _Load:
             self.seen[offer] = Placed(offer, *there, machines, safe, halves, stages, **quantities)
         return self.seen[offer]
 
+    def on_as(self, before: Placed) -> Placed | None:
+        """The place on the machine of another load, in its layout where that is an offer of the same question; None
+        where it cannot serve this one."""
+        is_same = before.offer < len(self.able) and self.offers.there[before.offer] == (before.candidate, before.layout)
+        if is_same and self.able[before.offer]:
+            return self.placed(before.offer)
+        return self.everywhere.get(before.instance)
+
     @cached_property
     def everywhere(self) -> Mapping[str, Placed]:
         """On each instance that can serve it the layout on which it fills least, of several the most suitable."""
@@ -219,7 +255,7 @@ class Sized:
         loads = {slot: load.without(left_out) for slot, load in self.loads.items()}
         nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
         every: list[Mapping[At, Placed]] = []
-        nowhere = Hardware({}, {}, nothing, {}, left_out, self.kept, self.loads)
+        nowhere = Hardware({}, {}, nothing, {}, {}, left_out, self.kept, self.loads)
         served = by_service({slot: load for slot, load in loads.items() if slot not in nothing})
         if not served:
             yield nowhere

@@ -36,14 +36,17 @@ def missing_by_hour(
     return short, missing
 
 
-def kept_by_span(needed: Sequence[Array], kept_since: Sequence[int], quarters: Sequence[int]) -> Array:
+def kept_by_span(needed: Sequence[Array], kept_since: Sequence[int], quarters: Sequence[int], is_until: Array) -> Array:
     """By span, the first side, the machines that are kept: the most needed from another one on. needed: by how many
-    quarters later, those of the services that are there then still; quarters: by span."""
+    quarters later, those of the services that are there then still, and at last of those that are there after services
+    move within the quarter; quarters: by span; is_until: by span whether it is before such moves."""
     now = needed[0]
     kept = numpy.empty(now.shape)
     for s, since in enumerate(kept_since):
         position = numpy.arange(since, s + 1).reshape(-1, *[1] * (now.ndim - 1))
-        counts = numpy.stack([needed[quarters[s] - quarters[i]][i] for i in range(since, s + 1)])
+        moved = [is_until[i] and not is_until[s] and quarters[i] == quarters[s] for i in range(since, s + 1)]
+        later = [-1 if is_moved else quarters[s] - quarters[i] for i, is_moved in enumerate(moved, since)]
+        counts = numpy.stack([needed[n][i] for i, n in enumerate(later, since)])
         kept[s] = needs.kept_instances(counts, position, s, s - since)
     return kept
 

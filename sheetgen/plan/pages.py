@@ -1099,7 +1099,7 @@ def _forecast(findings: Findings) -> Table:
             _for_whom(answer, decision),
             usd(decision.in_plan_usd),
         )
-        for decision in sorted(findings.decisions, key=lambda decision: decision.order_by)
+        for decision in findings.decisions
         if kind(answer.plan, decision) != NOW
     ]
     heads: Heads = ("By", "Forecast", "For", number("In the plan"))
@@ -1215,7 +1215,7 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     if policy.buy == MIX:
         yield "The mix buys for a term the machines whose hours on demand would cost more, and the rest on demand."
     elif n_quarters := QUARTERS_OF_TERM.get(policy.buy):
-        of_term = f"{count(n_quarters, 'quarter')}, used or not, at the price of the first"
+        of_term = f"{count(n_quarters, 'quarter')}, used or not, at the price when they are signed"
         yield f"Orders ({policy.buy}) are paid for {of_term}."
     change = plan.prices.expected_change_per_year
     yield words(

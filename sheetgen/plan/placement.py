@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy
@@ -45,6 +47,16 @@ class Placed:
     def twice_usd(self, move_days: float) -> float:
         """The cost of its replicas in the days in which those of before run beside them, at today's price."""
         return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
+
+
+@dataclass(frozen=True)
+class Until:
+    """The place in which a service is in the days of a quarter before it moves within it."""
+
+    place: Placed
+    day: datetime.date  # of the move
+    start: Fraction  # the same in quarters from the plan's first day, where a span starts
+    quarter: int  # in which it would move if only quarters were looked at: this one or the next, by position
 
 
 def filled_by_hour(places: Sequence[Placed], over_peak: Any) -> tuple[Any, Any, Any]:

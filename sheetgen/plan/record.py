@@ -123,13 +123,15 @@ def _services(findings: Findings) -> Iterator[Record]:
                         "verdict": why or "not served",
                     }
                     continue
-                speed = answer.hardware.speed[s, q, answer.case]
+                speed, until = answer.hardware.speed[s, q, answer.case], answer.hardware.until.get((s, q))
                 yield row | {
                     "concurrent_requests": plain(table["at_once"][s, q, z]),
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
                     "instance": place.instance,
                     "instance_alone": answer.hardware.alone[s, q],
+                    "moves_on": answer.moves_on(s, q).isoformat() if place.moved else None,
+                    "instance_until": until.place.instance if until else None,
                     "shares_with": [plan.services[i].id for i in answer.beside(s, q)],
                     "purchase": plan.class_of(place.instance),
                     "region": place.candidate.region,

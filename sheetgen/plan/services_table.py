@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.hosted_prices import Hosted
@@ -116,21 +117,24 @@ def _served(answer: Answer, s: int) -> Iterator[str]:
         weights, kv_cache = (DTYPES[dtype].name for dtype in (served.weight_dtype, served.kv_cache_dtype))
         return served.model.name, weights, f"KV cache {kv_cache}"
 
-    yield from _changing(answer, quarters, model)
+    yield from _changing(answer, quarters, model, {})
     (workload,) = plan.question_in(service, plan.quarters[0]).workloads
     yield f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, memory for {workload.context_tokens:,}"
     limits = ((workload.tpot_target_ms, "a token"), (workload.ttft_target_ms, "to the first"))
     yield ", ".join(f"{three_digits(limit)} ms {step}" for limit, step in limits if limit) or "no targets"
 
 
-def _changing(answer: Answer, quarters: Sequence[int], parts_of: Callable[[int], Sequence[str]]) -> Iterator[str]:
-    """The parts of the first quarter, and from each quarter in which some are others, those."""
+def _changing(
+    answer: Answer, quarters: Sequence[int], parts_of: Callable[[int], Sequence[str]], days: Mapping[int, datetime.date]
+) -> Iterator[str]:
+    """The parts of the first quarter, and from each quarter in which some are others, those. days: by quarter the day
+    of that, where it is within it."""
     before: Sequence[str] = ()
     for q in quarters:
         parts = parts_of(q)
         changed = [part for part in parts if part not in before]
         if changed:
-            yield f"{f'from {answer.plan.quarters[q]} ' if before else ''}{', '.join(changed)}"
+            yield f"{f'from {days.get(q, answer.plan.quarters[q])} ' if before else ''}{', '.join(changed)}"
         before = parts
 
 
@@ -158,7 +162,8 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
         size = f"{n_gpus} GPUs a replica" if n_gpus > 1 else "a GPU a replica"
         return machine_name(answer, here.instance, [q]), size, f"{here.paced_requests:,.0f} at once on it"
 
-    yield from _changing(answer, quarters, hardware)
+    days = {q: until.day for (service, q), until in answer.hardware.until.items() if service == s}
+    yield from _changing(answer, quarters, hardware, days)
     others = dict.fromkeys(short_name(alone[s, q]) for q in quarters if alone[s, q] != placed[s, q].instance)
     if others:
         yield f"by itself it would be on {', '.join(others)}"

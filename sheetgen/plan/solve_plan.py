@@ -8,6 +8,8 @@ a move that saves nothing over that is none of the plan.
 
 from __future__ import annotations
 
+import datetime
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -129,7 +131,7 @@ class _Search:
 
     def __init__(self, plan: Plan, grid: Grid, loads: Sized | None) -> None:
         self.plan, self.grid, self.loads = plan, grid, loads  # no loads: of a plan that has its hardware
-        self.wholes: dict[frozenset[tuple[At, int]], _Whole] = {}  # by the places of the services
+        self.wholes: dict[frozenset[tuple[At, int, datetime.date | None]], _Whole] = {}  # by the places of the services
         # One service by itself is where `recommend` has it.
         self.is_few = 1 < len(plan.services) <= FEW or (len(plan.services) == 1 and supplied(plan).is_any)
 
@@ -140,6 +142,7 @@ class _Search:
                 best = other
         best = self._fewer(best) if tried is None and self.is_few else best
         best = self._moved(best) if self.is_few else best
+        best = self._moving_within(best)
         return (self._moving(best) if len(self.plan.services) <= FEW else best).answer
 
     def _fewer(self, best: _Whole) -> _Whole:
@@ -176,7 +179,23 @@ class _Search:
             idle = (other for other in others if other.rank < best.rank and other.serves_no_less(best))
             if (better := next(idle, None)) is None:
                 break
-            best = self._moved(better, 0)
+            best = self._moving_within(self._moved(better, 0))
+        return best
+
+    def _moving_within(self, best: _Whole) -> _Whole:
+        """A whole plan with moves on a day within a quarter, as supply comes or ends, where it is cheaper for that:
+        those of a quarter later, or those of the next one earlier, all of them or one by itself."""
+        for q in range(len(self.plan.quarters)):
+            hardware = best.answer.hardware
+            spans = numpy.flatnonzero(self.plan.spans.quarters == q)[1:].tolist()
+            days = [(self.plan.days[span][0], self.plan.spans.starts[span]) for span in spans]
+            moves = sorted(slot for slot in hardware.moves if slot not in hardware.until)
+            later, earlier = (tuple(slot for slot in moves if slot[1] == of) for of in (q, q + 1))
+            sets = dict.fromkeys((later, earlier, later + earlier, *((slot,) for slot in later + earlier)))
+            for some, (day, start) in itertools.product(filter(None, sets), days):
+                way = hardware.moving_within(some, q, day, start) if day > self.plan.as_of else None
+                if way is not None and (other := self._whole(way)).is_cheaper(best):
+                    best = other
         return best
 
     def without_moves(self, whole: _Whole, moves: frozenset[At]) -> _Whole | None:
@@ -184,11 +203,15 @@ class _Search:
         hardware = whole.answer.hardware.without(moves)
         other = None if hardware is None else self._whole(hardware)
         other = self._moved(other, 0, frozenset(s for s, _ in moves)) if other and self.is_few else other
+        other = self._moving_within(other) if other else None
         whole.answer.without_moves[moves] = other.answer if other else None
         return other
 
     def _whole(self, hardware: Hardware) -> _Whole:
-        places = frozenset((slot, place.offer) for slot, place in hardware.placed.items())
+        places = frozenset(
+            (slot, place.offer, hardware.until[slot].day if slot in hardware.until else None)
+            for slot, place in hardware.placed.items()
+        )
         if places not in self.wholes:
             self.wholes[places] = _Whole.of_answer(_bought(self.plan, self.grid, hardware))
         return self.wholes[places]
@@ -227,7 +250,7 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware) -> Answer:
     if held:
         plan = plan.ordering(plan.base, held)
         rented = buy(grid, plan, types)
-    share(grid, CASE[plan.policy.plan_at])
+    share(grid, plan.spans, CASE[plan.policy.plan_at])
     work_out(grid, "money")
     return Answer(plan, hardware, types, grid, rented, waiting)
 

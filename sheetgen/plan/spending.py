@@ -40,13 +40,25 @@ def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, q
     return power(1 + expected_change_per_year, quarters_ahead / quarters_in_a_year)
 
 
+@formula("Price of an order over today's", PERCENT)
+def order_price_factor(
+    expected_change_per_year: Quantity, order_quarters_ahead: Quantity, quarters_in_a_year: Quantity
+) -> Any:
+    """The price that is expected when machines are ordered, over today's: of a term when it is signed, as a price that
+    is signed does not fall.
+
+    Source: price_factor.
+    """
+    return price_factor(expected_change_per_year, order_quarters_ahead, quarters_in_a_year)
+
+
 @formula("$ per machine and month", USD)
-def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quantity) -> Any:
+def quarter_instance_month_usd(instance_month_usd: Quantity, order_price_factor: Quantity) -> Any:
     """The cost of one instance in a month of the quarter, less the discount, in US dollars.
 
-    Source: instance_month_usd, at the price expected.
+    Source: instance_month_usd, at the price expected when it is ordered.
     """
-    return instance_month_usd * price_factor
+    return instance_month_usd * order_price_factor
 
 
 @formula("Machines that are there")

@@ -23,9 +23,10 @@ from sheetgen.plan.quarters import (
     QUARTERS_OF_TERM,
     Quarter,
     quarter_of,
+    quarters_between,
 )
 from sheetgen.plan.spans import Spans
-from sheetgen.plan.spending import arrives_day, price_factor
+from sheetgen.plan.spending import arrives_day, order_by_day, price_factor
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate, Filters, is_sold, machine_at, select
 from sheetgen.question.sheet_question import Question, ask
@@ -176,8 +177,31 @@ class Plan(Stated):
 
     def months_ahead(self, quarters: Iterable[int]) -> list[float]:
         """The same of quarters by position, past the plan's end too."""
-        change, first = self.prices.expected_change_per_year.p50, self.quarters_ahead[0]
-        return [MONTHS_IN_A_QUARTER * float(price_factor(change, first + q, QUARTERS_IN_A_YEAR)) for q in quarters]
+        return self._months([self.quarters_ahead[0] + q for q in quarters])
+
+    def months_of(self, purchase: str) -> list[float]:
+        """By quarter how many of today's months a quarter costs of what is bought for it in a class."""
+        return self._months(self.order_quarters_ahead(purchase))
+
+    def _months(self, quarters_ahead: Iterable[int]) -> list[float]:
+        change = self.prices.expected_change_per_year.p50
+        return [
+            MONTHS_IN_A_QUARTER * float(price_factor(change, ahead, QUARTERS_IN_A_YEAR)) for ahead in quarters_ahead
+        ]
+
+    def order_quarters_ahead(self, purchase: str) -> list[int]:
+        """By quarter how many after the one with today's prices that has the price of what is bought for it in a class:
+        its own; of a term the one in which the order is signed, before the lead time and the days of approval."""
+        if purchase not in QUARTERS_OF_TERM:
+            return self.quarters_ahead
+        now = quarter_of(self.as_of, self.head.fiscal_year_starts).since(self.today)
+        signed = (self.order_by(self.first_day(quarter), self.lead_days(purchase)) for quarter in self.quarters)
+        after = (now + quarters_between(self.as_of, day) for day in signed)
+        return [*map(min, self.quarters_ahead, after)]
+
+    def order_by(self, first: datetime.date, days: float) -> datetime.date:
+        """The day by which approval must be requested, so that what takes so many days is there on the first day."""
+        return datetime.date.fromordinal(order_by_day(first.toordinal(), days, self.policy.approval_days))
 
     @property
     def quarters_ahead(self) -> list[int]:

@@ -22,6 +22,7 @@ from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.hours import kept_by_span, missing_by_hour, needed_shares
 from sheetgen.plan.lending import PaidPool
 from sheetgen.plan.orders import Bought, Buying, bought, buying, quota_of, wanted
+from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.spans import Spans
@@ -77,7 +78,7 @@ _TABLES = (
     Table("times", OF_SERVICE, (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas)),
     Table("prices", OF_MONEY, (spending.price_factor,)),
     Table("pools", ("type", "span", "case"), (needs.needed_instances,)),
-    Table("gaps", OF_TYPE, (needs.spare_instances, spending.quarter_instance_month_usd)),
+    Table("gaps", OF_TYPE, (needs.spare_instances, spending.order_price_factor, spending.quarter_instance_month_usd)),
     Table("mean", OF_TYPE, (spending.mean_month_usd,)),
     Table("shares", OF_SERVICE, (needs.own_instances, spending.service_month_usd)),
     Table("money", OF_MONEY, (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
@@ -258,8 +259,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
             way = buying(plan, served, plan.class_of(name), quota_of(plan, name), plan.ordered(name))
             types[name] = Type(name, gpu, gpu_count, month_usd, way, served)
 
-    for slot in sorted(hardware.placed):
-        place = hardware.placed[slot]
+    for place in hardware.places:
         add(
             place.instance, place.candidate.gpu.id, place.candidate.gpu_count, place.instance_month_usd, place.candidate
         )
@@ -297,30 +297,63 @@ def work_out(grid: Grid, *tables: str) -> None:
     grid.work_out(*(TABLES[name] for name in tables))
 
 
+ONES, ZEROS = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "wait_z")
+UNTIL, THEN = "until_", "then_"  # before the name of a column of a quarter's days before services move within it, after
+
+
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
     """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
     machine."""
-    ones, zeros = ("paced_requests", "is_alone"), ("replicas_per_instance", *OF_RATE, "type", "stays_on", "wait_z")
-    values = dict.fromkeys(ones, 1.0) | dict.fromkeys(zeros, 0.0)
+    columns = _of_places(plan, hardware.placed, types)
+    columns["stays_on"] = _stays_on(plan, hardware, columns["type"])
+    grid.put(OF_PLACE, columns)
+    if hardware.until:
+        earlier = {**hardware.placed, **{slot: until.place for slot, until in hardware.until.items()}}
+        grid.put(OF_PLACE, {UNTIL + name: column for name, column in _of_places(plan, earlier, types).items()})
+        ends = {q: until.start for (_, q), until in hardware.until.items()}
+        starts = zip(plan.spans.quarters.tolist(), plan.spans.starts, strict=True)
+        grid.put(("span",), {"is_until": numpy.array([float(start < ends.get(q, q)) for q, start in starts])})
+
+
+def _of_places(plan: Plan, placed: Mapping[At, Placed], types: Sequence[Type]) -> dict[str, Array]:
+    """The columns of places, by service and quarter."""
+    values = dict.fromkeys(ONES, 1.0) | dict.fromkeys(ZEROS, 0.0)
     columns = {name: numpy.full((len(plan.services), len(plan.quarters)), value) for name, value in values.items()}
     place = {there.instance: i for i, there in enumerate(types)}
-    sharing = Counter((q, there.instance) for (_, q), there in hardware.placed.items())
-    for slot, there in hardware.placed.items():
+    sharing = Counter((q, there.instance) for (_, q), there in placed.items())
+    for slot, there in placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][slot] = getattr(there, name)
         for name in OF_RATE:
             columns[name][slot] = 0.0 if math.isnan(seconds := getattr(there, name)) else seconds
         columns["type"][slot] = place[there.instance]
         columns["is_alone"][slot] = float(sharing[slot[1], there.instance] == 1)
+    return columns
+
+
+def _stays_on(plan: Plan, hardware: Hardware, types: Array) -> Array:
+    """By service and quarter the type on which it is, or was as it had a load last; -1 where it has retired, or has had
+    none."""
+    every = numpy.zeros(types.shape)
     for s, service in enumerate(plan.services):
         stays_on = -1
         for q, quarter in enumerate(plan.quarters):
             if (s, q) in hardware.placed:
-                stays_on = int(columns["type"][s, q])
+                stays_on = int(types[s, q])
             elif service.retire and quarter >= service.retire:
                 stays_on = -1  # others without a load may have one again
-            columns["stays_on"][s, q] = stays_on
-    grid.put(OF_PLACE, columns)
+            every[s, q] = stays_on
+    return every
+
+
+def before_moves(grid: Grid) -> Grid | None:
+    """The grid of the days before services move within a quarter, with the replicas of then; None where none does."""
+    if f"{UNTIL}type" not in grid.columns:
+        return None
+    before = grid.again({})
+    before.put(OF_PLACE, {name: grid.spread(UNTIL + name, OF_PLACE) for name in (*ONES, *ZEROS)})
+    work_out(before, "replicas")
+    return before
 
 
 def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
@@ -363,6 +396,7 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         "committed_paid_usd": [of_type[machine.instance] for machine in types],
         "base_instances": [base_counts[machine.instance] for machine in types],
         "base_usd": [base_usd[machine.instance] for machine in types],
+        "order_quarters_ahead": [plan.order_quarters_ahead(machine.buying.purchase) for machine in types],
     }
     for axis, columns in (("span", by_span), ("quarter", by_quarter)):
         shape = len(types), grid.sizes[axis]
@@ -456,10 +490,11 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     needed, committed = (grid.spread(name, axes) for name in ("needed_instances", "committed_by_span"))
     factors, since = grid.spread("price_factor", axes[1:]), spans.kept_since(keeps)
     quarters = spans.quarters.tolist()
+    is_until = grid.spread("is_until", ("span",)) > 0 if "is_until" in grid.columns else numpy.zeros(len(spans), bool)
 
     def kept_of(counts: Sequence[Array], t: int) -> Array:
         """Machines of a type that are kept, of those that are needed by its services some quarters later still."""
-        return kept_by_span([of_all[t] for of_all in counts], since, quarters)
+        return kept_by_span([of_all[t] for of_all in counts], since, quarters, is_until)
 
     if not plan.week.is_flat:
         needed_then = [needed, *(counts.max(axis=-1) for counts in up_then[1:])]
@@ -587,8 +622,11 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
     any hour takes the place of what the services need at their peaks. Puts in what a service fills on average.
     needed_then: see `_needed_then`, as are those that are up."""
     axes, week = TABLES["pools"].axes, plan.week
+    whole = ("", UNTIL, THEN) if f"{UNTIL}type" in grid.columns else ("",)  # days of a quarter
     if week.is_flat:
-        grid.put(OF_SERVICE, {"mean_machines": grid.spread("machines", OF_SERVICE)})
+        grid.put(
+            OF_SERVICE, {f"{of_days}mean_machines": grid.spread(f"{of_days}machines", OF_SERVICE) for of_days in whole}
+        )
         return [needed[..., None] for needed in needed_then], numpy.ones(1)
     shape = grid.spread("machines", OF_SERVICE).shape
     n_kinds = week.over_peak.shape[-1]
@@ -604,33 +642,55 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
 
     every = [by_kind(counts, axes) for counts in _needed_then(hourly, types, len(needed_then) - 1)]
     grid.put(axes, {"needed_instances": every[0].max(axis=-1)})
-    grid.put(OF_TYPE, {"machines_of_all": by_kind(hourly.spread("machines_of_all", OF_TYPE), OF_TYPE).max(axis=-1)})
-    filled = by_kind(hourly.spread("machines", OF_SERVICE), OF_SERVICE)
-    grid.put(OF_SERVICE, {"mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
+    for of_days in whole:
+        of_all = by_kind(hourly.spread(f"{of_days}machines_of_all", OF_TYPE), OF_TYPE).max(axis=-1)
+        filled = by_kind(hourly.spread(f"{of_days}machines", OF_SERVICE), OF_SERVICE)
+        grid.put(OF_TYPE, {f"{of_days}machines_of_all": of_all})
+        grid.put(OF_SERVICE, {f"{of_days}mean_machines": (filled * week.shares[:, None, :]).sum(axis=-1)})
     ups = [week.up(counts, plan.start_minutes, plan.spans.quarters) for counts in every]
     return [up for up, _ in ups], ups[0][1]
 
 
 def _needed_then(grid: Grid, types: Sequence[Type], quarters_later: int) -> list[Array]:
     """Machines that are needed, by type, span and case; of all services on them, which is put in, and of those that are
-    still there a quarter later, and so on: what a service leaves that moves or retires is kept for nobody."""
-    axes = TABLES["pools"].axes
+    still there a quarter later, and so on: what a service leaves that moves or retires is kept for nobody. Where some
+    move within a quarter at last of those that are still there after it."""
+    then, before = _needed_by_stay(grid, types, quarters_later), before_moves(grid)
+    if before is None:
+        return then
+    until = _needed_by_stay(before, types, quarters_later)
+    for axes, name in ((OF_TYPE, "machines_of_all"), (OF_SERVICE, "machines")):
+        of_days = {UNTIL + name: before.spread(name, axes), THEN + name: grid.spread(name, axes)}
+        grid.put(axes, of_days)
+    of_all = numpy.maximum(grid.spread(f"{UNTIL}machines_of_all", OF_TYPE), grid.spread("machines_of_all", OF_TYPE))
+    is_until = grid.spread("is_until", ("span",))[:, None] > 0
+    every = [numpy.where(is_until, *counts) for counts in zip(until, then, strict=True)]
+    grid.put(OF_TYPE, {"machines_of_all": of_all})
+    grid.put(TABLES["pools"].axes, {"needed_instances": every[0]})
+    stays = before.spread("type", OF_PLACE) == grid.spread("type", OF_PLACE)
+    return [*every, _needed_of(before, types, stays)]
+
+
+def _needed_by_stay(grid: Grid, types: Sequence[Type], quarters_later: int) -> list[Array]:
+    """The same of the places of a grid."""
     _put_pools(grid, types)
     work_out(grid, "pools")
-    every = [grid.spread("needed_instances", axes)]
+    every = [grid.spread("needed_instances", TABLES["pools"].axes)]
     on, stays_on = (grid.spread(name, OF_PLACE) for name in ("type", "stays_on"))
     filled = grid.spread("machines", OF_SERVICE).any(axis=-1)
     for later in range(1, quarters_later + 1):
         stays = numpy.full(on.shape, True)
         stays[:, :-later] = (stays_on[:, later:] == on[:, :-later]) | ~filled[:, :-later]
-        if stays.all():
-            every.append(every[0])
-            continue
-        then = grid.again({})
-        _put_pools(then, types, stays)
-        work_out(then, "pools")
-        every.append(then.spread("needed_instances", axes))
+        every.append(every[0] if stays.all() else _needed_of(grid, types, stays))
     return every
+
+
+def _needed_of(grid: Grid, types: Sequence[Type], some: Array) -> Array:
+    """Machines that some services need, by type, span and case. some: by service and quarter."""
+    part = grid.again({})
+    _put_pools(part, types, some)
+    work_out(part, "pools")
+    return numpy.asarray(part.spread("needed_instances", TABLES["pools"].axes))
 
 
 def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> None:
@@ -662,22 +722,35 @@ def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> 
     grid.put(OF_TYPE, pooled)
 
 
-def share(grid: Grid, case: int) -> None:
-    """Share the machines of each type out to its services, by the replicas at the case that is bought."""
-    place = grid.spread("type", OF_PLACE).astype(int)
+def share(grid: Grid, spans: Spans, case: int) -> None:
+    """Share the machines of each type out to its services, by the replicas at the case that is bought. Where one moves
+    within a quarter, its machines are those after that, and its cost is of both, by the days."""
     if not grid.spread("gap", OF_TYPE).size:  # nothing is served
         zeros = numpy.zeros(grid.spread("machines", OF_SERVICE).shape)
         grid.put(OF_SERVICE, {name: zeros for name in TABLES["shares"].named()})
         return
+    if f"{UNTIL}type" not in grid.columns:
+        grid.put(OF_SERVICE, _shared(grid, "type", "", case))
+        return
+    until, then = _shared(grid, f"{UNTIL}type", UNTIL, case), _shared(grid, "type", THEN, case)
+    share_until = spans.means(grid.spread("is_until", ("span",)))[:, None]
+    of_both = share_until * until["service_month_usd"] + (1 - share_until) * then["service_month_usd"]
+    grid.put(OF_SERVICE, {UNTIL + "own_instances": until["own_instances"], **then, "service_month_usd": of_both})
+
+
+def _shared(grid: Grid, types: str, of_days: str, case: int) -> Columns:
+    """The services' shares of the machines of their types, and what those cost. types: the column of the types;
+    of_days: see UNTIL, THEN."""
+    place = grid.spread(types, OF_PLACE).astype(int)
+    names = {"machines_of_all": f"{of_days}machines_of_all", "mean_month_usd": "mean_month_usd"}
     of_type = {
-        name: grid.spread(name, OF_TYPE)[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "mean_month_usd")
+        name: grid.spread(column, OF_TYPE)[place, numpy.arange(place.shape[1])] for name, column in names.items()
     }
-    filled = grid.spread("mean_machines", OF_SERVICE)[..., case]
+    filled = grid.spread(f"{of_days}mean_machines", OF_SERVICE)[..., case]
     of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])
     planned = {"planned_machines": filled, "planned_machines_of_all": of_all[place, numpy.arange(place.shape[1])]}
     shared = grid.again({})
     shared.put(OF_SERVICE, of_type)
     shared.put(OF_PLACE, planned)
     work_out(shared, "shares")
-    grid.put(OF_SERVICE, {name: shared.spread(name, OF_SERVICE) for name in TABLES["shares"].named()})
+    return {name: shared.spread(name, OF_SERVICE) for name in TABLES["shares"].named()}

@@ -69,7 +69,7 @@ def base_of(
     bought = quarters_usd(plan, month_usd, range(n + max(QUARTERS_OF_TERM.values())))
     ways: list[tuple[Base, ...]] = [()]
     for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=QUARTERS_OF_TERM.__getitem__):
-        of_term = quarters_usd(plan, months[purchase], range(n))
+        of_term = months[purchase] * numpy.array(plan.months_of(purchase))
         wanted = wanted_for_terms(plan, purchase, shares, bought, of_term, most)
         by_span = buying(plan, None, purchase).ordered(wanted[plan.spans.quarters, None])[:, 0]
         orders = plan.spans.sums(by_span)

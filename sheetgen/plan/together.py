@@ -308,6 +308,8 @@ class _Search:
         self.is_held = numpy.array([not by_hour or way in QUARTERS_OF_TERM for way in self.bought_as])
         self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         self.spans, none = plan.spans, numpy.zeros(len(plan.spans))
+        # By span the price of a term when it is signed, over the one of that quarter.
+        self.signed = {way: (numpy.array(plan.months_of(way)) / self.months)[self.spans.quarters] for way in self.terms}
         self.keeps = min(plan.policy.release_after_quarters, len(self.months) - 1)  # quarters
         kept_since = numpy.array(self.spans.kept_since(self.keeps))
         self.before = numpy.arange(len(none)) - kept_since  # by span how many before it are kept in it
@@ -722,7 +724,7 @@ class _Search:
         for purchase, term in self.terms.items():
             mine = self.bought_as[types] == purchase
             paid = term.paid_quarters(numpy.moveaxis(short[:, mine], -1, 0))
-            missing[:, mine] = numpy.moveaxis(paid, 0, -1) / self.spans.shares
+            missing[:, mine] = numpy.moveaxis(paid, 0, -1) / self.spans.shares * self.signed[purchase]
         months = self._paid_months(missing, self.of_term[types])
         return numpy.asarray((months * self.month_usd[types]).sum(axis=1))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.orders import Unserved
-from sheetgen.plan.placement import At
+from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
@@ -28,8 +29,11 @@ from sheetgen.plan.tables import (
     OF_PLACE,
     OF_SERVICE,
     OF_TYPE,
+    THEN,
+    UNTIL,
     Rented,
     Type,
+    before_moves,
     buy,
     committed_by_quarter,
     lent_usd,
@@ -176,6 +180,41 @@ class Answer:
         some = (s for s in range(len(self.plan.services)) if (s, q) in placed)
         return [s for s in some if placed[s, q].instance == instance]
 
+    def moves_on(self, s: int, q: int) -> datetime.date:
+        """The first day of a quarter on which a service is on its machines: today in the one that runs."""
+        until = self.hardware.until.get((s, q))
+        return until.day if until else max(self.plan.first_day(self.plan.quarters[q]), self.plan.as_of)
+
+    def in_span(self, instance: str, span: int) -> dict[int, Placed]:
+        """The services on a type of machine in a span, by position, and their places."""
+        q, placed, start = int(self.plan.spans.quarters[span]), self.hardware.placed, self.plan.spans.starts[span]
+        until = {s: before.place for (s, r), before in self.hardware.until.items() if r == q and start < before.start}
+        here = {s: until.get(s, placed[s, q]) for s in range(len(self.plan.services)) if (s, q) in placed}
+        return {s: place for s, place in here.items() if place.instance == instance}
+
+    def own_instances(self, s: int, q: int, z: int) -> dict[int, float]:
+        """By type a service's part of the machines, on average over the days of a quarter."""
+        place, own = self.hardware.placed[s, q], float(self.services["own_instances"][s, q, z])
+        until = self.hardware.until.get((s, q))
+        if until is None:
+            return {self.place[place.instance]: own}
+        before, share = float(self.services[f"{UNTIL}own_instances"][s, q, z]), float(self.shares_until[q])
+        return {self.place[place.instance]: (1 - share) * own, self.place[until.place.instance]: share * before}
+
+    @cached_property
+    def shares_until(self) -> Array:
+        """By quarter the share of its days before services move within it."""
+        return numpy.asarray(self.plan.spans.means(self.grid.spread("is_until", ("span",))))
+
+    @cached_property
+    def filled_in_spans(self) -> Array:
+        """By type and span the machines that services fill, at the quantile that is bought."""
+        names = (
+            ("machines_of_all",) if not self.hardware.until else (f"{THEN}machines_of_all", f"{UNTIL}machines_of_all")
+        )
+        parts = [numpy.asarray(self.supply[name][..., self.plan.spans.quarters, self.case]) for name in names]
+        return parts[0] if len(parts) == 1 else numpy.where(self.grid.spread("is_until", ("span",)) > 0, *parts[::-1])
+
     def beside(self, s: int, q: int) -> list[int]:
         """The other services on a service's type of machine in a quarter, by position."""
         return [i for i in self.on(self.hardware.placed[s, q].instance, q) if i != s]
@@ -260,10 +299,11 @@ class Answer:
 
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
         """The part of a service's month that owned machines cost."""
-        t = self.place[self.hardware.placed[s, q].instance]
-        owned_usd, there = self.owned_serving_usd[t, q, z], float(self.supply["there_instances"][t, q, z])
-        part = float(self.services["own_instances"][s, q, z]) / there if there else 0.0
-        return part * float(owned_usd) / MONTHS_IN_A_QUARTER
+        owned_usd = 0.0
+        for t, own in self.own_instances(s, q, z).items():
+            there = float(self.supply["there_instances"][t, q, z])
+            owned_usd += own / there * float(self.owned_serving_usd[t, q, z]) if there else 0.0
+        return owned_usd / MONTHS_IN_A_QUARTER
 
     @cached_property
     def idle_while_buying(self) -> dict[int, list[int]]:
@@ -329,27 +369,31 @@ class Answer:
         """The GPUs of machines by type and quarter."""
         return float((machines * numpy.array([machine.gpu_count for machine in self.types])[:, None]).sum())
 
-    def _busy_machines(self, z: int) -> tuple[Array, Array]:
-        """By service and quarter the machines that requests keep busy at the peak of a quantile, and by type whether
-        they are of it."""
-        names = ("busy_replicas", "replicas_per_instance")
-        busy = needs.machines(*(self.services[name][..., z] for name in names))
-        is_of = self.grid.spread("type", OF_PLACE) == numpy.arange(len(self.types))[:, None, None]
-        return busy, is_of
+    def _busy_machines(self, z: int) -> Iterator[tuple[Array, Array | float]]:
+        """By type, service and quarter the machines that requests keep busy at the peak of a quantile, and by quarter
+        the share of its days: after services move within it, and before."""
+        before = before_moves(self.grid)
+        grids = (
+            [(self.grid, 1.0)] if before is None else [(self.grid, 1 - self.shares_until), (before, self.shares_until)]
+        )
+        for grid, days in grids:
+            if grid is before:
+                work_out(grid, "times")
+            names = ("busy_replicas", "replicas_per_instance")
+            busy = needs.machines(*(grid.spread(name, OF_SERVICE)[..., z] for name in names))
+            yield busy * (grid.spread("type", OF_PLACE) == numpy.arange(len(self.types))[:, None, None]), days
 
     def _busy_at_peak(self, z: int) -> Array:
         """By type and quarter the machines that requests keep busy in the busiest hour of all its services."""
-        busy, is_of = self._busy_machines(z)
-        by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1)
-        return numpy.asarray(by_hour.max(axis=-1, initial=0))
+        hours = ((busy[..., None] * self.plan.week.over_peak).sum(axis=1) for busy, _ in self._busy_machines(z))
+        return numpy.asarray(numpy.maximum.reduce([by_hour.max(axis=-1, initial=0) for by_hour in hours]))
 
     @cached_property
     def _busy(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
         peak; at p50."""
         there, gap = (self.supply[name][..., self.case] for name in ("mean_anyway", "mean_gap"))
-        busy, is_of = self._busy_machines(CASE["p50"])
-        mean = (is_of * (busy * self.mean_shares)).sum(axis=1)
+        mean = sum((busy * self.mean_shares).sum(axis=1) * days for busy, days in self._busy_machines(CASE["p50"]))
         return (mean, there + self.rented_on_average), (self._busy_at_peak(CASE["p50"]), there + gap)
 
     @cached_property

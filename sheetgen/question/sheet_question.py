@@ -17,8 +17,8 @@ from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.catalog.stacks import StackFile
-from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
-from sheetgen.importer.model_names import resolve_model
+from sheetgen.errors import Problems, ScenarioError, shown
+from sheetgen.importer.model_names import place_of_model, resolve_model
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import (
@@ -526,7 +526,9 @@ def ask(
     of_page = {entry.asked_as: attempt(entry.parse, options.get(entry.asked_as)) for entry in OF_PAGE}
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
-    to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
+    to_approve = None
+    if models and (name := options.get("ask")) is not None:
+        to_approve = attempt(place_of_model, name, [m.model.id for m in models], "ask", catalog)
     if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
     gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}.values()
@@ -723,19 +725,6 @@ def sheet_model(model: Model, recommended_weight_dtype: str, settings: Settings)
     """A model of the catalog at the precisions of the settings."""
     own = model.weight_dtype, model.kv_cache_dtype
     return at_settings(SheetModel(model, *own, *own, recommended_weight_dtype), settings)
-
-
-def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]) -> int | None:
-    """The position of the model that is to be approved; none where none was named. Raises ScenarioError."""
-    if name is None:
-        return None
-    ids = [model.model.id for model in models]
-    try:
-        return ids.index(resolve_model(name, catalog)[0].id)
-    except (ValueError, SheetgenError):
-        raise ScenarioError(
-            f"ask is {shown(name)!r}. It must be one of the sheet's models: {', '.join(ids)}."
-        ) from None
 
 
 def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> SheetModel:

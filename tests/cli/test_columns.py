@@ -122,6 +122,18 @@ def test_a_list_has_every_column_where_there_is_the_width_or_it_is_asked_for(kin
     assert all(row["id"] in narrow for row in rows) and len(narrow.split("\n")) < 1.2 * len(rows) + 8
 
 
+def test_a_price_list_on_a_narrow_terminal_keeps_the_day_of_the_new_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It left out the new day, and kept the old one."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["provider,instance,purchase,usd_per_hour", "azure,Standard_NC80adis_H100_v5,on-demand,12"]
+    Path("own.csv").write_text("\n".join(rows))
+    text = ran("catalog prices own.csv --as-of 2026-11-20", 80)
+    (line,) = [line for line in text.split("\n") if line.startswith("azure/Standard_NC80adis_H100_v5")]
+    assert line.endswith("2026-11-20") and "old date" not in text
+
+
 def test_a_derivation_has_a_depth() -> None:
     command = "explain monthly_usd --model 70b"
     text = ran(command, 200)

@@ -147,12 +147,12 @@ def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
     owned, committed = numpy.array([[1.0], [1], [1]]), numpy.array([[0.0], [1], [0]])
     short, missing = missing_by_hour(up, up, owned, committed, [0, 1, 2])
     assert missing.tolist() == short.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
-    since, quarters = [0, 0, 1], [0, 1, 2]
-    _, kept = missing_by_hour(up, kept_by_span([up, up], since, quarters), owned, committed, since)
+    since, quarters, none_moves = [0, 0, 1], [0, 1, 2], numpy.zeros(3, bool)
+    _, kept = missing_by_hour(up, kept_by_span([up, up], since, quarters, none_moves), owned, committed, since)
     assert kept.tolist() == [[[3, 1]], [[2, 0]], [[0, 0]]]
     # Of four machines in the first hour two are of a service that is not there a quarter later.
     still_there = numpy.array([[[2, 2]], [[1, 2]], [[1, 1]]], float)
-    _, kept = missing_by_hour(up, kept_by_span([up, still_there], since, quarters), owned, committed, since)
+    _, kept = missing_by_hour(up, kept_by_span([up, still_there], since, quarters, none_moves), owned, committed, since)
     assert kept.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
 
 
@@ -176,9 +176,10 @@ def test_a_base_is_what_pays_in_hours() -> None:
     assert orders(shares, 60, "reserved-3yr") == [2, 0, 0, 0, 0, 0]
     late = {"lead_time_days": {"reserved-1yr": 90}}
     assert orders(shares, 60, "reserved-1yr", **late) == [0, 3, 0, 0, 0, 0]
-    # Prices on demand that halve every quarter: only what is needed always is worth its first quarter, and no year.
+    # Prices that halve every quarter, of a term when it is signed, a quarter before: nothing is worth a year, and what
+    # is needed for 0.7 of a quarter is worth a block of it.
     assert orders(shares[1:], 48, "reserved-1yr", 0.5**4 - 1) == [0] * 5
-    assert orders(shares[1:], 45, "capacity-block", 0.5**4 - 1) == [3, 3, 3, 3, 3]
+    assert orders(shares[1:], 30, "capacity-block", 0.5**4 - 1) == [3, 3, 3, 3, 3]
 
 
 # Plans worked out -----------------------------------------------------------------------------------------------------

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from option_values import OptionValue
 
@@ -21,9 +24,9 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
-def months(tmp_path: Path, sheet: str) -> dict[str, Any]:
-    """By model the month of the first quarter of a plan that begins from a sheet."""
-    run("plan", "init", "--from", sheet, "--out", str(tmp_path), "--force")
+def months(tmp_path: Path, sheet: str, *models: str) -> dict[str, Any]:
+    """By machine the month of the first quarter of a plan that begins from models of a sheet."""
+    run("plan", "init", "--from", sheet, "--out", str(tmp_path), "--force", *models)
     record = json.loads(run("plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path), "--format", "json", "--json"))
     return {
         service["gpu"] and f"{service['instance']} {service['n_instances']}": service["monthly_usd"]
@@ -74,7 +77,9 @@ def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
         "--name",
         "s",
     )
-    of_json, of_book = (months(tmp_path, str(tmp_path / f"s.{ending}")) for ending in ("json", "xlsx"))
+    of_json, of_book = (
+        months(tmp_path, str(tmp_path / f"s.{ending}"), "--models", models) for ending in ("json", "xlsx")
+    )
     cells = json.loads((tmp_path / "s.json").read_text())["cells"]
     wanted = [cell for cell in cells if (cell["workload"], cell["tier"]) == ("rag", 64)]
     assert of_json == of_book
@@ -84,6 +89,85 @@ def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
         assert sum(of_book.values()) < of_sheet
     else:
         assert sum(of_book.values()) == pytest.approx(of_sheet)
+
+
+BOTH = ("llama-3.1-8b", "llama-3.1-70b")
+
+
+def sheet_of_two(tmp_path: Path, *options: str) -> str:
+    """The JSON of a sheet of two models for one load."""
+    load = ("--models", "8b,70b", "--workloads", "chat", "--tiers", "32")
+    run("build", *load, "--format", "json", "--out", str(tmp_path), "--name", "s", *options)
+    return str(tmp_path / "s.json")
+
+
+def begun(sheet: str, out: Path, *options: str) -> tuple[str, list[Any], list[str]]:
+    """The words of `plan init`, the models of the plan, and the comments at its head."""
+    words = run("plan", "init", "--from", sheet, "--out", str(out), "--force", *options)
+    text = (out / "plan.yaml").read_text()
+    comments = list(takewhile(lambda line: line.startswith("#"), text.splitlines()))
+    return " ".join(words.split()), [service["model"]["id"] for service in yaml.safe_load(text)["services"]], comments
+
+
+def test_alternatives_of_a_sheet_are_not_added_up(tmp_path: Path) -> None:
+    """Three models of a sheet, each with the whole load, made a request to approve all three. A sheet that prefers none
+    is refused with the commands that choose, and each of these runs."""
+    sheet = sheet_of_two(tmp_path)
+    result = CliRunner().invoke(main, ["plan", "init", "--from", sheet, "--out", str(tmp_path)])
+    assert result.exit_code == 2 and not (tmp_path / "plan.yaml").exists()
+    commands = [shlex.split(line, comments=True) for line in result.stderr.splitlines() if "  sheetgen plan" in line]
+    planned = []
+    for _, *arguments in commands:
+        run(*arguments, "--force")
+        planned.append(
+            [service["model"]["id"] for service in yaml.safe_load((tmp_path / "plan.yaml").read_text())["services"]]
+        )
+    assert planned == [[BOTH[0]], [BOTH[1]], [*BOTH]]
+
+
+def test_the_model_that_a_sheet_asks_to_approve_is_planned(tmp_path: Path) -> None:
+    sheet = sheet_of_two(tmp_path, "--ask", "70b")
+    cells = json.loads(Path(sheet).read_text())["cells"]
+    (wanted,) = (cell["monthly_usd"] for cell in cells if cell["model"] == BOTH[1])
+    assert list(months(tmp_path, sheet).values()) == [pytest.approx(wanted)]
+    words, models, comments = begun(sheet, tmp_path)
+    assert models == [BOTH[1]]
+    assert f"--models {BOTH[0]}" in words
+    for text in (words, comments[1]):
+        assert "alternatives" in text and all(model in text for model in BOTH)
+    assert begun(sheet, tmp_path, "--models", "8b")[1] == [BOTH[0]]  # what is named wins
+
+
+@pytest.mark.parametrize("options", [(("--together",), ()), ((), ("--models", "70b,8b"))], ids=["together", "named"])
+def test_several_models_of_a_sheet_serve_the_whole_load_each(
+    options: tuple[tuple[str, ...], tuple[str, ...]], tmp_path: Path
+) -> None:
+    of_sheet, of_plan = options
+    words, models, comments = begun(sheet_of_two(tmp_path, *of_sheet), tmp_path, *of_plan)
+    assert models == [*BOTH]
+    assert all("whole load" in text and "2 times" in text for text in (words, comments[1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--from", "SHEET", "--models", "405b"), 1, "one of the sheet's models: llama-3.1-8b, llama-3.1-70b."),
+        (("--from", "SHEET", "--models", "8b,lama"), 1, "models is 'lama'"),
+        (("--models", "8b"), 2, "--models goes with --from SHEET"),
+        (("--from", "PLAN", "--models", "8b"), 2, "--models goes with --from SHEET"),
+    ],
+)  # fmt: skip
+def test_a_model_that_a_plan_cannot_begin_from(options: tuple[str, ...], code: int, words: str, tmp_path: Path) -> None:
+    files = {"SHEET": "s.json", "PLAN": "q1.json"}
+    if "SHEET" in options:
+        sheet_of_two(tmp_path)
+    elif "PLAN" in options:
+        (tmp_path / "q1.yaml").write_text(json.dumps(PLAN))
+        run("plan", str(tmp_path / "q1.yaml"), "--out", str(tmp_path), "--name", "q1", "--format", "json", "-q")
+    named = (str(tmp_path / files[option]) if option in files else option for option in options)
+    result = CliRunner().invoke(main, ["plan", "init", "--out", str(tmp_path), *named])
+    assert result.exit_code == code and words in result.stderr
+    assert not (tmp_path / "plan.yaml").exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"inputs": {}}', "[" * 100_000], ids=len)

@@ -298,7 +298,7 @@ def by_parts(data: dict[str, Any], answer: Answer, q: int, z: int) -> list[int]:
 
 
 def based(
-    shares: list[list[float]], on_demand: float, of_term: float, factors: list[float], term: int
+    shares: list[list[float]], on_demand: float, of_term: list[float], factors: list[float], term: int
 ) -> tuple[list[int], list[float]]:
     """Machines of a base by quarter, and what they cost: each of which the hours on demand would cost more than the
     term, in its first quarter and over all of it."""
@@ -314,12 +314,12 @@ def based(
                 for p in range(q, q + term)
             ]
             rented = [on_demand * factors[q + i] * share for i, share in enumerate(hours)]
-            a_quarter = of_term * factors[q]
+            a_quarter = of_term[q]
             worth += rented[0] > a_quarter and sum(rented) > term * a_quarter
         more = max(0, worth - base[q])
         for p in range(q, min(n, q + term)):
             base[p] += more
-            usd[p] += more * of_term * factors[q] * MONTHS
+            usd[p] += more * of_term[q] * MONTHS
     return base, usd
 
 
@@ -328,6 +328,7 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
     policy, n = data["policy"], data["plan"]["quarters"]
     (name,) = data["supply"]["allowed"]["instances"]
     factors = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(1, 1 + n + 12)]
+    signed = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(n)]  # a month before a quarter
     month = {}
     for purchase in ("on-demand", "reserved-1yr", "reserved-3yr"):
         price = CATALOG.instance(name).price(purchase)
@@ -356,7 +357,8 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
         ]
         least = sum(sum(shares[q]) * month["on-demand"] * factors[q] * MONTHS for q in range(n))
         for purchase, term in (("reserved-1yr", 4), ("reserved-3yr", 12)):
-            machines, usd_of = based(shares, month["on-demand"], month[purchase], factors, term)
+            of_term = [month[purchase] * factor for factor in signed]
+            machines, usd_of = based(shares, month["on-demand"], of_term, factors, term)
             above = sum(sum(shares[q][machines[q] :]) * month["on-demand"] * factors[q] * MONTHS for q in range(n))
             if sum(usd_of) + above < least - 1e-6:
                 base, of_base, least = machines, usd_of, sum(usd_of) + above
@@ -370,7 +372,7 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
             if policy["buy"] == "reserved-1yr":
                 short = max(0, max(up[z][q]) - supplied[q])
                 running.append((q, max(0, short - sum(m for p, m in running if q < p + 4))))
-                paid = sum(m * month["reserved-1yr"] * factors[p] for p, m in running if q < p + 4) * MONTHS
+                paid = sum(m * month["reserved-1yr"] * signed[p] for p, m in running if q < p + 4) * MONTHS
             else:
                 paid = sum(counts_now) / PARTS * month["on-demand"] * factors[q] * MONTHS
             of_quarters.append(usd[q] + of_base[q] + paid)

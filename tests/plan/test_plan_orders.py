@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import pytest
 from option_values import Options, OptionValue
-from plan_books import PlanRecord
+from plan_books import PlanRecord, plan_that_moves_within_a_quarter
 from test_plan_arithmetic import ways
 
 import sheetgen
@@ -85,8 +85,8 @@ def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
 
 
 def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
-    """A year of three machines, one more from the second quarter, prices that fall by a fifth a year
-    from the quarter of the plan's day on, which is the one before the first."""
+    """A year of three machines, one more from the second quarter, prices that fall by a fifth a year from the plan's
+    day on, 26 November. What is signed for January costs what it does today: a fall of a quarter was counted."""
     record = solved(
         [SERVICE | {"growth": {"steps": {"2027-Q2": 1.2, "2028-Q1": 0.5}}}],
         6,
@@ -96,7 +96,7 @@ def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     assert of_all(record, "needed", "supply") == [3, 4, 4, 4, 2, 2]
     # Of the fourth machine's year a quarter is left in 2028-Q1, when the three end: one is ordered then, and one after.
     assert of_all(record, "gap", "supply") == [3, 4, 4, 4, 2, 2]
-    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (1, 2, 5, 6))
+    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 1, 4, 5))
     paid = [3 * first, *[3 * first + second] * 3, second + fifth, fifth + sixth]
     assert of_all(record, "p50_usd") == pytest.approx(paid)
     orders = [(decision["n_instances"], decision["needed_from"], decision["about"]) for decision in record["decisions"]]
@@ -917,8 +917,8 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
         [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
     )
     first, last = [decision for decision in record["decisions"] if decision["what"] == "order"]
-    fall = 0.8 ** (4 / 4)
-    assert (last["n_instances"], last["usd"]) == (2, pytest.approx(2 * ONE_YEAR * fall)) and first["or"] is None
+    fall, signed = 0.8 ** (4 / 4), 0.8 ** (3 / 4)  # the year is signed for 1 October, ten months after the plan's day
+    assert (last["n_instances"], last["usd"]) == (2, pytest.approx(2 * ONE_YEAR * signed)) and first["or"] is None
     assert last["binds_usd"] == pytest.approx(4 * last["usd"])
     by_hour = last["or"]
     assert (by_hour["what"], by_hour["purchase"], by_hour["n_instances"]) == ("order", "on-demand", 2)
@@ -1381,3 +1381,23 @@ def test_quarters_whose_p90_is_not_enough_in_nine_of_ten_cases_are_named() -> No
     for of_plan, amounts in ((whole, []), (twice, [f"${2 * 3 * ON_DEMAND:,.0f}"] * 2)):
         lines = [str(line) for line in plan_page(of_plan).first[1].lines]
         assert [amount for line in lines for amount in re.findall(r"\$[\d,]+\d", line)] == amounts
+
+
+def test_a_service_moves_on_the_day_on_which_its_machines_come() -> None:
+    """`small` moves on 16 May, the 46th day of 91: it moved on 1 April, to a larger machine that was rented until then,
+    or on 1 July, while two were idle."""
+    record = PlanRecord(solved_plan(plan_of(Document("plan.yaml", plan_that_moves_within_a_quarter(), {}), CATALOG)))
+    first, second, *_ = (row for row in record["services"] if (row["id"], row["quantile"]) == ("small", "p90"))
+    assert (first["instance"], first["moves_on"], first["instance_until"]) == (NC40, None, None)
+    assert (second["instance"], second["moves_on"], second["instance_until"]) == (NC80, "2027-05-16", NC40)
+    usd = of_all(record, "p90_usd")
+    a_quarter = 4 * 9 * 730 * 3
+    assert usd[0] == pytest.approx(ON_DEMAND + 2 * 13.96 * 730 * 3)
+    assert usd[1:] == pytest.approx([usd[0] * 45 / 91 + a_quarter * 46 / 91, a_quarter, a_quarter])
+    moves = [(move["instance"], move["needed_from"]) for move in record["decisions"] if move["what"] == "move"]
+    assert (NC80, "2027-05-16") in moves
+    back = [row for row in record["decisions"] if (row["what"], row["instance"]) == ("release", NC40)]
+    assert [row["needed_from"] for row in back] == ["2027-06-05"]  # both run for 20 days
+    rows = [row for row in record["services"] if (row["quarter"], row["quantile"]) == ("2027-Q2", "p90")]
+    assert sum(row["monthly_usd"] for row in rows) * 3 <= usd[1]
+    assert all(check["ok"] for check in record["checks"] if "add up" in check["check"])

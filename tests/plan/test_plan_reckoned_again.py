@@ -25,7 +25,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import ordered_before_usd, orders
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.tables import OF_SERVICE
+from sheetgen.plan.tables import OF_SERVICE, before_moves
 from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
@@ -33,6 +33,7 @@ SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v
 GPUS = {f"{name}{way}": n for name, n in ((SMALL, 1), (LARGE, 2)) for way in ("", " (on-demand)")}
 YEARS = {"reserved-1yr": 1, "reserved-3yr": 3}
 N_IN_ORDER, SELDOM = 50, (55, 66, 70, 72, 85)  # plans of the gate: the first, and of the next those of seldom kinds
+MOVING = (10, 19, 24, 31, 59)  # plans of the gate in which services move within a quarter
 HOURS = 730  # of a month, all of which are paid of what is reserved
 
 
@@ -145,6 +146,13 @@ def days_of(quarter: str) -> tuple[datetime.date, datetime.date]:
     return datetime.date(year, 3 * number - 2, 1), after
 
 
+def months_later(day: datetime.date, months: int) -> datetime.date:
+    """The same day so many months later, or the last one of that month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    after = datetime.date(year + (month + 1) // 12, (month + 1) % 12 + 1, 1) - datetime.timedelta(days=1)
+    return after if after.day < day.day else after.replace(day=day.day)
+
+
 def list_price(name: str, purchase: str) -> float:
     price = CATALOG.instance(name).price(purchase)
     assert price is not None
@@ -197,27 +205,39 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
     time = dict(zip(moments, (float(b - a) for a, b in zip(moments, [*moments[1:], n], strict=True)), strict=True))
 
     # What is needed.
-    filled: dict[str, list[float]] = {}
-    of_service = dict[tuple[str, int, int], float]()
-    for s, q in sorted(answer.hardware.placed):
-        there = answer.hardware.placed[s, q]
-        machines = filled.setdefault(there.instance, [0.0] * n)
+    within, before = answer.hardware.until, before_moves(answer.grid)
+    firsts = sorted({*map(Fraction, range(n)), *(moved.start for moved in within.values())})
+    ends_on = dict(itertools.pairwise([*firsts, Fraction(n)]))
+    first_of = {x: firsts[bisect.bisect_right(firsts, x) - 1] for x in moments}  # from which on services stay
+    filled: dict[str, dict[Fraction, float]] = {}
+    of_service = dict[tuple[str, int, Fraction], float]()
+    for (s, q), x in itertools.product(sorted(answer.hardware.placed), firsts):
+        if int(x) != q:
+            continue
+        there, grid = answer.hardware.placed[s, q], answer.grid
+        if (s, q) in within and x < within[s, q].start:
+            assert before is not None
+            there, grid = within[s, q].place, before
+        machines = filled.setdefault(there.instance, dict.fromkeys(firsts, 0.0))
         a_replica = there.layout.n_gpus * there.pipeline_parallel_size
-        replicas = float(answer.services["planned_replicas"][s, q, z])
-        of_service[there.instance, s, q] = replicas / (GPUS[there.instance] // a_replica)
-        machines[q] += of_service[there.instance, s, q]
+        replicas = float(grid.spread("planned_replicas", OF_SERVICE)[s, q, z])
+        of_service[there.instance, s, x] = replicas / (GPUS[there.instance] // a_replica)
+        machines[x] += of_service[there.instance, s, x]
     for part in (*supply.get("committed", ()), *supply.get("ordered", ())):
-        filled.setdefault(part["type"], [0.0] * n)
+        filled.setdefault(part["type"], dict.fromkeys(firsts, 0.0))
     if supply.get("owned") and not filled:
         return Reckoning([], [], [])
-    needed = {name: [math.ceil(round(count, 9)) for count in counts] for name, counts in filled.items()}
-    kept = {name: [*counts] for name, counts in needed.items()}
-    for name, p, q in itertools.product(needed, range(n), range(n)):
-        if p < q <= p + back:  # what a service leaves is kept for nobody
+    needed = {name: {x: math.ceil(round(filled[name][first_of[x]], 9)) for x in moments} for name in filled}
+    kept = {name: {**counts} for name, counts in needed.items()}
+    for name, p, x in itertools.product(needed, firsts, moments):
+        if p < first_of[x] and x < ends_on[p] + back:
+            # What a service leaves is kept for nobody.
             stay = (
-                count for (on, s, r), count in of_service.items() if (on, r) == (name, p) and (on, s, q) in of_service
+                count
+                for (on, s, r), count in of_service.items()
+                if (on, r) == (name, p) and (on, s, first_of[x]) in of_service
             )
-            kept[name][q] = max(kept[name][q], math.ceil(round(sum(stay), 9)))
+            kept[name][x] = max(kept[name][x], math.ceil(round(sum(stay), 9)))
 
     lasting = dict[str, tuple[Fraction, Fraction]]()
     for part in (*supply.get("committed", ()), *supply.get("owned", ())):
@@ -246,7 +266,7 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
             left = pool["count"] * is_there(pool, x)
             for name in needed:
                 most = left // GPUS[name]
-                taken = most if name == [*needed][-1] else min(most, kept[name][q])
+                taken = most if name == [*needed][-1] else min(most, kept[name][x])
                 counts[name] += taken
                 owned[name][x] = owned[name].get(x, 0) + taken
                 left -= taken * GPUS[name]
@@ -258,6 +278,16 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
         days = policy["approval_days"] + math.ceil(supply.get("lead_time_days", {}).get(purchase, 0))
         return today + datetime.timedelta(days=days)
 
+    def factors_of_term(purchase: str) -> list[float]:
+        """By quarter the price of a term over today's: that of the whole quarters after today in which it is signed."""
+        lead = arrives(purchase) - today
+        months = [((days_of(quarter)[0] - lead).toordinal(), q) for q, quarter in enumerate(quarters)]
+        ends = [months_later(today, 3 * (i + 1)).toordinal() for i in range(n + until)]
+        return [
+            (1 + prices["expected_change_per_year"]) ** (min(until + q, bisect.bisect_right(ends, day)) / 4)
+            for day, q in months
+        ]
+
     lent, lent_elsewhere, borrowed = ({name: dict.fromkeys(moments, 0) for name in needed} for _ in range(3))
     cuts, off_days = {*cut}, policy["approval_days"]
     ways = {name: machine_and_way(name, policy["buy"]) for name in needed}
@@ -265,10 +295,10 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
         counts_of, (machine, buy) = needed[name], ways[name]
         for other, x in itertools.product(needed, moments):
             is_same, n_of_it = ways[other][0] == machine, GPUS[other] // GPUS[name]
-            lacks = counts_of[int(x)] - supplied[name][x] - borrowed[name][x]
+            lacks = counts_of[x] - supplied[name][x] - borrowed[name][x]
             if other == name or not n_of_it or lacks <= 0:
                 continue
-            free = max(0, supplied[other][x] - needed[other][int(x)] - lent[other][x])
+            free = max(0, supplied[other][x] - needed[other][x] - lent[other][x])
             if not is_same:
                 free = min(free, owned[other].get(x, 0) - lent_elsewhere[other][x])
             loan = min(free, math.ceil(lacks / n_of_it))
@@ -278,9 +308,10 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
             again.n_lent += loan
         for x in moments:
             supplied[name][x] += borrowed[name][x]
-        short = {x: max(0, counts_of[int(x)] - supplied[name][x]) for x in moments}
+        short = {x: max(0, counts_of[x] - supplied[name][x]) for x in moments}
         hours = HOURS if buy in YEARS else prices["hours_per_month"]
-        quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in factors]
+        as_bought = factors_of_term(buy) if buy in YEARS else factors
+        quarter_usd = [3 * list_price(machine, buy) * off * hours * factor for factor in as_bought]
         on_demand = 3 * list_price(machine, "on-demand") * off * prices["hours_per_month"]
         placed[name] = [0.0] * n
         # Those within the quota come on the day of their class, those beyond it when it is raised at the earliest.
@@ -320,9 +351,9 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
                 while since < i and moments[since + 1] + back <= x:
                     since += 1
                 held = max(of_all[since : i + 1])
-                held = min(held, max(0, kept[name][int(x)] - supplied[name][x]))
+                held = min(held, max(0, kept[name][x] - supplied[name][x]))
                 parts = min(held, n_ordered), max(0, min(held, most[x]) - n_ordered), max(0, held - most[x])
-                idle = supplied[name][x] - lent[name][x] + held - uncovered[x] - filled[name][int(x)]
+                idle = supplied[name][x] - lent[name][x] + held - uncovered[x] - filled[name][first_of[x]]
                 again.idle.setdefault(name, {})[x] = max(0.0, idle)
                 if n_ordered and x >= max(now, comes_then):
                     again.ordered.setdefault(name, {})[x] = n_ordered, parts[0]
@@ -479,3 +510,29 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         seen["held"] += sum(held) > 0
         seen["quota"] += any(part.way.quota == math.inf and part.late.any() and part is not parts[0] for part in parts)
     assert min(seen.values()) >= 3, seen
+
+
+def test_money_is_reckoned_again_where_services_move_within_a_quarter() -> None:
+    """Machines that are committed from a day within a quarter on, to which services move where moves cost nothing."""
+    dice, classes, days = random.Random(5), random.Random(6), random.Random(7)
+    n_moving = 0
+    for i in range(60):
+        data = random_plan(dice, classes)
+        day = f"2027-{days.choice(('02-20', '05-16', '08-10', '11-20'))}"
+        name, count = days.choice((SMALL, LARGE)), days.randint(2, 9)
+        commitment = {"id": "c", "type": name, "count": count, "purchase": "reserved-1yr", "usd_per_hour": 9.0}
+        commitment |= {"from": day, "until": "2028-12-31"}
+        data["supply"] = {"allowed": {"instances": [SMALL, LARGE]}, "committed": [commitment]}
+        data["policy"] |= {"buy": "on-demand", "moving_cost_usd": 0, "near_tie_fraction": 0}
+        for service in data["services"]:
+            service.pop("buy", None)
+        if not IN_LONG and i not in MOVING:
+            continue
+        answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
+        n_moving += bool(answer.hardware.until)
+        of_services = answer.grid.spread("service_month_usd", OF_SERVICE).sum(axis=0) * 3
+        assert (of_services <= answer.money["spend_usd"] + 0.005).all(), data
+        for z in range(3):
+            usd = [float(usd) for usd in answer.money["spend_usd"][:, z]]
+            assert usd == pytest.approx(reckoned(data, answer, z).usd, abs=0.005), data
+    assert n_moving >= len(MOVING)

@@ -14,7 +14,7 @@ import openpyxl
 import pytest
 from amounts import amount
 from option_values import Options
-from plan_books import example, example_record, example_workbook, workbook_of
+from plan_books import example, example_record, example_workbook, plan_that_moves_within_a_quarter, workbook_of
 from plan_edits import differ, edited, edits, rows_of, solved_with
 from recalculation import (
     ALLOWED_FUNCTIONS,
@@ -359,6 +359,19 @@ def test_a_mix_of_many_types_has_its_workbook(tmp_path: Path) -> None:
     result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
     assert not result.mismatches, str(result)
     assert values(path)["rec_p50_usd"] == pytest.approx(float(whole.answer.money["spend_usd"][:, 1].sum()))
+
+
+def test_a_move_within_a_quarter_has_its_workbook(tmp_path: Path) -> None:
+    """A service's money is of two types then."""
+    plan = plan_of(Document("plan.yaml", plan_that_moves_within_a_quarter(), {}), Catalog())
+    whole = findings(solved_plan(plan))
+    assert whole.answer.hardware.until
+    (path := tmp_path / "moves.xlsx").write_bytes(workbook_of(whole))
+    poison(path, tmp_path / "poisoned.xlsx")
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches, str(result)
+    assert not differ(whole.answer, values(path))
+    check_edits(whole, path, amount(6, 60), SEED + 3)
 
 
 def test_a_yellow_cell_takes_what_its_field_of_plan_yaml_takes() -> None:
