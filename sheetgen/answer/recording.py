@@ -383,10 +383,9 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
 HOURS_OF_A_MEASUREMENT = 24
 
 
-def cheapest_at(question: Question, confidence: float) -> AtConfidence | None:
-    """The cheapest rental for a question of one load at a confidence; None where nothing holds the load."""
-    ((cheapest,),) = by_confidence(tables(question), (confidence,))
-    return cheapest
+def cheapest_at(question: Question, confidence: float) -> list[AtConfidence | None]:
+    """By load the cheapest rental at a confidence; None where nothing holds the load."""
+    return [cheapest for (cheapest,) in by_confidence(tables(question), (confidence,))]
 
 
 def measured_first(solved: Solution) -> Iterator[tuple[tuple[str, ...], MeasureRecord | None]]:

@@ -61,12 +61,10 @@ def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
     """The plan at joint draws of the demand and of prices, on the hardware that was chosen."""
     plan = answer.plan
     n_kinds = plan.week.over_peak.shape[-1]
-    n, at_once = max(n // n_kinds, min(n, LEAST)), max(1, AT_ONCE // n_kinds)
-    z, price_z = correlated(len(plan.services), plan.policy.correlation, n, seed)
-    parts = [_part(answer, z[:, i : i + at_once], price_z[i : i + at_once]) for i in range(0, n, at_once)]
-    spent, gpus, rented = zip(*parts, strict=True)
+    n = max(n // n_kinds, min(n, LEAST))
+    spent, gpus, rented = _worked_out(answer, *correlated(len(plan.services), plan.policy.correlation, n, seed))
     means = [_mean(of_type, n) for of_type in zip(*rented, strict=True)]
-    return Draws(numpy.concatenate(spent), numpy.concatenate(gpus), means, seed)
+    return Draws(spent, gpus, means, seed)
 
 
 def _mean(parts: Sequence[Array], n: int) -> Array:
@@ -82,13 +80,21 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
     that move it, the one that moves it most first."""
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
-    spent, _, _ = _part(answer, ends[:n], ends[n])
+    spent, _, _ = _worked_out(answer, ends[:n], ends[n])
     names = (*(f"demand of {service.id}" for service in answer.plan.services), "price of what is bought")
     pairs = spent.sum(axis=1).reshape(-1, 2)
     swings_of = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
     return sorted(
         (service for service in swings_of if service[1] != service[2]), key=lambda service: service[1] - service[2]
     )
+
+
+def _worked_out(answer: Answer, z: Array, price_z: Array) -> tuple[Array, Array, list[list[Array]]]:
+    """The draws, some at a time: see `_part`."""
+    at_once = max(1, AT_ONCE // answer.plan.week.over_peak.shape[-1])
+    parts = [_part(answer, z[:, i : i + at_once], price_z[i : i + at_once]) for i in range(0, len(price_z), at_once)]
+    spent, gpus, rented = zip(*parts, strict=True)
+    return numpy.concatenate(spent), numpy.concatenate(gpus), [*rented]
 
 
 def _part(answer: Answer, z: Array, price_z: Array) -> tuple[Array, Array, list[Array]]:

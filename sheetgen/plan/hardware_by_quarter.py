@@ -1,7 +1,8 @@
 """The hardware of each service in each quarter: what `recommend` chooses, which stays unless moving saves enough.
 
-All loads of one question (a model at its precisions, a request, targets, an engine) are worked out together. Who works
-many plans out that are alike (the bridge) keeps what each load gave, and only what is another is worked out again.
+The loads of all questions (a model at its precisions, a request, targets, an engine) that can be put as one are worked
+out together. Who works many plans out that are alike (the bridge) keeps what each load gave, and only what is another
+is worked out again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.answer.joined import joined, with_loads
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
@@ -232,6 +234,7 @@ class _Load:
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
 OF_RATE = ("full_turn_seconds", "replica_prefill_seconds")  # NaN where no load is a rate
+MEDIAN = QUANTILES.index("p50")
 FILLS = (needs.machines, needs.safe_machines, needs.half_machines)
 OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month_usd", "wait_z", "output_tokens")
 
@@ -240,11 +243,12 @@ OF_PLACE = ("paced_requests", "replicas_per_instance", *OF_RATE, "instance_month
 class Sized:
     """The loads of a plan's services, worked out on every offer."""
 
+    plan: Plan
+    rates: Any
+    at_once: Any
     keys: Mapping[At, Key]  # of the quarters in which a service has a load
     loads: Mapping[At, _Load]
-    solutions: Mapping[Key, _Solved]  # of those that were worked out now
     kept: Loads  # those of other plans, too
-    case: int  # the quantile that is bought
 
     def places(
         self, plan: Plan, left_out: frozenset[str] = frozenset(), begin: Beginning | None = None
@@ -277,24 +281,25 @@ class Sized:
 
     def with_speeds(self, hardware: Hardware) -> Hardware:
         """Hardware with how fast it is, and what `recommend` names by itself."""
-        speed, speed_until, alone = Speeds(), Speeds(), dict[At, str]()
-        offers = {slot: place.offer for slot, place in hardware.placed.items()}
-        before = {slot: until.place.offer for slot, until in hardware.until.items()}
-        for key, work in self.solutions.items():
-            here = [slot for slot in offers if self.keys[slot] == key]
-            speed |= dict(_speeds(work, here, offers))
-            speed_until |= dict(_speeds(work, [slot for slot in here if slot in before], before))
-            for slot in here:
-                load = self.loads[slot]
-                assert load.pick is not None
-                alone[slot] = load.offers.instance(load.pick)
+        places, until = hardware.placed, {slot: until.place for slot, until in hardware.until.items()}
+        names, questions = {place.instance for place in hardware.places}, defaultdict[Key, list[At]](list)
+        for slot in places:
+            questions[self.keys[slot]].append(slot)
+        asked, speed, speed_until = list[tuple[list[At], Question]](), Speeds(), Speeds()
+        for key, many in questions.items():
+            question = self.plan.question(key)
+            there = (candidate for candidate in question.candidates if candidate.instance in names)
+            asked.append((many, replace(question, candidates=tuple(there))))
+        for work in _worked_out(self.plan, asked, self.rates, self.at_once, range(len(QUANTILES))):
+            speed |= _speeds(work, places)
+            speed_until |= _speeds(work, {**places, **until}) if until else ()
+        alone = {slot: load.offers.instance(load.pick) for slot, load in self.loads.items() if load.pick is not None}
         return replace(hardware, speed=speed, speed_until=speed_until, alone=alone)
 
 
-def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads | None = None) -> Sized:
-    """The loads of every service. rates, at_once: by service, quarter and quantile. Not timed, it cannot be said how
-    fast hardware is; kept: loads of plans that were worked out before, at the same prices, to which this one's are
-    added."""
+def sized(plan: Plan, rates: Any, at_once: Any, kept: Loads | None = None) -> Sized:
+    """The loads of every service. rates, at_once: by service, quarter and quantile. kept: loads of plans that were
+    worked out before, at the same prices, to which this one's are added."""
     keys: dict[At, Key] = {}
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
@@ -318,13 +323,13 @@ def sized(plan: Plan, rates: Any, at_once: Any, timed: bool = True, kept: Loads 
     }
     wanted: dict[Key, list[At]] = defaultdict(list)
     for slot, key in keys.items():
-        if timed or whole[slot] not in kept_loads:
+        if whole[slot] not in kept_loads:
             wanted[key].append(slot)
-    solutions: dict[Key, _Solved] = {}
-    for key, many in wanted.items():
-        solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
-        kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
-    return Sized(keys, {slot: kept_loads[facts] for slot, facts in whole.items()}, solutions, kept_loads, case)
+    questions = [(many, plan.question(key)) for key, many in wanted.items()]
+    for work in _worked_out(plan, questions, rates, at_once, sorted({MEDIAN, case})):
+        kept_loads |= ((whole[slot], load) for slot, load in _loads(work, case))
+    loads = {slot: kept_loads[facts] for slot, facts in whole.items()}
+    return Sized(plan, rates, at_once, keys, loads, kept_loads)
 
 
 PEAK, HOURS, TERM = "peak", "hours", "term"  # by which a service's machines by itself are the cheapest
@@ -404,16 +409,20 @@ def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapp
         instances, able = of_slots[0].offers.instances, numpy.array([load.able for load in of_slots])
         suits = sum(load.columns["suitability"] for load in of_slots)
         values = [load.machines for load in of_slots], [load.usd_of_month[BOUGHT] for load in of_slots]
+        there = dict[int, dict[At, Placed]]()
         for k, of_offers in enumerate(values):
             whole = numpy.where(able, of_offers, 0).sum(axis=0)
             order = numpy.lexsort((-suits, numpy.round(whole, 9), -able.sum(axis=0), instances))
             for offer in order[numpy.unique(instances[order], return_index=True)[1]].tolist():
-                for slot, load, can in zip(slots, of_slots, able[:, offer], strict=True):
-                    name = load.offers.instance(offer)
-                    if can:
-                        ways[k, name][slot] = load.placed(offer)
-                    elif name in load.everywhere:
-                        ways[k, name][slot] = load.everywhere[name]
+                name = of_slots[0].offers.instance(offer)
+                if offer not in there:
+                    places = (
+                        load.placed(offer) if can else load.everywhere.get(name)
+                        for load, can in zip(of_slots, able[:, offer].tolist(), strict=True)
+                    )
+                    there[offer] = {slot: place for slot, place in zip(slots, places, strict=True) if place is not None}
+                if there[offer]:
+                    ways[k, name] |= there[offer]
     seen = set()
     for way in ways.values():
         offers = tuple((slot, place.offer) for slot, place in way.items())
@@ -424,27 +433,30 @@ def _layouts(loads: Mapping[At, _Load], keys: Mapping[At, Key]) -> Iterator[Mapp
 
 @dataclass(frozen=True)
 class _Solved:
-    """The loads of one question, worked out on every candidate."""
+    """Loads that were worked out together, on every candidate."""
 
     solved: Solution
-    rows: Mapping[tuple[int, int, int], int]
+    rows: Mapping[tuple[int, int, int], int]  # by service, quarter and quantile
 
 
-def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
-    """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
-    load = replace(question.loads[0], users=None)
-    rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
-    loads = [
-        replace(load, tier=i, concurrent_requests=float(at_once[slot]), requests_per_second=float(rates[slot]))
-        for slot, i in rows.items()
-    ]
-    solved = tables(replace(question, tiers=tuple(range(1, len(rows) + 1)), loads=tuple(loads)))
-    lost = [plan.redundancy(s) for s, _, _ in rows]
+def _worked_out(
+    plan: Plan, questions: Iterable[tuple[list[At], Question]], rates: Any, at_once: Any, cases: Sequence[int]
+) -> Iterator[_Solved]:
+    """The loads of services and quarters at some quantiles on every candidate of their questions, with their floors and
+    spare replicas."""
+    rows = ((question, [(*slot, z) for slot in many for z in cases]) for many, question in questions)
+    asked = ((row, with_loads(question, ((rates[i], at_once[i]) for i in row))) for question, row in rows)
+    for slots, question in joined(asked):
+        yield _with_spares(plan, tables(question), slots)
+
+
+def _with_spares(plan: Plan, solved: Solution, slots: Sequence[tuple[int, int, int]]) -> _Solved:
+    lost = [plan.redundancy(s) for s, _, _ in slots]
     solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
         ("load",),
         {
-            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
+            "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in slots],
             "spare_replicas": [float(redundancy.replicas) for redundancy in lost],
             "hot_share": [redundancy.hot_share for redundancy in lost],
         },
@@ -461,14 +473,14 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         solved.grid.put(costs.axes, {name: beside.spread(name, costs.axes)})
     solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
-    return _Solved(solved, rows)
+    return _Solved(solved, {slot: i for i, slot in enumerate(slots)})
 
 
-def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
+def _loads(work: _Solved, case: int) -> Iterator[tuple[At, _Load]]:
     """Each load at the quantile that is bought, without the tables around it."""
     solved, picks, offers = work.solved, pick(work.solved.grid), _Offers.of_solution(work.solved)
-    middle = [work.rows[(*slot, QUANTILES.index("p50"))] for slot in many]
-    rows = [work.rows[(*slot, case)] for slot in many]
+    many = [(s, q) for s, q, z in work.rows if z == case]
+    middle, rows = ([work.rows[(*slot, z)] for slot in many] for z in (MEDIAN, case))
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)
 
@@ -487,7 +499,7 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     question = solved.question
     of_plan = question.candidates[len(question.candidates) - question.n_there :]
     there = frozenset(machine.instance for machine in of_plan)
-    for i, pair in enumerate(picks[row] for row in rows):
+    for i, (slot, pair) in enumerate(zip(many, (picks[row] for row in rows), strict=True)):
         load = _Load(
             offers,
             None if pair is None else pair[0].offer,
@@ -498,7 +510,7 @@ def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
         )
         # What `recommend` takes by itself is not for what the plan has.
         pick_of_market = load.without(there).pick
-        yield load if pick_of_market is None else replace(load, pick=pick_of_market)
+        yield slot, load if pick_of_market is None else replace(load, pick=pick_of_market)
 
 
 def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
@@ -512,27 +524,14 @@ def _hours_over_class(solved: Solution, offers: _Offers) -> Any:
     return numpy.array([paid(candidate.purchase) / paid(settings.purchase) for candidate, _ in offers.there])
 
 
-def _speeds(
-    work: _Solved, many: Sequence[At], offers: Mapping[At, int]
-) -> Iterator[tuple[tuple[int, int, int], Speed]]:
+def _speeds(work: _Solved, placed: Mapping[At, Placed]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
-    solved = work.solved
-    choices = [Choice(NOTHING_FITS)] * len(solved.question.loads)
-    for s, q in many:
-        for z in range(len(QUANTILES)):
-            row, offer = work.rows[s, q, z], offers[s, q]
-            quantities = solved.at(row, offer=offer)
-            replicas = float(quantities["n_replicas"][0])
-            count = needs.machines(replicas, float(quantities["replicas_per_instance"][0]))
-            choices[row] = Choice(
-                "fits",
-                offer,
-                n_replicas=int(replicas),
-                n_instances=math.ceil(count),
-                pipeline_parallel_size=int(quantities["pipeline_stages"][0]),
-            )
-    fast = with_speed(solved, tuple(choices))
-    for s, q in many:
-        for z in range(len(QUANTILES)):
-            choice = fast[work.rows[s, q, z]]
-            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)
+    solved, offers = work.solved, dict[tuple[str, str, Layout], int]()
+    for i in range(len(solved.offers)):
+        machine = solved.candidate(i)
+        offers[machine.instance, machine.purchase, solved.layout(i)] = i
+    places = (placed[s, q] for s, q, _ in work.rows)
+    chosen = (offers[place.instance, place.candidate.purchase, place.layout] for place in places)
+    choices = with_speed(solved, tuple(Choice("fits", offer) for offer in chosen))
+    for slot, choice in zip(work.rows, choices, strict=True):
+        yield slot, Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by, choice.chance)

@@ -3,10 +3,11 @@ its machines, says that a measurement is worth the price of a day."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.answer.answer_record import MeasureRecord
+from sheetgen.answer.joined import joined, with_loads
 from sheetgen.answer.recording import cheapest_at, measured_first
 from sheetgen.answer.solve import chosen_of
 from sheetgen.plan.placement import At
@@ -50,65 +51,61 @@ Measured = tuple[tuple[str, ...], MeasureRecord]  # the reasons to measure, and 
 
 def measurements(answer: Answer) -> dict[At, Measured]:
     """The reasons to measure each service and the measurement, by quarter, at the quantile that is bought."""
-    return {slot: parts for s in range(len(answer.plan.services)) for slot, parts in _of_service(answer, s)}
+    measured = dict[At, Measured]()
+    for slots, question in joined(_on_its_machine(answer, slot) for slot in answer.hardware.placed):
+        every = zip(slots, measured_first(chosen_of(question)), strict=True)
+        measured |= {slot: (reasons, measure) for slot, (reasons, measure) in every if measure is not None}
+    return measured
 
 
-def _of_service(answer: Answer, s: int) -> Iterator[tuple[At, Measured]]:
-    """The measurements of a service by quarter; quarters with the same question on the same machine are solved at
-    once."""
-    plan, service = answer.plan, answer.plan.services[s]
-    alike = dict[tuple[int, str, bool], list[int]]()
-    for q in answer.quarters_of(s):
-        question, place = plan.question_in(service, plan.quarters[q]), answer.hardware.placed[s, q]
-        alike.setdefault((id(question), place.instance, starts_elsewhere(answer, s, q)), []).append(q)
-    for (_, _, elsewhere), quarters in alike.items():
-        place = answer.hardware.placed[s, quarters[0]]
-        asked = replace(_alone(answer, s, quarters, elsewhere), candidates=(place.candidate,))
-        for q, (reasons, measure) in zip(quarters, measured_first(chosen_of(asked)), strict=True):
-            if measure is not None:
-                yield (s, q), (reasons, measure)
-
-
-def _alone(answer: Answer, s: int, quarters: Sequence[int], elsewhere: bool) -> Question:
-    """The question of one service alone in these quarters. elsewhere: replicas that it loses start again on machines
-    that it shares with other services, so that none are kept for that."""
-    question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[quarters[0]])
-    load = replace(question.loads[0], users=None)
-    loads = [
-        replace(load, tier=i, requests_per_second=rate, concurrent_requests=float(at_once))
-        for i, (rate, at_once) in enumerate(load_alone(answer, s, q) for q in quarters)
-    ]
-    return replace(
-        question,
-        settings=replace(question.settings, survive=0) if elsewhere else question.settings,
-        tiers=tuple(range(1, len(loads) + 1)),
-        loads=tuple(loads),
-    )
-
-
-def _failed_costs_usd(answer: Answer, slot: At, measure: MeasureRecord) -> float | None:
-    """A month of the cheapest machines of any type that are sure, over that of the service on its own; None where
-    nothing is sure."""
+def _alone(answer: Answer, slot: At) -> tuple[list[At], Question]:
+    """The question of one service alone in a quarter. Where replicas that it loses start again on machines that it
+    shares with other services, none are kept for that."""
     s, q = slot
-    if measure.failed_costs_usd == 0:
-        return 0.0
-    asked, place = _alone(answer, s, [q], starts_elsewhere(answer, s, q)), answer.hardware.placed[slot]
-    own = cheapest_at(replace(asked, candidates=(place.candidate,)), asked.settings.confidence)
-    sure = cheapest_at(asked, SURE)
-    return None if sure is None or own is None else max(0.0, sure.monthly_usd - own.monthly_usd)
+    question = answer.plan.question_in(answer.plan.services[s], answer.plan.quarters[q])
+    settings = replace(question.settings, survive=0) if starts_elsewhere(answer, s, q) else question.settings
+    return [slot], with_loads(replace(question, settings=settings), [load_alone(answer, s, q)])
+
+
+def _on_its_machine(answer: Answer, slot: At) -> tuple[list[At], Question]:
+    """The same on the service's own type of machine."""
+    slots, question = _alone(answer, slot)
+    machine = answer.hardware.placed[slot].candidate
+    return slots, replace(question, candidates=(machine,), gpus=(machine.gpu,))
+
+
+def _failed_costs_usd(answer: Answer, slots: Sequence[At]) -> dict[At, float]:
+    """A month of the cheapest machines of any type that are sure, over that of the service on its own; of those for
+    which something is sure."""
+    own = _cheapest((_on_its_machine(answer, slot) for slot in slots), None)
+    sure = _cheapest((_alone(answer, slot) for slot in slots), SURE)
+    return {slot: max(0.0, sure[slot] - own[slot]) for slot in sure.keys() & own.keys()}
+
+
+def _cheapest(questions: Iterable[tuple[list[At], Question]], confidence: float | None) -> dict[At, float]:
+    """A month of the cheapest machines at a confidence, or that of the question, where something serves then."""
+    usd = dict[At, float]()
+    for slots, question in joined(questions):
+        levels = zip(slots, cheapest_at(question, confidence or question.settings.confidence), strict=True)
+        usd |= {slot: level.monthly_usd for slot, level in levels if level is not None}
+    return usd
 
 
 def to_measure(answer: Answer, measured: Mapping[At, Measured]) -> list[ToMeasure]:
     """The services that are worth a measurement in any quarter: first those for which no machines are sure, then by the
     money that the measurement decides."""
+    first = dict[int, tuple[At, Measured]]()
+    for slot, parts in sorted(measured.items()):
+        if parts[1].is_worth_it:
+            first.setdefault(slot[0], (slot, parts))
+    failed = _failed_costs_usd(answer, [slot for slot, (_, worth) in first.values() if worth.failed_costs_usd != 0])
     by_service = dict[int, ToMeasure]()
-    for (s, q), (reasons, measure) in sorted(measured.items()):
-        if measure.is_worth_it and s not in by_service:
-            run, chance = measure.run, answer.hardware.speed[s, q, answer.case].chance
-            paid_as = _paid_as(answer, (s, q), run.n_instances)
-            price = (paid_as, 0.0) if paid_as else (run.purchase, run.usd)
-            stakes = measure.passed_saves_usd, _failed_costs_usd(answer, (s, q), measure)
-            by_service[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
+    for s, ((_, q), (reasons, worth)) in first.items():
+        run, chance = worth.run, answer.hardware.speed[s, q, answer.case].chance
+        paid_as = _paid_as(answer, (s, q), run.n_instances)
+        price = (paid_as, 0.0) if paid_as else (run.purchase, run.usd)
+        stakes = worth.passed_saves_usd, failed.get((s, q)) if worth.failed_costs_usd != 0 else 0.0
+        by_service[s] = ToMeasure(s, q, reasons, chance, machine_in(run.instance), run.n_instances, *price, *stakes)
     return sorted(by_service.values(), key=lambda first: (first.failed_costs_usd is not None, -first.at_stake_usd))
 
 

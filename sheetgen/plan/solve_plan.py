@@ -64,7 +64,7 @@ def solved_plan(
     if hardware:
         return _bought(plan, grid, hardware)
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    loads = sized(plan, rates, at_once, timed, kept)
+    loads = sized(plan, rates, at_once, kept)
     best = _Search(plan, grid, loads).cheapest(tried, begin)
     return _timed(best, loads.with_speeds(best.hardware)) if timed else best
 

@@ -715,7 +715,8 @@ def _put_pools(grid: Grid, types: Sequence[Type], some: Array | bool = True) -> 
     replica = ratio(1.0, grid.spread("replicas_per_instance", OF_PLACE))
 
     def summed(filled: Any, counts: Any = 1) -> Any:
-        return numpy.array([(filled * (mask * counts)[..., None]).sum(axis=0) for mask in is_of]).reshape(shape)
+        parts = ((filled[on], (mask * counts)[on, :, None]) for on, mask in zip(is_of.any(axis=2), is_of, strict=True))
+        return numpy.array([(of_type * shares).sum(axis=0) for of_type, shares in parts]).reshape(shape)
 
     def most(values: Any) -> Any:
         some = numpy.where(is_of & (safe > 0).any(axis=-1), values, 0).max(axis=1, initial=0)
