@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy
+
 from sheetgen.answer.confidences import is_below
 from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.break_even import kept, with_break_even
@@ -20,6 +22,7 @@ from sheetgen.plan.decisions import (
     NOW,
     RAISE_QUOTA,
     Decision,
+    base_needed_from,
     decisions,
     in_order,
     kind,
@@ -35,11 +38,13 @@ from sheetgen.plan.measuring import Measured, ToMeasure, measurements, to_measur
 from sheetgen.plan.orders import Unserved, class_months
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.placement import At
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.services_table import NAMED, first_named
 from sheetgen.plan.solve_plan import solved_plan, without_moves
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Base, Plan
+from sheetgen.plan.tables import OF_MONEY, Z
 from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
@@ -120,6 +125,20 @@ class Findings:
         orders = [order for order in self.now if order.what == "order"]
         return math.fsum(order.usd or 0 for order in orders), math.fsum(order.binds_usd for order in orders)
 
+    @cached_property
+    def p50_once_signed_usd(self) -> float:
+        """The spend of all quarters at p50 where the orders of a term that are to be signed now are signed, at
+        `plan_at`, and paid to their ends: at p50 fewer may be needed."""
+        answer, plan = self.answer, self.answer.plan
+        is_base = {(base.instance, base.purchase, base_needed_from(plan, base)) for base in plan.base}
+        orders = [order for order in self.now if order.what == "order" and order.purchase in QUARTERS_OF_TERM]
+        signed = [order for order in orders if (order.instance, order.purchase, order.needed_from) not in is_base]
+        if not signed:
+            return float(answer.money["spend_usd"][:, CASE["p50"]].sum())
+        base = (*plan.base, *(_as_base(plan, order) for order in signed))
+        grid, _ = answer.at_demand(numpy.array([Z["p50"]]), plan=plan.ordering(base, plan.held))
+        return float(grid.spread("spend_usd", OF_MONEY).sum())
+
     @property
     def offered_now(self) -> list[Decision]:
         """The decisions to sign now that bind money which is in none of the plan's sums."""
@@ -159,6 +178,15 @@ class Findings:
             return None
         policy = plan.policy.model_copy(update={"approval_days": 0})
         return solved_plan(replace(plan, policy=policy), timed=False, hardware=self.answer.hardware)
+
+
+def _as_base(plan: Plan, order: Decision) -> Base:
+    """An order of a term as one that is paid whatever the demand."""
+    assert order.purchase is not None
+    term, needed = QUARTERS_OF_TERM[order.purchase], plan.position(order.needed_from)
+    there = plan.position(plan.there_on(order.purchase))
+    month_usd = order.binds_usd / order.n_instances / term / MONTHS_IN_A_QUARTER
+    return Base(order.instance, order.purchase, int(order.n_instances), needed, max(needed, there), term, month_usd)
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:

@@ -257,11 +257,14 @@ def _tiles(findings: Findings) -> Iterator[Tile]:
     condition: Text = f", if {less}" if plan.policy.plan_at != "p50" else ""
     if base_usd := answer.base_usd:  # of the quantile that is bought, whatever the demand
         condition = words(", the terms of the plan paid all the same, {}", usd(base_usd))
+    expected_usd = asked_in_whole(answer, CASE["p50"])[0]
+    once_signed = words("{} once what is to be signed now is paid to its end", usd(findings.p50_once_signed_usd))
     yield Tile(
         "To expect, without contingency",
-        usd(asked_in_whole(answer, CASE["p50"])[0]),
+        usd(expected_usd),
         (
             words("every demand at its middle case (p50){}", condition),
+            *([once_signed] if findings.p50_once_signed_usd > expected_usd + 1 else []),
             words("drawn together, {}", _in_nine_of_ten(findings)),
             words("{} where all demand is at p90", usd(asked_in_whole(answer, CASE["p90"])[0])),
         ),

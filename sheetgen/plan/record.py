@@ -303,6 +303,7 @@ def _totals(findings: Findings) -> Record:
         "idle_while_ordering_usd": plain(answer.idle_while_buying_usd),
         "ordered_before_usd": plain(findings.ordered_before_usd),
         "forecast_usd": plain(findings.forecast_usd),
+        "p50_once_signed_usd": plain(findings.p50_once_signed_usd),
         "moves_usd": plain(findings.moves_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [

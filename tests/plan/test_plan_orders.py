@@ -1417,3 +1417,17 @@ def test_a_mix_has_its_base_from_the_day_on_which_it_can_be_there() -> None:
     (rented,) = [row for row in record["decisions"] if row["what"] == "order" and row["purchase"] == "on-demand"]
     assert rented["usd"] == pytest.approx(3 * ON_DEMAND / 2)
     assert order["usd"] + rented["usd"] == pytest.approx(sum(of_all(record, "p90_usd")))
+
+
+def test_what_is_signed_for_p90_is_paid_at_p50() -> None:
+    """Three machines of a year at p90, two at p50: the third is paid too once it is signed. Expected was two."""
+    band = SERVICE | {"demand": {"at_once": {"p10": 150, "p50": 250, "p90": 400}}}
+    whole = whole_plan([band], 4, policy={"buy": "reserved-1yr"})
+    assert whole.answer.money["spend_usd"][:, 1].sum() == pytest.approx(4 * 2 * ONE_YEAR)
+    assert whole.p50_once_signed_usd == pytest.approx(4 * 3 * ONE_YEAR)
+    later = band | {"growth": {"steps": {"2027-Q3": 2}}}  # of five at p50 three are signed now
+    whole = whole_plan([later], 4, policy={"buy": "reserved-1yr"})
+    n_then = float(whole.answer.supply["needed_instances"][0, 2, 1])
+    assert whole.p50_once_signed_usd == pytest.approx((4 * 3 + 2 * (n_then - 3)) * ONE_YEAR)
+    for_hours = whole_plan([band], 4)  # on demand, which is given back
+    assert for_hours.p50_once_signed_usd == pytest.approx(4 * 2 * ON_DEMAND)
