@@ -40,6 +40,9 @@ class BreakEven:
     more_above: float | None
 
 
+_DAY = datetime.timedelta(days=1)
+
+
 @dataclass(frozen=True)
 class Decision:
     """One thing to decide. usd: until the plan's end; binds_usd: to the end of the term, whether used or not.
@@ -78,6 +81,14 @@ class Decision:
     def ways(self) -> tuple[Decision, ...]:
         """This decision and what may be done in its place."""
         return (self, *(self.other.ways if self.other else ()))
+
+    @property
+    def term_ends(self) -> datetime.date | None:
+        """The last day for which machines that are ordered or committed for a term are paid; none without one."""
+        if self.purchase not in QUARTERS_OF_TERM or self.what not in ("order", "commit"):
+            return None
+        first = max(self.needed_from, self.there_on or self.needed_from)
+        return months_after(first, MONTHS_IN_A_QUARTER * QUARTERS_OF_TERM[self.purchase]) - _DAY
 
     @property
     def is_offered(self) -> bool:
@@ -622,9 +633,6 @@ def _order(answer: Answer, machine: Type, count: float, s: int, usd: float) -> D
     subject = "order", machine.instance, count, purchase
     order = dated(plan, *subject, first, days, usd, cost_of_waiting_usd=waiting, about=about)
     return replace(order, cover=until, there_on=machine.buying.there_on) if order.late else order
-
-
-_DAY = datetime.timedelta(days=1)
 
 
 def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:

@@ -35,7 +35,7 @@ from sheetgen.plan.findings import (
     warnings,
 )
 from sheetgen.plan.measuring import ToMeasure
-from sheetgen.plan.orders import Unserved
+from sheetgen.plan.orders import Unserved, quota_of
 from sheetgen.plan.paid_prices import paid_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.quarters import QUARTERS_OF_TERM
@@ -527,7 +527,8 @@ def _remarks(answer: Answer, decision: Decision) -> list[Text]:
     cover = decision.cover
     until = f", from {cover.there_on} on" if cover and cover.there_on > decision.needed_from else ""
     covered = f"{cover.purchase} until then{until}" if cover else ""
-    about: list[Text] = [late, decision.about, _expected(decision), _needed(answer, decision), covered]
+    ends = f"paid to {decision.term_ends}" if decision.term_ends else ""
+    about: list[Text] = [late, decision.about, ends, _expected(decision), _needed(answer, decision), covered]
     return [*about, *cautions(answer, decision), _cancelled(answer.plan, decision)]
 
 
@@ -1196,6 +1197,14 @@ def _late(decision: Decision) -> str:
 # Assumptions and sources
 
 
+def _without_quota(answer: Answer) -> list[str]:
+    """The types of machine that are bought and for which no quota is stated, in a plan that states some."""
+    if not answer.plan.supply.quota:
+        return []
+    bought = (machine.instance for t, machine in enumerate(answer.types) if answer.to_buy[t].any())
+    return [*dict.fromkeys(short_name(machine_in(name)) for name in bought if quota_of(answer.plan, name) is None)]
+
+
 def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
     answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy
@@ -1229,6 +1238,8 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(fraction, EXACT_PERCENT) for fraction in (change.p50, change.p10, change.p90)),
     )
+    if not_stated := _without_quota(answer):
+        yield f"No quota is stated for {first_named(not_stated)}: as many can be rented as are ordered."
     growths = [(service.id, service.growth) for service in plan.services if service.growth and service.growth.is_band]
     for bands, how in (("renew", "is drawn anew each quarter"), ("persist", "is the same in all quarters")):
         if ids := [service for service, growth in growths if growth.bands == bands]:

@@ -231,7 +231,7 @@ def _as_json(answer: Answer, part: Any) -> Any:
             row[NAMES.get(field.name, field.name)] = _as_json(answer, value)
     if isinstance(part, Decision):
         row |= {"kind": kind(plan, part), "owners": owners(answer, part), "about": part.about or None}
-        row["cautions"] = cautions(answer, part)
+        row |= {"term_ends": _as_json(answer, part.term_ends), "cautions": cautions(answer, part)}
     return row
 
 
