@@ -17,7 +17,7 @@ from sheetgen.program.grid import Column
 from sheetgen.program.sheet_program import ANSWERED
 from sheetgen.sizing.parallelism import attention_runs, cache_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import EVEN, GIB, PERCENT
+from sheetgen.units import EVEN, GIB, PERCENT, USD
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _reason(offers: _Offers, mine: list[int], choice: Choice) -> Reason:
             kind = "as_dear" if is_same else "near_tie"
             return Reason(kind, "", least, _passed_over(offers, cheapest, choice, is_same))
         dearer = 100 * (least / choice.monthly_usd - 1)
-        words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
+        words = f"{USD.text(least)} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
         return Reason("dearer", words, least)
     if slow := _too_slow(offers, [i for i in mine if offers.n_instances[i] == 0]):
         return slow

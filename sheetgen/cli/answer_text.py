@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
+from sheetgen.answer.answer_record import (
+    DOUBTED,
+    CellRecord,
+    LeverRecord,
+    NotAskedRecord,
+    NotChosen,
+    RentalRecord,
+    RunnerUp,
+)
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.program.sheet_program import OF_CHANCE
@@ -13,6 +21,8 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
+from sheetgen.report.in_currency import amount_in, amounts_of
+from sheetgen.report.page import Cell, Text
 from sheetgen.report.pay_less_words import cheapest_words, other_words
 from sheetgen.report.precision_words import (
     checkpoint_words,
@@ -33,7 +43,7 @@ from sheetgen.report.wording import (
     took_part,
     weights_name,
 )
-from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, count, rate_text
+from sheetgen.units import CHANCE_STEP, GIB, ON_DEMAND, PURCHASES, USD, count, rate_text
 
 if TYPE_CHECKING:
     from sheetgen.launch.flags import Advice
@@ -152,19 +162,25 @@ def headline(question: Question, cell: CellRecord) -> str:
 
 def budgeted_words(n_instances: int, instance: str, usd: float, question: Question) -> str:
     """The rental and its month's cost without contingency, and the budgeted amount where that differs."""
-    rented, settings = rented_words(n_instances, instance, usd), question.settings
+    rented, settings = rented_words(n_instances, instance, USD.text(usd)), question.settings
     budget = month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     return f"{rented}, as budgeted {budget}" if budget else rented
 
 
-def rented_words(n_instances: int, instance: str, usd: float) -> str:
+def rented_words(n_instances: int, instance: str, month: str) -> str:
     """`2x aws/p5.48xlarge, $80,358 a month`."""
-    return f"{n_instances:,}x {instance}, ${usd:,.0f} a month"
+    return f"{n_instances:,}x {instance}, {month} a month"
 
 
-def _rented(rental: RentalRecord | LeverRecord | NotAskedRecord) -> str:
-    """The same for a rental."""
-    return rented_words(rental.n_instances, rental.instance, rental.monthly_usd)
+def _rented(question: Question, rental: RentalRecord | LeverRecord | NotAskedRecord | RunnerUp) -> str:
+    """The same for a rental, in the budget's currency."""
+    return rented_words(rental.n_instances, rental.instance, amounts_of(question.settings)(rental.monthly_usd))
+
+
+def _in_budget(question: Question, text: Text) -> str:
+    """A text with its amounts in the budget's currency."""
+    settings = question.settings
+    return str(amount_in(text, settings.currency, settings.fx_rate) if isinstance(text, Cell) else text)
 
 
 def dearer(share: float) -> str:
@@ -185,24 +201,25 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
         yield "why", f"the nearest, {nearest.instance}: {nearest.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]
-    yield from _labelled("fastest", map(_helpful_change, fastest))
+    yield from _labelled("fastest", (_helpful_change(question, lever) for lever in fastest))
     helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda lever: lever.monthly_usd)
-    yield from _labelled("helps", map(_helpful_change, helping[:SHOWN_CHEAPER]))
+    yield from _labelled("helps", (_helpful_change(question, lever) for lever in helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
         certainty = f", {sure(question.settings.confidence)}" if any(lever.is_even_chance for lever in fitting) else ""
-        yield "memory", f"alone would take {_rented(alone)}{certainty}"
+        yield "memory", f"alone would take {_rented(question, alone)}{certainty}"
     yield from _labelled("weights", _weights(question, cell))
-    yield from _labelled("elsewhere", _not_asked(cell))
+    yield from _labelled("elsewhere", _not_asked(question, cell))
     if question.filters.region:
         yield "regions", ", ".join(sorted({candidate.region for candidate in question.candidates})) + ", by --region"
     yield "searched", _took_part(question)
 
 
-def _helpful_change(lever: LeverRecord) -> str:
+def _helpful_change(question: Question, lever: LeverRecord) -> str:
     """A change with which something holds the load, and what that is; marked as an even chance where nothing is
     surer."""
     same_targets = " and the same targets" if lever.family == CONTEXT else ""
-    return f"{lever.words}{same_targets}: {_rented(lever)}{', an even chance' if lever.is_even_chance else ''}"
+    certainty = ", an even chance" if lever.is_even_chance else ""
+    return f"{lever.words}{same_targets}: {_rented(question, lever)}{certainty}"
 
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -211,17 +228,18 @@ def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
     model = question.model_of(cell.row).model
     if (published := cell.as_published) is not None:
         yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
-        yield f"as published in {weights_name(model, published.weight_dtype)}: {as_published_words(cell)}"
+        as_published = _in_budget(question, as_published_words(cell))
+        yield f"as published in {weights_name(model, published.weight_dtype)}: {as_published}"
         yield weights_reason(question, cell)
     elif is_passed_over(question, cell):
         yield f"{weights_name(model, cell.weight_dtype)} as published: {not_deployed.fill()}"
 
 
-def as_published_words(cell: CellRecord) -> str:
+def as_published_words(cell: CellRecord) -> Cell:
     """`1x aws/p5.48xlarge, $40,179 a month` for the published weights, or that nothing holds them."""
     published = cell.as_published
     rented = f"{published.n_instances:,}x {published.instance}" if published and published.instance else None
-    return str(published_words(cell, rented))
+    return published_words(cell, rented)
 
 
 def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
@@ -230,13 +248,18 @@ def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
     return min(committed.items(), key=lambda pair: pair[1].monthly_usd, default=None)
 
 
-def _next_cheapest(cell: CellRecord) -> Iterator[str]:
+def _next_cheapest(question: Question, cell: CellRecord) -> Iterator[str]:
     """The next cheapest with another GPU or from another provider."""
     if second := cell.runner_up:
-        rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
-        yield f"{rented} ({dearer(second.monthly_usd / cell.answer.monthly_usd - 1)})"
+        yield f"{_rented(question, second)} ({dearer(second.monthly_usd / cell.answer.monthly_usd - 1)})"
     else:
         yield "no other GPU or provider that took part holds it at a like price"
+
+
+def _reason(question: Question, other: NotChosen) -> str:
+    """Why a candidate was not chosen, with the cost of its month in the budget's currency."""
+    usd = other.why.amount
+    return other.reason.replace(f"{USD.text(usd)} a month", f"{amounts_of(question.settings)(usd)} a month")
 
 
 def _reasons(cell: CellRecord) -> list[NotChosen]:
@@ -263,18 +286,18 @@ def _details(
         every = (*cell.pay_less, *cell.other_terms, *cell.as_sure)
         cheapest = (str(cheapest_words(question, cell)),) if every else ()
         yield "EVERY WAY TO PAY LESS", (*(way_words(question, cell, way) for way in every), *cheapest)
-        yield "NEXT CHEAPEST", _next_cheapest(cell)
+        yield "NEXT CHEAPEST", _next_cheapest(question, cell)
         yield "WEIGHTS", _weights(question, cell)
-    yield "WHAT ONE CHANGE BUYS", _changes(cell)
+    yield "WHAT ONE CHANGE BUYS", _changes(question, cell)
     if is_served:
-        yield "NOT REQUESTED", _not_asked(cell)
+        yield "NOT REQUESTED", _not_asked(question, cell)
         yield "OTHER WAYS TO PAY", _money(question, cell)
         yield "OWNING", _owning(question, cell)
         yield "HOSTED", _hosted(question, cell)
     reasons = _reasons(cell)
     shown = reasons if show_all else reasons[:SHOWN_REASONS]
     rest = [f"and {len(reasons) - len(shown)} more: --all shows them"] if len(shown) < len(reasons) else []
-    told = table(("  " + other.instance, other.reason) for other in shown) or "there is no other candidate"
+    told = table(("  " + other.instance, _reason(question, other)) for other in shown) or "there is no other candidate"
     yield f"WHY NOT{' THE OTHERS' if is_served else ''}", (told, *rest)
     if stack:
         yield "STACK", (stack.line, *(f"{remark}." for remark in stack.remarks))
@@ -306,13 +329,13 @@ def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
     if question.draft is not None:
         yield DRAFT_COUNTED
     if cell.without_ttft and cell.answer.monthly_usd >= 1.5 * cell.without_ttft.monthly_usd:
-        yield f"without the target of the first token: {_rented(cell.without_ttft)}"
+        yield f"without the target of the first token: {_rented(question, cell.without_ttft)}"
 
 
-def _not_asked(cell: CellRecord) -> Iterator[str]:
+def _not_asked(question: Question, cell: CellRecord) -> Iterator[str]:
     """Machines that were not requested and are clearly cheaper, or hold a load that nothing else does."""
     for other in cell.not_asked:
-        yield f"{other_words(other)}: {_rented(other)}{'' if other.measured else f', {NEVER_MEASURED}'}"
+        yield f"{other_words(other)}: {_rented(question, other)}{'' if other.measured else f', {NEVER_MEASURED}'}"
 
 
 def _took_part(question: Question) -> str:
@@ -327,11 +350,12 @@ def _money(question: Question, cell: CellRecord) -> Iterator[str]:
     facts = facts_of(question, cell)
     for purchase, rental in cell.by_purchase.items():
         if rental and purchase != question.settings.purchase:
-            yield f"{purchase}: {_rented(rental)}"
+            yield f"{purchase}: {_rented(question, rental)}"
     unpriced = [purchase for purchase, rental in cell.by_purchase.items() if rental is None]
     if unpriced:
         yield f"no price, or none that holds it: {', '.join(unpriced)}"
-    yield f"{facts.per_user} and month{f'; {facts.per_million_tokens}' if facts.per_million_tokens else ''}"
+    tokens = f"; {_in_budget(question, facts.per_million_tokens)}" if facts.per_million_tokens else ""
+    yield f"{_in_budget(question, facts.per_user)} and month{tokens}"
     if facts.budget:
         yield f"budget: {facts.budget}"
 
@@ -339,7 +363,7 @@ def _money(question: Question, cell: CellRecord) -> Iterator[str]:
 def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
     """The cost of the same tokens at hosts of the model."""
     facts = hosted_facts(question, cell)
-    yield str(facts.hosts)
+    yield _in_budget(question, facts.hosts)
     if facts.hosts_rent:
         rate = hosted_rate(question, cell)
         yield f"{facts.hosts_rent}{f'; {rate}' if rate else ''}"
@@ -349,43 +373,43 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
 
 def _owning(question: Question, cell: CellRecord) -> Iterator[str]:
     """Cost of owning, beside the best committed price, its cash in three years, and what is not in it."""
-    facts = facts_of(question, cell)
+    facts, amount = facts_of(question, cell), amounts_of(question.settings)
     if not facts.owned or cell.owned is None:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
         return
     old, even = ", an old price" if facts.capex_is_old else "", f"; {facts.break_even}" if facts.break_even else ""
-    yield f"own {facts.owned} a month{old}{even}"
+    yield f"own {_in_budget(question, facts.owned)} a month{old}{even}"
     base = cell.owned.base
     if committed := _best_commitment(cell):
         purchase, rental = committed
         word = "less" if base["monthly_owned_usd"] < rental.monthly_usd else "more"
-        yield f"{word} than the best commitment, {purchase} at ${rental.monthly_usd:,.0f} a month, used in every hour"
-    cash = f"cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, support, power and site"
+        yield f"{word} than the best commitment, {purchase} at {amount(rental.monthly_usd)} a month, used in every hour"
+    cash = f"cash in the first 3 years {amount(base['owned_three_year_cash_usd'])}: purchase, support, power and site"
     yield f"{cash}; not in it: staff, network between servers, cost of capital"
 
 
-def _changes(cell: CellRecord) -> Iterator[str]:
+def _changes(question: Question, cell: CellRecord) -> Iterator[str]:
     """The three best levers of the load, then looser targets of speed, the smallest saving first; then another model
     with a leaner KV cache, and FP8 where it rents something else. Only what saves money or makes the load fit."""
     useful = [lever for lever in cell.levers if lever.saved_usd is None or lever.saved_usd > 0]
     shown = [lever for _, lever in best({0: useful}, SHOWN_LEVERS)]
     if shown:
-        yield table([_lever(lever) for lever in shown])
+        yield table([_lever(question, lever) for lever in shown])
     steps = [lever for lever in reversed(useful) if lever.family == "speed" and lever not in shown]
     if steps:
         yield "other targets of speed:"
-        yield table([_lever(lever) for lever in steps[:SHOWN_LEVERS]])
+        yield table([_lever(question, lever) for lever in steps[:SHOWN_LEVERS]])
     for lever in useful:
         if lever.family == "model":
-            words, *cells, cost = _lever(lever)
+            words, *cells, cost = _lever(question, lever)
             yield f"{cost}: {', '.join((words.strip(), *cells))}"
     fp8, now = cell.fp8, cell.chosen
     if fp8 and (now is None or (fp8.instance, fp8.n_instances) != (now.instance, now.n_instances)):
-        yield f"FP8 weights and KV cache: {_rented(fp8)}"
+        yield f"FP8 weights and KV cache: {_rented(question, fp8)}"
 
 
-def _lever(lever: LeverRecord) -> tuple[str, ...]:
+def _lever(question: Question, lever: LeverRecord) -> tuple[str, ...]:
     """A lever as the columns of one line."""
-    saves = saving(lever)
-    rented = f"{lever.n_instances:,}x {lever.instance}", f"${lever.monthly_usd:,.0f} a month"
+    saves, month = _in_budget(question, saving(lever)), amounts_of(question.settings)(lever.monthly_usd)
+    rented = f"{lever.n_instances:,}x {lever.instance}", f"{month} a month"
     return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves, lever.cost

@@ -24,10 +24,11 @@ from sheetgen.question.inputs import asked_in
 from sheetgen.question.parse import Options, Raw
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import A_LOAD
+from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.wording import lost
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import QUANTITIES, read_log
-from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
+from sheetgen.units import GIB, PERCENT, USD, Layout, count, rate_text
 
 
 def extras(
@@ -148,7 +149,8 @@ def pools(question: Question, cell: CellRecord, apart: Apart | None) -> Iterator
     beside = "" if alone is None else f", {dearer(apart.monthly_usd / alone.monthly_usd - 1)} against one pool"
     if question.filters.region:
         rented += f" in {apart.prefill.candidate.region}"
-    yield f"  {rented}, ${apart.monthly_usd:,.0f} a month for {rate_text(apart.requests_per_second)} requests/s{beside}"
+    month = amounts_of(question.settings)(apart.monthly_usd)
+    yield f"  {rented}, {month} a month for {rate_text(apart.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(apart.served_at_target)} requests/s within the targets{after}"
     if not cell.is_rate:
@@ -181,7 +183,7 @@ def _reverse(reverse: Reverse) -> Iterator[str]:
         f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + "
         f"{work.output_tokens:,} answer; weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
-    asked = reverse.asked.get("have") or f"${reverse.asked['budget_usd']:,.0f} a month"
+    asked = reverse.asked.get("have") or f"{USD.text(reverse.asked['budget_usd'])} a month"
     extra = 0.0 if reverse.machines else reverse.question.settings.contingency_fraction
     asked += f" of rent, {PERCENT.text(extra)} contingency on top" if extra else ""
     rate = f"{rate_text(reverse.requests_per_second)} requests/s with allowance for chance"

@@ -18,6 +18,7 @@ from sheetgen.readback import compared_facts
 from sheetgen.readback.compared_facts import Answer, LoadKey, Pairing, Price, Setting, SheetFacts, same
 from sheetgen.readback.file_cells import is_number
 from sheetgen.report.wording import month_as_budgeted
+from sheetgen.units import USD
 
 SECTIONS = {
     "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
@@ -248,7 +249,7 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
                 continue  # a workbook lists the candidates of other classes, too
             usd_per_hour = alone.prices[purchase].usd_per_hour if purchase in alone.prices else None
             gpus = f" ({shown_value(alone.gpu_count)}x {alone.gpu})" if alone.gpu else ""
-            words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"
+            words = f"{word}{gpus}{'' if usd_per_hour is None else f', {usd(usd_per_hour, 2)} an hour'}"
             yield _one_sided(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
 
 
@@ -266,7 +267,7 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
             yield Change(name, label, price_change(old, new), a, b, figures | more)
     elif price := new or old:
         word = "added" if new else "removed"
-        words = f"price {word}, ${price.usd_per_hour:,.2f} an hour"
+        words = f"price {word}, {usd(price.usd_per_hour, 2)} an hour"
         yield _one_sided(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
 
 
@@ -387,9 +388,9 @@ def growth(before: Raw, after: Raw) -> str:
     return f" ({percent:+,.0f} %)" if abs(percent) >= 0.5 else f" ({'+' if percent > 0 else '-'}<0.5 %)"
 
 
-def usd(amount: float) -> str:
-    """`$40,179`."""
-    return f"{'-' if amount < 0 else ''}${abs(amount):,.0f}"
+def usd(amount: float, decimals: int = 0) -> str:
+    """`$40,179`, with so many decimals."""
+    return replace(USD, decimals=decimals).text(amount)
 
 
 def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
@@ -398,7 +399,7 @@ def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
     if not (is_number(before) and is_number(after)):
         return ARROW.join(usd(v) if is_number(v) else "none" for v in (before, after))
     for n in (n for n in (0, 2, 4, 8) if n >= decimals):
-        texts = [f"${v:,.{n}f}" for v in (before, after)]
+        texts = [usd(v, n) for v in (before, after)]
         if texts[0] != texts[1]:
             break
     return ARROW.join(texts)
@@ -407,7 +408,7 @@ def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
 def signed_usd(amount: float) -> str:
     """`+$40,179`; less than a dollar in cents, so that it is not rounded to 0."""
     decimals = next((n for n in (0, 2) if abs(amount) >= 10**-n), 4)
-    return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
+    return f"{'-' if amount < 0 else '+'}{usd(abs(amount), decimals)}"
 
 
 def price_change(before: Price, after: Price) -> str:
@@ -416,7 +417,7 @@ def price_change(before: Price, after: Price) -> str:
     days = [price.date.isoformat() if price.date else "no date" for price in (before, after)]
     dates = f", price of {ARROW.join(days)}" if before.date != after.date else ""
     if f"{a:.8f}" == f"{b:.8f}":
-        return f"still ${b:,.2f} an hour{dates}"
+        return f"still {usd(b, 2)} an hour{dates}"
     return f"{usd_change(a, b, 2)} an hour{growth(a, b)}{dates}"
 
 

@@ -49,6 +49,10 @@ _LABELS |= {  # inputs are case_users_low, results case_users_low_monthly_usd
     for end in ("low", "high")
     for figure, label in (("", "factor"), ("_monthly_usd", "$ per month"))
 }
+_LABELS |= {
+    f"case_speed_{end}_monthly_usd": f"machines {words} than predicted, $ per month"
+    for end, words in (("low", "faster"), ("high", "slower"))
+}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -311,9 +315,9 @@ def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[st
 
 def _label(name: str, cell: NamedCell, usual: str) -> str:
     """The words before a cell, and its sheet where that is not the one of inputs."""
-    sheet, label = cell.place.sheet, cell.label
+    sheet, label = cell.place.sheet.removesuffix(" loads"), cell.label  # of a sheet of workings: its visible sheet
     if name in _LABELS:
-        return f"{sheet.removesuffix(' loads')}, {_LABELS[name]}"
+        return f"{sheet}, {_LABELS[name]}"
     return label if sheet == usual or not label or label.startswith(f"{sheet}, ") else f"{sheet}, {label}"
 
 

@@ -29,7 +29,7 @@ from sheetgen.readback.file_cells import Grid, is_number
 from sheetgen.readback.plan_book import Edit, PlanBook, edits_of, read_plan_book
 from sheetgen.readback.pulled_words import MOST_FORMULAS, yaml_text
 from sheetgen.readback.read_book import read_every_cell
-from sheetgen.units import count
+from sheetgen.units import USD, count
 from sheetgen.version import VERSION
 
 
@@ -167,7 +167,8 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
         yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
     elif pulled.edits and all(map(is_number, spent)):
         spend = " and ".join(
-            f"${spent_usd:,.0f} at {name} (anew ${usd[name]:,.0f})" for spent_usd, name in zip(spent, SAID, strict=True)
+            f"{USD.text(spent_usd)} at {name} (anew {USD.text(usd[name])})"
+            for spent_usd, name in zip(spent, SAID, strict=True)
         )
         yield f"on the hardware that it was built with it says {spend}"
 

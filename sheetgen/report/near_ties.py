@@ -7,7 +7,7 @@ from dataclasses import replace
 from sheetgen.answer.answer_record import CellRecord, NotChosen, PassedOver, Record
 from sheetgen.formula import same_money
 from sheetgen.report.templates import q, template
-from sheetgen.units import PERCENT, rate_text
+from sheetgen.units import PERCENT, USD, rate_text
 
 _MOST_PLACES = 9
 _LOST_BY = {
@@ -28,7 +28,7 @@ _LESS = template(
     "[same?the same price|[little?less than 1%|{share}] less]", same=q.is_same == 1, little=q.is_little == 1
 )
 _CLAUSE = template("{less}: {lost_by}")
-_REASON = template("[same?same price|${usd} a month, {less}], but {lost_by}", same=q.is_same == 1)
+_REASON = template("[same?same price|{usd} a month, {less}], but {lost_by}", same=q.is_same == 1)
 
 
 def near_tie_words(cell: CellRecord, instance: str) -> str:
@@ -51,7 +51,7 @@ def _reason(cell: CellRecord, other: NotChosen) -> NotChosen:
     if (passed_over := other.why.passed_over) is None:
         return other
     less, lost_by = _less(cell, passed_over), _lost_by(cell, passed_over)
-    slots = {"same": other.why.kind == "as_dear", "usd": f"{passed_over.monthly_usd:,.0f}"}
+    slots = {"same": other.why.kind == "as_dear", "usd": USD.text(passed_over.monthly_usd)}
     return replace(other, reason=str(_REASON.fill(less=less, lost_by=lost_by, **slots)))
 
 

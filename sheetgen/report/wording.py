@@ -23,7 +23,7 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, ModelFacts, capital, joined, words
+from sheetgen.report.page import NONE, Cell, ModelFacts, Text, capital, joined, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
@@ -185,13 +185,13 @@ def _percent(fraction: float) -> str:
     return str(sentences.share.fill(fraction=fraction))
 
 
-def saving(lever: LeverRecord) -> str:
+def saving(lever: LeverRecord) -> Text:
     """The monthly saving of a lever: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
-    return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
+    return words("{} ({})", saved_money(lever), share_saved) if share_saved else saved_money(lever)
 
 
-def saved_money(lever: LeverRecord) -> Cell | str:
+def saved_money(lever: LeverRecord) -> Text:
     """The same in dollars alone: $6,049, no change, near tie (only the choice within it), $1,200 more, now fits."""
     usd = lever.saved_usd
     if usd is None:

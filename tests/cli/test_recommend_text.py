@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
@@ -35,9 +36,11 @@ KINDS = [
     "hours",
     "term",
     "provider",
+    "unbound",
     "own",
     "hosted",
 ]  # mildest first
+ELSEWHERE = {"provider", "unbound"}  # which stand after what the providers requested offer
 QUESTIONS: tuple[Options, ...] = (
     {"model": "8b"}, {"model": "8b", "context": "16k", "concurrent_requests": 1024},
     {"model": "8b", "context": "8k", "requests_per_second": 20}, {"model": "8b", "requests_per_day": "200k"},
@@ -193,22 +196,30 @@ def test_details_have_every_other_answer_of_the_json(index: int) -> None:
     text = " ".join(" ".join(lines(index, details=True)).split())
     others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
     others += [rental for rental in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if rental]
+    money = cell_money(index)
     for other in others:
-        assert f"{other['n_instances']:,}x {other['instance']}" in text and f"${other['monthly_usd']:,.0f}" in text, (
-            other
-        )
+        n, instance, month = other["n_instances"], other["instance"], money(other["monthly_usd"])
+        as_dear = rf"{re.escape(instance)} +(same price|{re.escape(month)} a month, .*), but {n:,} instances"
+        assert (f"{n:,}x {instance}" in text or re.search(as_dear, text)) and month in text, other
     for host in cell["hosted"]:
-        assert f"${host['monthly_usd']:,.2f}" in text or f"${host['monthly_usd']:,.0f}" in text
+        assert money(host["monthly_usd"], 2) in text or money(host["monthly_usd"]) in text
+    shown = text.replace("1 USD = ", "")
+    assert not re.search(r"\$\d", shown) or record(index)["inputs"]["money"]["currency"] == "USD"
     if cell["n_replicas"]:
         for figure in (cell["weights_bytes"], cell["kv_bytes"]):
             assert f"{figure / 2**30:,.1f} GiB of" in text
         assert f"{cell['output_tokens_per_second']:,.0f} tokens/s" in text and f"bound by {cell['bound_by']}" in text
 
 
-def cell_money(index: int) -> Callable[[float], str]:
-    """How the text says an amount."""
+def cell_money(index: int) -> Callable[..., str]:
+    """How the text says an amount: in the currency of the budget, a half up."""
     money = record(index)["inputs"]["money"]
-    return lambda usd: f"{'€' if money['currency'] == 'EUR' else '$'}{usd * money['fx_rate']:,.0f}"
+
+    def shown(usd: float, decimals: int = 0) -> str:
+        amount = Decimal(repr(usd * money["fx_rate"])).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+        return f"{'€' if money['currency'] == 'EUR' else '$'}{amount:,}"
+
+    return shown
 
 
 @of_each
@@ -228,8 +239,8 @@ def test_ways_to_pay_less_are_mildest_first_and_each_saves(index: int) -> None:
     decider = cell["measure"]["decider"] if "\nmeasure " in text_of(index) else None
     is_told = is_told or (decider and [way["kind"] for way in ways if way["monthly_usd"] == decider["monthly_usd"]])
     told = [kind for kind in amounts.values() if kind != "less_sure" or not is_told]  # which is said elsewhere
-    mildest = [kind for kind in told if kind != "provider"]
-    assert {*mildest[:1], *({"term", "provider"} & set(told))} <= set(of_shown) <= set(told)
+    mildest = [kind for kind in told if kind not in ELSEWHERE]
+    assert {*mildest[:1], *({"term", *ELSEWHERE} & set(told))} <= set(of_shown) <= set(told)
     others = [kind for kind in mildest if kind != "term"]
     assert [kind for kind in of_shown if kind in others] == others[: len([kind for kind in of_shown if kind in others])]
     places = [shown.index(f"{amount}: ") for amount, kind in amounts.items() if kind in of_shown and kind in mildest]
