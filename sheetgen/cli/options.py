@@ -307,12 +307,25 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
             called = parameter.metavar if isinstance(parameter, click.Argument) else parameter.opts[0].lstrip("-")
             value = options.get(parameter.name or "")
             refuse_blank((called or "").strip("[.]"), value, parameter.metavar, parameter.required)
+        _say_percentages(options)
         catalog = Catalog(*catalogs)
         if catalogs:
             _say_overlays(catalog, quiet, checks)
         return function(*arguments, catalog=catalog, quiet=quiet, **options)
 
     return run
+
+
+def _say_percentages(options: Options) -> None:
+    """Say which shares were written as numbers above 1, and are read as percentages."""
+    from sheetgen.question.inputs import BY_OPTION
+
+    context = click.get_current_context(silent=True)
+    for name, value in () if context is None or context.params.get("quiet") else options.items():
+        kind = BY_OPTION[name].kind if name in BY_OPTION and value is not None else None
+        for part in str(value).split(",") if kind else ():
+            if kind and kind.is_percentage(figure := part.rpartition("=")[2].strip()):
+                say(f"{name}: {figure} is read as {figure}%.", err=True)
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
@@ -357,6 +370,7 @@ def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYP
 
     given = {name: value for name, value in options.items() if value is not None}
     stated = {} if path is None else _of_scenario(path, (*options, *also))
+    _say_percentages(stated)
     if not {*A_LOAD}.isdisjoint(given):
         stated = {name: value for name, value in stated.items() if name not in A_LOAD}
     merged = {**stated, **given}
