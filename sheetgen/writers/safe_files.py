@@ -22,6 +22,7 @@ from types import FrameType
 
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.input_files import read_bounded
+from sheetgen.writers.hand_edits import kept_as
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
@@ -108,12 +109,17 @@ def part_of(target: Path) -> Path:
     return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{os.urandom(4).hex()}.part"
 
 
-def put_in_place(parts: Mapping[Path, Path]) -> None:
-    """Rename every part to its target. Raises OSError; files before the failing one are renamed by then."""
+def put_in_place(parts: Mapping[Path, Path]) -> dict[Path, Path]:
+    """Rename every part to its target, and before that a target that was changed by hand to the name under which it is
+    kept; these by target. Raises OSError; files before the failing one are renamed by then."""
+    kept: dict[Path, Path] = {}
     with _signals_held_back():
         for part, target in parts.items():
+            if other := kept_as(target):
+                kept[target] = target.replace(other)
             part.replace(target)
             FINISHED.append(target)
+    return kept
 
 
 def sweep(folder: Path) -> None:
@@ -150,8 +156,9 @@ def may_be_written(target: Path, data: bytes) -> bool:
         return False
 
 
-def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
-    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
+def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> dict[Path, Path]:
+    """Write all files or none: each into a temporary file beside its target, then all are renamed together. A workbook
+    or document there that somebody changed by hand is kept under another name; these by target.
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
@@ -172,7 +179,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
-        put_in_place(written)
+        return put_in_place(written)
     except (OSError, ValueError) as error:
         is_below_a_file = isinstance(error, (FileExistsError, NotADirectoryError))
         reason = "its folder is a file" if is_below_a_file else getattr(error, "strerror", None) or str(error)
