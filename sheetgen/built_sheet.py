@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,15 @@ NAMES = (*SHEET_OPTIONS, *OPTIONS, *OF_ASKED, *SHORT_SPELLINGS, *OF_FILES)
 
 class Built(dict[str, Any]):
     """The record of a sheet, as `build --format json` writes it; `paths` are its files by format, `left_out` a line
-    for each that could not be drawn. A notebook shows the answers, and links to the files; `print` prints them."""
+    for each that could not be drawn; `kept` are the files that were there and changed by hand, by path, under their new
+    names. A notebook shows the answers, and links to the files; `print` prints them."""
 
-    def __init__(self, order: Order, answer: Answer, files: Collection[str], left_out: Sequence[str]) -> None:
+    def __init__(
+        self, order: Order, answer: Answer, files: Collection[str], left_out: Sequence[str], kept: Mapping[Path, Path]
+    ) -> None:
         super().__init__(as_json(answer.record))
         self.paths = {ending: order.path(ending) for ending in files}
-        self.left_out = tuple(left_out)
+        self.left_out, self.kept = tuple(left_out), dict(kept)
         self._question, self._record = answer.question, answer.record
 
     def __str__(self) -> str:
@@ -71,10 +74,10 @@ def build(*, catalogs: Catalogs = (), **options: Any) -> Built:
     check_types(order.asked)
     answer, launched = launched_answer(answered(question_of_sheet(order, catalog)), order.flags, catalog)
     files, left_out = draw(answer, order.formats, catalog, order.brand, order.archive, launched)
-    write_files(order.targets(files))
+    kept = write_files(order.targets(files))
     if left_out and (order.is_named or not files):
         raise MissingLibraryError(*left_out)
-    return Built(order, answer, files, left_out)
+    return Built(order, answer, files, left_out, kept)
 
 
 def _as_typed(value: Any) -> Any:

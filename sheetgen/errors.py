@@ -15,8 +15,14 @@ The command line prints `problems`, one a line, and exits 1. Anything else is a 
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
+
+MOST_FILES = 10_000  # of a folder that are looked at for the file that was meant
 
 
 class SheetgenError(Exception):
@@ -83,18 +89,28 @@ ELSEWHERE = {
 }
 
 
-MEANT = " Did you mean {}?"
+MEANT, MOST_MEANT = " Did you mean {}?", 3
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
-    """`MEANT` for what other tools call so, or the nearest of `allowed`; nothing where none is near."""
-    import difflib
-
+    """`MEANT` for what other tools call so, for those of `allowed` that begin so, where they are few, or for the
+    nearest; nothing where none is near."""
     spelled = {one.lower(): one for one in allowed}
     if (meant := ELSEWHERE.get(word.lower(), "")) in spelled:
         return MEANT.format(spelled[meant])
-    near = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.6)
-    return MEANT.format(spelled[near[0]]) if near else ""
+    near = [spelled[name] for name in spelled if len(word) > 2 and name.startswith(word.lower())]
+    if not 0 < len(near) <= MOST_MEANT:
+        near = [spelled[name] for name in _nearest(word.lower(), spelled)]
+    return MEANT.format(" or ".join(near)) if near else ""
+
+
+def _nearest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """The most similar of `allowed`; all of those that are equally so."""
+    import difflib
+
+    likeness = {name: difflib.SequenceMatcher(None, name, word).ratio() for name in allowed}
+    most = max(likeness.values(), default=0.0)
+    return [name for name, ratio in likeness.items() if ratio == most >= cutoff][:MOST_MEANT]
 
 
 class _Shown(str):
@@ -126,8 +142,22 @@ def as_stated(value: object) -> str:
 
 
 def unreadable(error: Exception) -> str:
-    """The words that a file cannot be read, with the system's reason."""
-    return f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})"
+    """The words that a file cannot be read, with the system's reason; of one that is not there with the file beside it
+    that has the nearest name."""
+    near = _file_like(str(error.filename)) if isinstance(error, FileNotFoundError) and error.filename else ""
+    there = f"; {shown(near)} is there" if near else ""
+    return f"cannot be read ({shown(getattr(error, 'strerror', None) or error)}{there})"
+
+
+def _file_like(path: str) -> str:
+    """The name in the folder of `path` that differs from its own by the ending alone, or is nearest to it; "" where
+    none is near."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(OSError), os.scandir(folder or ".") as entries:
+        names = sorted(entry.name for entry in itertools.islice(entries, MOST_FILES))
+        same = [other for other in names if Path(other).stem == Path(name).stem]
+        return next(iter(same or _nearest(name, names, 0.75)), "")
+    return ""
 
 
 def shown_key(key: object) -> str:

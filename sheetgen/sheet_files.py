@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Archive, Options, write_each
+from sheetgen.writers.safe_files import check_places
 
 if TYPE_CHECKING:
     from sheetgen.api import Answer
@@ -101,7 +102,9 @@ def order_of(options: parse.Options) -> Order:
     formats, place = named or DEFAULT_FORMATS, place_of(given["out"], given["name"])
     brand = brand_of(given["brand"])
     archive = _archive_of(given["attach"], formats, place.name)
-    return Order(formats, bool(named), place, brand, archive, given["flags"], asked)
+    order = Order(formats, bool(named), place, brand, archive, given["flags"], asked)
+    check_places(map(order.path, formats))
+    return order
 
 
 def with_tiers(given: Mapping[str, parse.Raw], catalog: Catalog) -> Mapping[str, parse.Raw]:

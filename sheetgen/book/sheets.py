@@ -130,7 +130,7 @@ class Validation:
 def _said(kind: Kind) -> str:
     """`Kind` in a sentence; bounds that nobody meets are left out."""
     if kind.what == "share":
-        return f"A share {'above' if kind.low else 'from'} 0% and up to 100%."
+        return f"A share {'above' if kind.low else 'from'} 0% and up to {kind.high:.0%}."
     if kind.what == "auto dtype":
         return "auto or one of the precisions below."
     if kind.what == "weights dtype":

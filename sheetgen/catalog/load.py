@@ -365,6 +365,21 @@ class Catalog:
         end = f"{MIG}{asked.mig_profile}" if asked.mig_profile else ""
         return [f"{gpu.id}{end}" for gpu in gpu_names.usual_one(asked, could)]
 
+    def lists_gpu(self, name: str) -> bool:
+        """True if a folder has a GPU under this name."""
+        return gpu_key(gpu_names.bare(name)) in self._names["gpus"]
+
+    def others_called(self, name: str) -> list[str]:
+        """The GPUs beside the one that `name` means which share its words: of h100 h100-pcie and h100-nvl; none where
+        the name says which."""
+        meant = self._names["gpus"].get(gpu_key(gpu_names.bare(name)), "")
+        if meant not in self.ids("gpus"):
+            return []
+        asked, core = gpu_names.words(name), gpu_names.words(meant).core
+        alike = [i for i in self.ids("gpus") if i != meant and gpu_names.words(i).core == core]
+        others = (self.entry("gpus", entry_id, Gpu) for entry_id in alike)
+        return [(gpu.aliases or (gpu.id,))[0] for gpu in others if gpu_names.could_be(asked, gpu)]
+
     def _unknown_gpu(self, name: str) -> UnknownNameError:
         asked = gpu_names.words(name)
         if reason := self.file(LeftOutFile).gpu_reason(asked.core):
@@ -576,11 +591,12 @@ class Catalog:
     def _unknown(self, kind: str, name: str, near: str) -> UnknownNameError:
         """The error for a name in no catalog; `near` is a sentence on what it could have meant."""
         path = ""
-        if kind == "model" and "/" in name:
-            is_there = False
-            with contextlib.suppress(OSError):  # a name that is too long for a file
-                is_there = Path(name).exists()
-            path = f" {'The file is no config.json' if is_there else 'There is no such file or folder either'}."
+        with contextlib.suppress(OSError, ValueError):  # a name that no file can have
+            if kind == "model" and Path(name).is_dir():
+                path = " The folder of that name has no config.json."
+            elif kind == "model" and "/" in name:
+                no_file = "There is no such file or folder either"
+                path = f" {'The file is no config.json' if Path(name).exists() else no_file}."
         own = "" if len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
         problem = f"{kind} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {kind}s` has all."
         return UnknownNameError(problem, near)

@@ -23,7 +23,7 @@ from sheetgen.cli.options import Group
 from sheetgen.cli.output import as_called, progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
 from sheetgen.cli.schema_command import schema
-from sheetgen.errors import SheetgenError, escaped, shown
+from sheetgen.errors import MEANT, SheetgenError, escaped, shown
 from sheetgen.input_files import pipes_kept
 from sheetgen.writers.formats import gc_paused
 from sheetgen.writers.safe_files import FINISHED, Stopped, stopped_by, stops_cleanly
@@ -64,6 +64,13 @@ class Commands(Group):
         ctx.meta[_QUIET] = not {"-q", "--quiet"}.isdisjoint(args)
         with _escaped_usage():
             return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        from sheetgen.catalog import Catalog
+
+        if args[0] not in self.commands and Catalog().lists_model(args[0]):
+            ctx.fail(f"No such command {args[0]!r}.{MEANT.format(f'recommend --model {args[0]}')}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

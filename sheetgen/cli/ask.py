@@ -25,7 +25,7 @@ from sheetgen.cli.options import (
 )
 from sheetgen.cli.output import answer, print_json, say, say_measured, step, warn
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import check_places, write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -75,7 +75,7 @@ def size(
       sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
       sheetgen size --model 8b --users 64 --measured result.json
       sheetgen size --batch in.csv --out out.csv
-      sheetgen size --batch in.csv --columns id,fits,min_gpus,tpot_seconds --out out.parquet
+      sheetgen size --batch in.csv --columns model,fits,min_gpus,tpot_seconds --out out.csv
       sheetgen size --from-log startup.log
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
@@ -331,8 +331,10 @@ def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, q
         if html_file is not None and log != "-" and Path(log).samefile(html_file):
             problem = "is the log itself, which would be overwritten. Choose another place."
             raise ScenarioError(f"--html {shown(html_file, 200)}: {problem}")
+    change = "Choose another place with --html."
+    check_places(() if html_file is None else [Path(html_file)], change)
     step(f"reading {shown(log)}")
     diagnosis = diagnosed(log, options, catalog)
     if html_file is not None:
-        write_files({Path(html_file): as_html(diagnosis).encode()}, "Choose another place with --html.")
+        write_files({Path(html_file): as_html(diagnosis).encode()}, change)
     answer(as_json, diagnosis.record(), lambda: text(diagnosis))

@@ -24,7 +24,7 @@ from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.parse import Options
 from sheetgen.units import count
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import check_places, write_files
 from sheetgen.writers.sized_rows import records, write_csv, write_parquet
 
 PARQUET = ".parquet"
@@ -53,6 +53,7 @@ def run_batch(
         raise ScenarioError(f"{shown(target)}: Parquet needs pyarrow, which is missing. {cure}. Or name a .csv.")
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
+    check_places(() if target is None else [target])
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
     measured = requested.get("measured")
     for name, value in requested.items():

@@ -32,6 +32,7 @@ from sheetgen.sheet_files import (
 )
 from sheetgen.units import count
 from sheetgen.writers.formats import FORMATS
+from sheetgen.writers.safe_files import check_places
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Record
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from sheetgen.question.parse import Raw
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
+
+
+SCENARIO = "scenario.yaml"  # the ending of the file that builds a pulled workbook again
 
 
 @command()
@@ -140,6 +144,8 @@ def pull(
         return
     requested, drawn_with = formats_named(formats), brand_of(brand)
     place = place_of(out, Path(edited).stem if name is None else name)
+    kinds = tuple(dict.fromkeys(("pdf", *requested)))
+    check_places(Path(f"{place}.{kind}") for kind in (*kinds, SCENARIO))
     from sheetgen import __version__
     from sheetgen.answer.answer_record import as_json as plain_record
     from sheetgen.api import answer_of
@@ -148,12 +154,11 @@ def pull(
 
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = read_back(edited, catalog, models)
-    kinds = tuple(dict.fromkeys(("pdf", *requested)))
     answer = answer_of(pulled.solved)
     step(f"drawing {', '.join(kinds)}")
     drawn, missing = draw(answer, kinds, catalog, drawn_with)
     scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.snapshot.path).name, __version__)
-    files = {**drawn, "scenario.yaml": scenario.encode()}
+    files = {**drawn, SCENARIO: scenario.encode()}
     targets = {Path(f"{place}.{name}"): content for name, content in files.items()}
     write_drawn(targets, missing, spared=Path(edited))
     warn_of_letters(answer.question, drawn, drawn_with, quiet)

@@ -10,7 +10,7 @@ import click
 
 from sheetgen.cli.options import command, common, text_options
 from sheetgen.cli.output import print_json, say, step
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import check_places, write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -42,9 +42,10 @@ def live(models: str, out: str, as_of: str | None, as_json: bool, catalog: Catal
     from sheetgen.writers.formats import Options
 
     names = () if models.strip().lower() == EVERY else parse.words(models)
+    check_places([Path(out)])
     step("gathering models, machines and prices")
     data = write_live(facts_of_catalog(catalog, names, as_of), Options())
-    write_files({Path(out): data}, "Choose another place with --out.")
+    write_files({Path(out): data})
     zipped = len(gzip.compress(data))
     if as_json:
         print_json({"file": out, "bytes": len(data), "gzip_bytes": zipped})

@@ -16,7 +16,7 @@ from sheetgen.errors import MissingLibraryError, ScenarioError, shown
 from sheetgen.input_files import ending_of
 from sheetgen.sheet_files import OF_OUTPUT, brand_of, draw, place_of, with_tiers
 from sheetgen.writers.formats import templates_folder
-from sheetgen.writers.safe_files import write_files
+from sheetgen.writers.safe_files import check_places, write_files
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -117,6 +117,8 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
+    if server is None and not dry_run:
+        check_places([Path(f"{place_of(options.get('out'), options.get('name'))}.eml")])
     if workbook is not None and is_plan:
         message, target = _plan_message(addresses, workbook, pdf, since, actuals, subject, catalog, options)
     else:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sheetgen.cli.output import as_called, say
-from sheetgen.errors import ELSEWHERE, CatalogError, ScenarioError, did_you_mean, shown, shown_key
+from sheetgen.errors import ELSEWHERE, MEANT, CatalogError, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.input_files import beside
 from sheetgen.sheet_files import OF_OUTPUT
 
@@ -85,6 +86,7 @@ HEADINGS = {
     "Engine": ("engine", "precision", "limits", "caches", "kv_budget", "kv_offload_gib", "flags"),
     "Output": (),  # and all else
 }
+LISTS = ("NAMES", "NUMBERS", "SHARES", "AMOUNTS", "ADDRESSES", "ENGINES", "LIST")  # metavars of words with commas
 SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
 
@@ -121,13 +123,48 @@ class Command(click.Command):
             if right is None:
                 name = wrong.strip("-").replace("-", "_")
                 meant = in_either_number(f"--{ELSEWHERE.get(name, name)}".replace("_", "-"), options)
-                if meant is not None:
-                    problem = f"No such option {wrong!r}. Did you mean {meant!r}?"
+                # None is taken for what begins so: another option that did would break a script.
+                longer = [option for option in options if len(wrong) > 2 and option.startswith(wrong)]
+                if near := longer if meant is None else [meant]:
+                    problem = f"No such option {wrong!r}.{MEANT.format(' or '.join(map(repr, near)))}"
                     raise click.NoSuchOption(wrong, problem, ctx=ctx) from None
                 raise
             parts = [argument.partition("=") for argument in args]
             respelled = ["".join((right if name == wrong else name, *value)) for name, *value in parts]
             return self.parse_args(ctx, respelled)
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            _, extra, _ = self.make_parser(ctx).parse_args([*args])
+            if not (meant := self._meant(extra, args, options)):
+                raise
+            raise click.UsageError(f"{error.message}.{MEANT.format(meant)}", ctx) from None
+
+    def _meant(self, extra: Sequence[str], args: Sequence[str], options: Mapping[str, click.Parameter]) -> str:
+        """The options that words without one were meant for; "" where none is near."""
+        place = args.index(extra[0])
+        before = options.get(args[place - 2]) if place > 1 else None
+        if before is not None and _takes_a_value(before) and before.metavar in (*LISTS, "TEXT"):
+            n_words = next((n for n, word in enumerate(args[place:]) if word not in extra), len(args) - place)
+            words = [word.strip(",") for word in args[place - 1 : place + n_words]]
+            value = ",".join(words) if before.metavar in LISTS else shlex.quote(" ".join(words))
+            return f"{args[place - 2]} {value}"
+        from sheetgen.catalog import Catalog
+        from sheetgen.question.parse import people
+
+        catalog, has_arguments = Catalog(), any(isinstance(part, click.Argument) for part in self.params)
+        meant: dict[str, list[str]] = {}
+        for word in extra:
+            if people(word) > 0:
+                names = ("--users",)
+            elif catalog.lists_gpu(word):
+                names = ("--gpu", "--gpus")
+            else:
+                names = ("--model", "--models") if catalog.lists_model(word) or not has_arguments else ()
+            for name in names:
+                if name in options and name not in args and (name not in meant or name.endswith("s")):
+                    meant.setdefault(name, []).append(word)
+        return " ".join(f"{name} {','.join(words)}" for name, words in meant.items())
 
     def get_help(self, ctx: click.Context) -> str:
         return as_called(super().get_help(ctx))
@@ -310,9 +347,36 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
         catalog = Catalog(*catalogs)
         if catalogs:
             _say_overlays(catalog, quiet, checks)
-        return function(*arguments, catalog=catalog, quiet=quiet, **options)
+        result = function(*arguments, catalog=catalog, quiet=quiet, **options)
+        if not quiet:
+            _say_percentages(options)
+            _say_gpus(options, catalog)
+        return result
 
     return run
+
+
+def _say_percentages(options: Options) -> None:
+    """Say which shares were written as numbers above 1, and are read as percentages."""
+    from sheetgen.question.inputs import BY_OPTION
+
+    for name, value in options.items():
+        kind = BY_OPTION[name].kind if name in BY_OPTION and value is not None else None
+        for part in str(value).split(",") if kind else ():
+            if kind and kind.is_percentage(figure := part.rpartition("=")[2].strip()):
+                say(f"{name}: {figure} is read as {figure}%.", err=True)
+
+
+def _say_gpus(options: Options, catalog: Catalog) -> None:
+    """Say which GPU a name means that other GPUs have in common with it, such as h100 of three."""
+    named = {
+        part.partition(":")[0].strip()
+        for key in ("gpu", "gpus", "have")
+        for part in (options.get(key) or "").split(",")
+    }
+    for name in sorted(named - {""}):
+        if others := catalog.others_called(name):
+            say(f"{name} is taken as {catalog.gpu(name).name}. Others: {', '.join(others)}.", err=True)
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
@@ -357,6 +421,8 @@ def with_scenario(path: str | None, options: Options, also: Sequence[str] = (TYP
 
     given = {name: value for name, value in options.items() if value is not None}
     stated = {} if path is None else _of_scenario(path, (*options, *also))
+    if (context := click.get_current_context(silent=True)) and not context.params.get("quiet"):
+        _say_percentages(stated)
     if not {*A_LOAD}.isdisjoint(given):
         stated = {name: value for name, value in stated.items() if name not in A_LOAD}
     merged = {**stated, **given}

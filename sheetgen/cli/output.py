@@ -225,7 +225,9 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
     for target in targets:
         if spared is not None and os.path.realpath(target) == os.path.realpath(spared):
             raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-    write_files(targets)
+    for target, kept in write_files(targets).items():
+        pulls = f" `sheetgen pull {shown(kept, 200)}` reads what was typed." if kept.suffix == ".xlsx" else ""
+        say(f"{shown(target, 200)}: was changed since it was written; kept as {shown(kept, 200)}.{pulls}", err=True)
     for line in missing:
         say(line, err=True)
 

@@ -25,7 +25,7 @@ from sheetgen.input_files import beside, ending_of
 from sheetgen.sheet_files import PULL_SCHEMA, brand_of, formats_named, place_of
 from sheetgen.units import count, number_text, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, write_each
-from sheetgen.writers.safe_files import may_be_written, write_files
+from sheetgen.writers.safe_files import check_places, may_be_written, write_files
 
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
@@ -256,6 +256,7 @@ def build(
 
     named = formats_named(formats, PLAN_FORMATS) or DEFAULT_OF_PLAN
     place = place_of(out, NAME if name is None else name)
+    check_places(Path(f"{place}.{ending}") for ending in named)
     brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper, measured or (), actuals)
     answer, record = solved.whole.answer, solved.record
@@ -543,12 +544,13 @@ def pull_book(
 
     named = formats_named(formats, PLAN_FORMATS) or ("pdf",)
     place, drawn_with = place_of(out, Path(edited).stem if name is None else name), brand_of(brand)
+    check_places(Path(f"{place}.{ending}") for ending in (*named, EXAMPLE))
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = pull_plan(edited, catalog)
     solved = solved_of(pulled.plan)
     record = solved.record
     files, missing = draw_plan(named, solved, drawn_with)
-    files["plan.yaml"] = plan_text(pulled, __version__).encode()
+    files[EXAMPLE] = plan_text(pulled, __version__).encode()
     written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
     write_drawn(written, missing, spared=Path(edited))
     if as_json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
 import json
 import re
 import sys
@@ -21,6 +22,7 @@ from sheetgen.input_files import is_pipe, read_bounded
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DEPTH = 30
+MOST_NAMED = 3  # files of a folder that could have been meant
 
 
 def config_path(name: str | Path) -> Path:
@@ -35,7 +37,10 @@ def config_path(name: str | Path) -> Path:
             raise CatalogError(f"{shown(name, 200)}: is no config. Name a .json file, or a folder with a config.json.")
         return path
     if not (path / "config.json").is_file():
-        raise CatalogError(f"{shown(name, 200)}: the folder has no config.json.")
+        others = itertools.islice(itertools.chain(path.glob("*.json"), path.glob("*/config.json")), MOST_NAMED)
+        near = " or ".join(shown(other, 200) for other in sorted(others))
+        how = f"Name the file itself: {near}" if near else "It comes with the model's weights: copy it there"
+        raise CatalogError(f"{shown(name, 200)}: the folder has no config.json. {how}.")
     return path / "config.json"
 
 

@@ -5,6 +5,7 @@ A band is {p10, p50, p90}, or one number, which has no band.
 
 from __future__ import annotations
 
+import math
 import zoneinfo
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -18,7 +19,7 @@ from sheetgen.formula import is_number
 from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.inputs import CONFIDENCE
-from sheetgen.question.parse import day, tokens
+from sheetgen.question.parse import SHARE, day, tokens
 from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES, SPOT
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ def _shorthand(instead: Callable[[Any], Any], or_else: str) -> BeforeValidator:
 
 def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and bool(is_number(value))
+
+
+def _share(value: Any) -> Any:
+    """A share as options take it: 20 and 20% are 0.2."""
+    number = SHARE.number(value) if isinstance(value, str) or _is_number(value) else math.nan
+    return value if math.isnan(number) else number
 
 
 def _tokens(value: Any) -> Any:
@@ -100,18 +107,15 @@ Day = Annotated[Any, PlainValidator(_day)]
 InQuarter = Annotated[Quarter, PlainValidator(Quarter.parse)]
 Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-ShareAbove0 = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+_AS_OPTION = BeforeValidator(_share)
+Share = Annotated[float, _AS_OPTION, Field(ge=0, le=1, allow_inf_nan=False)]
+ShareAbove0 = Annotated[float, _AS_OPTION, Field(gt=0, le=1, allow_inf_nan=False)]
 Change = Annotated[float, Field(gt=-1, le=100, allow_inf_nan=False)]
 LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
-Confidence = Annotated[  # as --confidence takes it: 90 and 90% are 0.9
-    float,
-    BeforeValidator(lambda value: CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value),
-    Field(ge=CONFIDENCE.low, le=CONFIDENCE.high),
-]
+Confidence = Annotated[float, _AS_OPTION, Field(ge=CONFIDENCE.low, le=CONFIDENCE.high)]
 Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
@@ -370,7 +374,7 @@ class Served(Entry):
 class Targets(Entry):
     tpot_ms: Milliseconds | None = None
     ttft_ms: Milliseconds | None = None
-    max_wait_probability: Annotated[float, Field(ge=0.0001, le=1)] | None = None
+    max_wait_probability: Annotated[float, _AS_OPTION, Field(ge=0.0001, le=1)] | None = None
     confidence: Confidence | None = None
 
 
@@ -554,7 +558,7 @@ class Supply(Entry):
 
 
 class Prices(Entry):
-    discount_fraction: Annotated[float, Field(ge=0, le=0.99)] = 0
+    discount_fraction: Annotated[float, _AS_OPTION, Field(ge=0, le=0.99)] = 0
     expected_change_per_year: ChangeBand = Changes(p10=0, p50=0, p90=0)
     contingency_fraction: Share = 0
     hours_per_month: Annotated[float, Field(ge=1, le=744)] = 730

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from sheetgen import units
-from sheetgen.errors import ScenarioError
 from sheetgen.question.parse import COUNT, FLAG, MOST, PEOPLE, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind, Raw
 from sheetgen.shipped import shipped_table
 from sheetgen.units import OWNING_TERMS, PURCHASES, Display
@@ -66,7 +65,7 @@ class Option:
 
     group: options that commands take together. name: where it is not the input's. words: of a flag, what is said for 0
     and for 1. pairs: an example where the value differs by workload or GPU. repeated: it may be given several times.
-    in_size: the help in `size`, where it differs. hint: added after a refusal.
+    in_size: the help in `size`, where it differs.
     """
 
     group: str
@@ -77,7 +76,6 @@ class Option:
     repeated: bool = False
     help: str = ""
     in_size: str = ""
-    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,20 +133,17 @@ class Input:
             return self.default
         if self.words:
             return self.words.index(Kind("word", words=self.words).parse(value or self.words[0], self.asked_as))
-        try:
-            parsed = self.kind.parse(value, called or self.asked_as)
-        except ScenarioError as error:
-            raise ScenarioError(*(f"{line}{option.hint}" for line in error.problems)) from None
+        parsed = self.kind.parse(value, called or self.asked_as)
         return int(parsed) if isinstance(self.default, int) and parsed == int(parsed) else parsed
 
 
-_OF_OPTION, _OF_ROW = ("help", "in_size", "hint"), ("label", "unit", "note", "title", "about")
+_OF_OPTION, _OF_ROW = ("help", "in_size"), ("label", "unit", "note", "title", "about")
 
 
 def _kind(stated: str | Mapping[str, Raw], name: str) -> Kind:
     """The kind that an input's section states, by name or by its parts."""
     if stated == "owning term":
-        return Kind("number", *OWNING_TERMS[name])
+        return Kind("share" if name.endswith("_fraction") else "number", *OWNING_TERMS[name])
     if isinstance(stated, str):
         return _KINDS.get(stated) or Kind(stated)
     parts: dict[str, Raw] = {**stated, "words": tuple(stated.get("words", ()))}

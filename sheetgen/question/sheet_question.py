@@ -235,14 +235,14 @@ def _stated(text: object, option: str, workloads: Sequence[Workload]) -> dict[st
     """By workload ("" for all), the value stated for it; None for a target that is off."""
     if text is None:
         return {}
-    by_workload: dict[str, float | None] = {}
+    kind, by_workload = BY_NAME[option].kind, dict[str, float | None]()
     for part in parse.words(str(text)):
         name, equals, value = (word.strip() for word in part.rpartition("="))
         key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
         if key in by_workload:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        by_workload[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
-        if number is not None and not BY_NAME[option].kind.takes(number):
+        by_workload[key] = number = None if value.lower() == OFF and option in TARGETS else kind.number(value)
+        if number is not None and not kind.takes(number):
             raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLES[option]}")
     if not by_workload:
         raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLES[option]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
@@ -12,6 +12,7 @@ from sheetgen.answer.pay_less import MORE, NOT_REQUESTED, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
+from sheetgen.question.parse import words as words_of
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
@@ -267,12 +268,14 @@ def filters_of(question: Question) -> str:
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
     if not requested.keys().isdisjoint(("gpus", "instances")):
         requested.pop("vendors", None)
-    return ", ".join(words.format(_stated(options[name])) for name, words in requested.items())
+    called = {name: gpu.short_name for gpu in question.gpus for names in gpu.names() for name in names}
+    return ", ".join(words.format(_stated(options[name], called)) for name, words in requested.items())
 
 
-def _stated(value: object) -> str:
-    words = value if isinstance(value, str) else ", ".join(map(str, value))  # type: ignore[call-overload]
-    return "anybody" if words == ALL else words
+def _stated(value: object, called: Mapping[str, str]) -> str:
+    """A list of names in words; of `called` GPUs their short names, which say which form of h100 it is."""
+    words = words_of(value) if isinstance(value, str) else tuple(map(str, value))  # type: ignore[call-overload]
+    return "anybody" if words == (ALL,) else ", ".join(called.get(word.lower(), word) for word in words)
 
 
 def load_of(question: Question, cell: CellRecord) -> str:

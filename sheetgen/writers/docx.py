@@ -27,6 +27,7 @@ from sheetgen.brand import Brand
 from sheetgen.plan.pages import PlanPage, Section
 from sheetgen.report.page import Table, Text, joined
 from sheetgen.writers.formats import Options
+from sheetgen.writers.hand_edits import CORE, marked
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, page_colors, width_em
 from sheetgen.writers.plan_page import draw_picture
@@ -227,6 +228,7 @@ def _packed(document: Document) -> bytes:
     saved, out = io.BytesIO(), io.BytesIO()
     document.save(saved)
     with zipfile.ZipFile(saved) as made, zipfile.ZipFile(out, "w") as file:
-        for name in made.namelist():
-            file.writestr(zipfile.ZipInfo(name, _DAY), made.read(name), zipfile.ZIP_DEFLATED)
+        for name in sorted(made.namelist(), key=CORE.__eq__):  # it has a mark of all others
+            data = made.read(name) if name != CORE else marked(made.read(name), file)
+            file.writestr(zipfile.ZipInfo(name, _DAY), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import errno
 import os
 import platform
 import re
@@ -16,12 +17,13 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.input_files import read_bounded
+from sheetgen.writers.hand_edits import kept_as
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
@@ -108,12 +110,17 @@ def part_of(target: Path) -> Path:
     return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{os.urandom(4).hex()}.part"
 
 
-def put_in_place(parts: Mapping[Path, Path]) -> None:
-    """Rename every part to its target. Raises OSError; files before the failing one are renamed by then."""
+def put_in_place(parts: Mapping[Path, Path]) -> dict[Path, Path]:
+    """Rename every part to its target, and before that a target that was changed by hand to the name under which it is
+    kept; these by target. Raises OSError; files before the failing one are renamed by then."""
+    kept: dict[Path, Path] = {}
     with _signals_held_back():
         for part, target in parts.items():
+            if other := kept_as(target):
+                kept[target] = target.replace(other)
             part.replace(target)
             FINISHED.append(target)
+    return kept
 
 
 def sweep(folder: Path) -> None:
@@ -150,8 +157,41 @@ def may_be_written(target: Path, data: bytes) -> bool:
         return False
 
 
-def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
-    """Write all files or none: each into a temporary file beside its target, then all are renamed together.
+CHANGE = "Choose another place with --out."
+
+
+def check_places(targets: Iterable[Path], change: str = CHANGE) -> None:
+    """Refuse targets that cannot be written, before the work that they are to hold. Raises ScenarioError as
+    `write_files` does, which finds out for certain."""
+    for target in targets:
+        try:
+            place = _written_to(target)
+            folder = next(parent for parent in place.absolute().parents if parent.exists())
+            if not folder.is_dir():
+                raise NotADirectoryError
+            if not os.access(folder, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except (OSError, ValueError) as error:
+            raise _unwritable(target, error, change) from error
+
+
+def _written_to(target: Path) -> Path:
+    """The file that is written for a target. Raises OSError where it is none."""
+    target = followed(target)
+    if target.is_dir():
+        raise IsADirectoryError(21, "is a folder")
+    return target
+
+
+def _unwritable(target: Path, error: Exception, change: str) -> ScenarioError:
+    is_below_a_file = isinstance(error, (FileExistsError, NotADirectoryError))
+    reason = "its folder is a file" if is_below_a_file else getattr(error, "strerror", None) or str(error)
+    return ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}")
+
+
+def write_files(files: Mapping[Path, bytes], change: str = CHANGE) -> dict[Path, Path]:
+    """Write all files or none: each into a temporary file beside its target, then all are renamed together. A workbook
+    or document there that somebody changed by hand is kept under another name; these by target.
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
@@ -159,9 +199,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
     target, swept = Path(), list[Path]()
     try:
         for target, data in files.items():
-            target = followed(target)
-            if target.is_dir():
-                raise IsADirectoryError(21, "is a folder")
+            target = _written_to(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.parent not in swept:
                 swept.append(target.parent)
@@ -172,11 +210,9 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
-        put_in_place(written)
+        return put_in_place(written)
     except (OSError, ValueError) as error:
-        is_below_a_file = isinstance(error, (FileExistsError, NotADirectoryError))
-        reason = "its folder is a file" if is_below_a_file else getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"{shown(target, 200)}: cannot be written ({reason}). {change}") from error
+        raise _unwritable(target, error, change) from error
     finally:
         for part in written:
             with contextlib.suppress(OSError, ValueError):

@@ -26,6 +26,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.book.sheets import Cell, Row, column_name, column_number, plain
 from sheetgen.errors import PageError
+from sheetgen.writers.hand_edits import CORE, marked
 
 CellFormat: TypeAlias = Any  # a format of XlsxWriter, which has no types
 LEVEL = 9  # of libdeflate's 12; level 10 is 3 % smaller, but takes three times as long
@@ -66,7 +67,10 @@ class Packing(Packager):  # type: ignore[misc]  # the library has no types
 def _zipped(parts: list[tuple[str, bytes, bytearray]]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, data, smaller in parts:
+        for name, data, smaller in sorted(parts, key=lambda part: part[0] == CORE):  # it has a mark of all others
+            if name == CORE:
+                data = marked(data, made)
+                smaller = deflate.deflate_compress(data, LEVEL)
             info = zipfile.ZipInfo(name, EPOCH)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
             with made.open(info, "w") as part:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sheetgen.errors import ScenarioError
+from sheetgen.question.inputs import BY_OPTION
+
 SIZE = ("size", "--model", "8b")
 ONE_LINE = {
     "unknown model": (("size", "--model", "lama-3.1-8b"), "llama-3.1-8b"),
@@ -293,25 +296,47 @@ def test_a_file_that_is_not_there_or_has_no_name_is_said_in_the_same_words(
 
 @pytest.mark.parametrize("typed", ["90", "90%", "90 %"])
 def test_percent_for_a_share(typed: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
-    """A confidence from 50 to 99 is a percentage; of another share only where the sign says so, else it is refused with
-    the share."""
-    answer = json.loads(run("recommend", "--model", "8b", "--confidence", typed, "--json").output)
+    """Of every share a number from 5 on is a percentage, and stderr says so where no sign does."""
+    result = run("recommend", "--model", "8b", "--confidence", typed, "--json")
+    answer = json.loads(result.stdout)
+    assert ("confidence: 90 is read as 90%" in result.stderr) == (typed == "90")
     assert answer["inputs"]["confidence"] == 0.9
     Path("s.yaml").write_text(f"models: 8b\nworkloads: chat\ntiers: 32\nconfidence: {typed}\nformat: json\nout: .\n")
     assert run("build", "--scenario", "s.yaml").exit_code == 0
     assert json.loads(Path("sizing-sheet.json").read_text())["inputs"]["confidence"] == 0.9
-    of_memory = run("recommend", "--model", "8b", "--gpu-memory-utilization", typed)
-    if typed.endswith("%"):
-        assert of_memory.exit_code == 0
-    else:
-        assert of_memory.exit_code == 1 and "90 % is 0.9." in of_memory.stderr
 
 
-@pytest.mark.parametrize("typed", ["1", "49", "100", "100%", "%", "٩٠", "nan%", "-1"])
+SHARES = [item.asked_as for item in BY_OPTION.values() if item.kind.what == "share"]
+
+
+def test_every_fraction_is_a_share() -> None:
+    assert {name for name in BY_OPTION if name.endswith(("_fraction", "_share", "utilization"))} <= {*SHARES}
+    assert "discount_fraction" in SHARES and len(SHARES) > 10
+
+
+@pytest.mark.parametrize("option", SHARES)
+@pytest.mark.parametrize("typed", ["20%", "20"])
+def test_a_percentage_is_taken_of_every_share(option: str, typed: str) -> None:
+    """With the sign or without it the same as the share; 1.5 could be a factor, and is refused with both spellings."""
+    assert BY_OPTION[option].parse(typed) == pytest.approx(BY_OPTION[option].parse("0.2")) == pytest.approx(0.2)
+    with pytest.raises(ScenarioError, match=r"Write 0\.015 or 1\.5%"):
+        BY_OPTION[option].parse("1.5")
+
+
+def test_a_percentage_by_workload_and_by_provider(run) -> None:  # type: ignore[no-untyped-def]
+    words = ("recommend", "--model", "8b", "--users", "50", "--json")
+    shares, percentages = (
+        json.loads(run(*words, "--discount-fraction", off, "--history-hit-fraction", kept).stdout)
+        for off, kept in (("0.05,aws=0.2", "0.3"), ("5%,aws=20", "30%"))
+    )
+    assert shares == percentages
+
+
+@pytest.mark.parametrize("typed", ["1", "1.5", "100", "100%", "%", "٩٠", "nan%", "-1"])
 def test_what_is_no_confidence(typed: str, run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "8b", f"--confidence={typed}")
     assert result.exit_code == 1 and "confidence is" in result.stderr
-    assert ("% is" in result.stderr) == (typed == "49")
+    assert ("Write" in result.stderr) == (typed == "1.5")
 
 
 NO_NUMBERS = ("1e400", "١٢", "１２", "1_0", "0x10", "NaN", "1.5", "-3")

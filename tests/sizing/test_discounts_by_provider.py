@@ -54,7 +54,10 @@ def test_the_option_is_read_as_it_is_written() -> None:
             ".* Did you mean reserved-1yr?",
         ),
         ("azur:spot=0.1", "'azur' is no provider. .* Did you mean azure?"),
-        ("aws=20", r"discount_fraction of aws is '20'\. It must be a number from 0 to 0\.99\. A share: 0\.2 is 20 %\."),
+        (
+            "aws=1.5",
+            r"discount_fraction of aws is '1\.5'\. .*to 0\.99\. Write 0\.015 or 1\.5%\.",
+        ),
         ("aws=", "discount_fraction of aws is ''"),
         ("=0.1", "has a part without a name before the ="),
         ("aws=0.1,AWS=0.2", "discount_fraction names aws twice"),
