@@ -156,7 +156,7 @@ class Command(click.Command):
         meant: dict[str, list[str]] = {}
         for word in extra:
             if people(word) > 0:
-                names = ("--users",)
+                names: tuple[str, ...] = ("--users",)
             elif catalog.lists_gpu(word):
                 names = ("--gpu", "--gpus")
             else:
