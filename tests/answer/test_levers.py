@@ -136,7 +136,7 @@ def test_every_lever_of_the_catalog_stands_for_each_load_once_but_for_further_st
 def test_savings_say_what_they_are() -> None:
     for levers in every(THREE):
         for lever in in_order(levers):
-            words, usd = saving(lever), lever.saved_usd
+            words, usd = str(saving(lever)), lever.saved_usd
             assert lever.after is not None
             if usd == 0:
                 same_month = lever.after.monthly_usd == pytest.approx(lever.before.monthly_usd)  # type: ignore[union-attr]
