@@ -186,6 +186,18 @@ def test_every_number_of_the_page(built: Built) -> None:
     assert amiss_on_page(built, built.page) == []
 
 
+def nobody_would_rent(built: Built, row: dict[str, Any]) -> bool:
+    """Whether the next cheapest is three times as dear as the answer, or of three times as many machines, and more than
+    the 8 that need no reservation."""
+    second = next((r for r in built.book.rows[PRICES_SHEET] if r.get("Instance") == row["Next cheapest"]), None)
+    month, second_usd, settings = row["$ per month"], row["Next cheapest, $ per month"], built.solved.question.settings
+    if second is None or not isinstance(second_usd, float):
+        return False
+    hourly = second["$ per hour in use"] * (1 - settings.discount_fraction)
+    n_instances = round(second_usd / (hourly * settings.hours_per_month))
+    return second_usd > 3 * month or n_instances > max(8, 3 * row["Instances"])
+
+
 def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
     """Values of the loads' own columns, in the CSV or the JSON, that are not those of their row of the workbook."""
     wrong = []
@@ -202,9 +214,8 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
             budgeted = month * (1 + settings.contingency_fraction) * settings.fx_rate
             for key, months in (("monthly", 1), ("annual", 12), ("three_year", 36)):
                 row_ |= {f"{key}_usd": months * month, f"budget_{key}": months * budgeted}
-        second_usd = row["Next cheapest, $ per month"]
-        if load["runner_up_instance"] is None and isinstance(second_usd, float) and second_usd > 3 * month:
-            row_ |= dict.fromkeys(("runner_up_instance", "runner_up_monthly_usd"))  # nobody would rent that instead
+        if load["runner_up_instance"] is None and nobody_would_rent(built, row):
+            row_ |= dict.fromkeys(("runner_up_instance", "runner_up_monthly_usd"))
         for key in row_.keys() & load.keys():
             want, got = row_[key], load[key]
             same = want == got if isinstance(got, str) or not got else Place((float(want),)).has(float(got))

@@ -148,8 +148,9 @@ def drawn(page: Page) -> Iterator[str]:
 def test_the_page_and_its_mail(page: Page) -> None:
     assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits"}
     assert [word for text in drawn(page) for word in found(text)] == []
-    cards = (dataclasses.replace(page.cards[0], model="Room for 33"), *page.cards[1:])
-    assert all(found(text) for text in drawn(dataclasses.replace(page, cards=cards)))
+    cards = (dataclasses.replace(page.cards[0], model="Room for 33"), *page.cards[1:])  # as the subject names it
+    request = dataclasses.replace(page.request, sentence="Room for 33")  # which stands in all the others
+    assert all(found(text) for text in drawn(dataclasses.replace(page, cards=cards, request=request)))
 
 
 def strings_of_workbook(data: bytes) -> str:

@@ -32,6 +32,7 @@ _CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
 _LOGICAL = re.compile(r"\b(true|false)\(\)")  # as LibreOffice writes TRUE and FALSE
 _NEWER = re.compile(r"(?:_xlfn\.)?\bnorm\.(s\.inv|dist)\(")  # as Gnumeric writes NORMSINV and NORMDIST
+_LONG = re.compile(r"(?<![\w.])\d+\.\d{15,}(?![\w.])")  # as Gnumeric writes 99.95: 99.9499999999999999972
 # The load of the first sheet as built, which stands where a yellow cell names none.
 AS_BUILT = re.compile(r"calc_built_\w+", re.IGNORECASE)
 Numbers: TypeAlias = numpy.typing.NDArray[numpy.int64]
@@ -93,7 +94,8 @@ def _without_braces(text: str) -> str:
 
 
 def _as_built(text: str) -> str:
-    """A piece of a formula without what other programs spell otherwise: blanks, capital letters, names of functions."""
+    """A piece of a formula without what other programs spell otherwise: blanks, capital letters, numbers, names of functions."""
+    text = _LONG.sub(lambda digits: repr(float(digits[0])), text)
     text = _LOGICAL.sub(r"\1", _BLANKS.sub("", text).lower())
     return _NEWER.sub(lambda name: f"norm{name[1].replace('.', '')}(", text) if "norm." in text else text
 

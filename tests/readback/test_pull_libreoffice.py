@@ -106,7 +106,7 @@ def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Pl
 
 @needs_gnumeric
 def test_what_gnumeric_spells_otherwise_is_no_edit(book: Path, tmp_path: Path) -> None:
-    """It writes NORMSINV as _xlfn.NORM.S.INV."""
+    """It writes NORMSINV as _xlfn.NORM.S.INV, and 99.95 as 99.9499999999999999972."""
     saved = tmp_path / "saved.xlsx"
     recalculate_with_gnumeric(book, saved)
     pulled = pull(str(saved), books.catalog())

@@ -41,10 +41,13 @@ def test_the_head_is_as_it_was_typed() -> None:
 
 @pytest.mark.long
 def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
+    """It is what the answer costs where the loss is survived."""
+
     def spare(**more: OptionValue) -> list[str]:
         return [str(risk) for risk in page(models="405b", **more).risks if "spare machine" in str(risk)]
 
-    assert [line.partition(": ")[2] for line in spare()] == ["Llama 3.1 405B $83,171."]
+    (survivor,) = page(models="405b", survive="machine").cards
+    assert [line.partition(": ")[2] for line in spare()] == [f"Llama 3.1 405B {survivor.monthly}."]
     assert spare(survive="machine") == []
 
 
@@ -82,19 +85,21 @@ def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str
 
 @pytest.mark.long
 def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
-    """Not of all versions, nor of the day of the sheet."""
+    """Not of all versions, nor of the day of the sheet. The counts are those of the bands and versions of vLLM's file:
+    34 calibrated runs and 2 logs of 0.19, and 85 of all versions."""
     catalog = Catalog()
     for version, words in (
-        ("0.19.0", "KV pool checked on 35 starts under the rules of vLLM 0.19.0"),
-        ("0.29.0", "KV pool checked on 8 starts under the rules of vLLM 0.29.0"),
-        ("0.33.0", "KV pool checked on 80 starts of other versions, none yet of vLLM 0.33.0"),
+        ("0.19.0", "KV pool checked on 36 starts under the rules of vLLM 0.19.0"),
+        ("0.29.0", "KV pool checked on 2 starts under the rules of vLLM 0.29.0"),
+        ("0.33.0", "KV pool checked on 85 starts of other versions, none yet of vLLM 0.33.0"),
     ):
         solved = solve(ask(catalog, ASKED | {"engine_version": version}))
-        assert words in list(confidence(record_for(solved), solved.question))
+        record = record_for(solved)
+        assert words in list(confidence(record, solved.question, record.headline_cells))
     solved = solve(ask(catalog, ASKED | {"tiers": "32"}))
-    owned = sorted(str(cell.owned.capex_as_of) for cell in record_for(solved).headline_cells if cell.owned)
+    owned = {cell.owned.capex_as_of for cell in record_for(solved).headline_cells if cell.owned} - {None}
     [told] = [str(text) for text in page(tiers="32").confidence if str(text).startswith("Prices")]
-    assert f"to own of {' to '.join(dict.fromkeys((owned[0], owned[-1])))}" in told
+    assert owned and all(re.search(rf"to own .* of {day}", told) for day in owned)
 
 
 def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
