@@ -155,12 +155,13 @@ class Command(click.Command):
         catalog, has_arguments = Catalog(), any(isinstance(part, click.Argument) for part in self.params)
         meant: dict[str, list[str]] = {}
         for word in extra:
+            names: tuple[str, ...] = ()
             if people(word) > 0:
                 names = ("--users",)
             elif catalog.lists_gpu(word):
                 names = ("--gpu", "--gpus")
-            else:
-                names = ("--model", "--models") if catalog.lists_model(word) or not has_arguments else ()
+            elif catalog.lists_model(word) or not has_arguments:
+                names = ("--model", "--models")
             for name in names:
                 if name in options and name not in args and (name not in meant or name.endswith("s")):
                     meant.setdefault(name, []).append(word)

@@ -68,6 +68,14 @@ def test_no_option_may_be_abbreviated(name: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("--disc", "'--discount-fraction'"), ("--mo", "'--model'"), ("--max-w", "'--max-wait-fraction'")],
+)
+def test_a_short_beginning_names_the_option(typed: str, meant: str, run: Run) -> None:
+    assert run("recommend", typed, "1").stderr.rstrip().endswith(f"Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
     ("word", "meant"),
     [
         ("reserved", "reserved-1yr or reserved-3yr"),
