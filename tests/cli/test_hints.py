@@ -10,6 +10,7 @@ from command_lines import Run
 
 from sheetgen.cli import main
 from sheetgen.cli.options import LISTS, Command
+from sheetgen.cli.output import say
 from sheetgen.errors import did_you_mean
 
 CONFIG = Path(__file__).parents[1] / "data" / "configs" / "ai21-jamba-1.5-large.json"
@@ -162,7 +163,11 @@ def test_a_folder_without_one_says_which_file_to_name(run: Run, workdir: Path) -
         ("size --model 8b --gpu h100 --quiet", "", set()),
     ],
 )
-def test_a_name_of_several_gpus_says_which_is_taken(line: str, meant: str, others: set[str], run: Run) -> None:
+def test_a_name_of_several_gpus_says_which_is_taken(
+    line: str, meant: str, others: set[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a person, on a terminal."""
+    monkeypatch.setattr("sheetgen.cli.options.note", lambda words, quiet: None if quiet else say(words, err=True))
     result = run(*line.split())
     assert result.exit_code == 0 and (meant in result.stderr if meant else result.stderr == "")
     assert others <= {*result.stderr.replace(",", " ").replace(".", " ").split()}
