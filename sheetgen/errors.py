@@ -105,12 +105,14 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str:
 
 
 def _nearest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """The most similar of `allowed`; all of those that are equally so."""
+    """The most similar of `allowed`; of those that are equally so and begin alike, as reserved-1yr and reserved-3yr,
+    all."""
     import difflib
 
     likeness = {name: difflib.SequenceMatcher(None, name, word).ratio() for name in allowed}
     most = max(likeness.values(), default=0.0)
-    return [name for name, ratio in likeness.items() if ratio == most >= cutoff][:MOST_MEANT]
+    near = [name for name, ratio in likeness.items() if ratio == most >= cutoff]
+    return near[:MOST_MEANT] if len({name[:4] for name in near}) == 1 else near and [max(near)]
 
 
 class _Shown(str):

@@ -145,7 +145,7 @@ def allowed(kind: Kind, words: tuple[str, ...]) -> str:
         case "tokens":
             text = f"{kind}; 16k is 16,384"
         case _:
-            also = "; 200k, too" if kind.decimal else "; 20% and 20 are 0.2" if kind.what == "share" else ""
+            also = "; 200k, too" if kind.decimal else "; 20% is 0.2" if kind.what == "share" else ""
             text = "0 or 1" if kind == FLAG else f"{kind}{also}"
     return text + (", or blank" if kind.blank else "")
 

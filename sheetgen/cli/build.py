@@ -58,6 +58,9 @@ SCENARIO = "scenario.yaml"  # the ending of the file that builds a pulled workbo
 def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **options: Raw) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests at once.
 
+    Files of an earlier build are replaced. One that was changed by hand since, a workbook or a PDF, is kept beside the
+    new one as NAME.edited.xlsx or NAME.edited.pdf; `pull` reads what was typed into it.
+
     \b
     Examples:
       sheetgen build --models 8b,70b,405b

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sheetgen.cli.output import as_called, say
+from sheetgen.cli.output import as_called, note, say
 from sheetgen.errors import ELSEWHERE, MEANT, CatalogError, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.input_files import beside
 from sheetgen.sheet_files import OF_OUTPUT
@@ -155,12 +155,13 @@ class Command(click.Command):
         catalog, has_arguments = Catalog(), any(isinstance(part, click.Argument) for part in self.params)
         meant: dict[str, list[str]] = {}
         for word in extra:
+            names: tuple[str, ...] = ()
             if people(word) > 0:
                 names: tuple[str, ...] = ("--users",)
             elif catalog.lists_gpu(word):
                 names = ("--gpu", "--gpus")
-            else:
-                names = ("--model", "--models") if catalog.lists_model(word) or not has_arguments else ()
+            elif catalog.lists_model(word) or not has_arguments:
+                names = ("--model", "--models")
             for name in names:
                 if name in options and name not in args and (name not in meant or name.endswith("s")):
                     meant.setdefault(name, []).append(word)
@@ -350,7 +351,7 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
         result = function(*arguments, catalog=catalog, quiet=quiet, **options)
         if not quiet:
             _say_percentages(options)
-            _say_gpus(options, catalog)
+        _note_gpus(options, catalog, quiet)
         return result
 
     return run
@@ -367,8 +368,8 @@ def _say_percentages(options: Options) -> None:
                 say(f"{name}: {figure} is read as {figure}%.", err=True)
 
 
-def _say_gpus(options: Options, catalog: Catalog) -> None:
-    """Say which GPU a name means that other GPUs have in common with it, such as h100 of three."""
+def _note_gpus(options: Options, catalog: Catalog, quiet: bool) -> None:
+    """Tell a person which GPU a name means that other GPUs have in common with it, such as h100 of three."""
     named = {
         part.partition(":")[0].strip()
         for key in ("gpu", "gpus", "have")
@@ -376,7 +377,7 @@ def _say_gpus(options: Options, catalog: Catalog) -> None:
     }
     for name in sorted(named - {""}):
         if others := catalog.others_called(name):
-            say(f"{name} is taken as {catalog.gpu(name).name}. Others: {', '.join(others)}.", err=True)
+            note(f"{name} is taken as {catalog.gpu(name).name}. Others: {', '.join(others)}.", quiet)
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:

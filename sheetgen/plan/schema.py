@@ -56,8 +56,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _share(value: Any) -> Any:
-    """A share as options take it: 20 and 20% are 0.2."""
-    number = SHARE.number(value) if isinstance(value, str) or _is_number(value) else math.nan
+    """A share as options take it: 20% is 0.2."""
+    number = SHARE.number(value) if isinstance(value, str) else math.nan
     return value if math.isnan(number) else number
 
 
@@ -115,7 +115,11 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
-Confidence = Annotated[float, _AS_OPTION, Field(ge=CONFIDENCE.low, le=CONFIDENCE.high)]
+Confidence = Annotated[  # 90, too, is 0.9
+    float,
+    BeforeValidator(lambda value: CONFIDENCE.number(value) if isinstance(value, str) or _is_number(value) else value),
+    Field(ge=CONFIDENCE.low, le=CONFIDENCE.high),
+]
 Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 

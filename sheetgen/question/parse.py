@@ -141,7 +141,7 @@ def as_of_date(text: str | None) -> datetime.date:
 
 MOST_TEXT = 200  # characters
 MOST = 1e15
-PERCENTAGES = (5, 100)  # that can be no share: 1 is all of it, and 1.5 or 2 may be meant as a factor
+PERCENTAGES = (50, 99)  # that can be no share: 1 is all of it, and 1.5 or 2 may be meant as a factor
 LEAST = 1e-9  # the least value of a number that must be above 0
 
 
@@ -153,7 +153,7 @@ class Kind:
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
     one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
     (auto as well), weights dtype (recommended and published as well), currency, or word (one of `words`).
-    decimal: 200k is 200,000 where it is written as text.
+    decimal: 200k is 200,000 where it is written as text. percent: 50 to 99 is a percentage there; 90% is of any share.
     """
 
     what: str = "number"
@@ -162,6 +162,7 @@ class Kind:
     blank: bool = False
     words: tuple[str, ...] = ()
     decimal: bool = False
+    percent: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -219,17 +220,17 @@ class Kind:
         return self.low <= number <= self.high and not (self.is_whole and number != int(number))
 
     def number(self, value: object) -> float:
-        """The number that a text on a command line writes, NaN where it is none: of a share 90% and 90 are 0.9."""
+        """The number that a text on a command line writes, NaN where it is none: of a share 90% is 0.9."""
         if self.decimal:
             return people(value)
         text = str(value).strip()
         if self.what == "share" and text.endswith("%"):
             return number(text[:-1]) / 100
-        return number(text) / 100 if self.is_percentage(text) else number(text)
+        return number(text) / 100 if self.is_percentage(value) else number(text)
 
     def is_percentage(self, value: object) -> bool:
-        """True where a number without a sign can only be meant in per cent: of a share 20 is 0.2."""
-        return self.what == "share" and PERCENTAGES[0] <= number(value) <= PERCENTAGES[1]
+        """True where a number without a sign can only be meant in per cent, of what is no discount: 90 is 0.9."""
+        return self.percent and PERCENTAGES[0] <= number(value) <= PERCENTAGES[1]
 
     def parse(self, value: object, name: str) -> Raw:
         """`value` from its text on a command line. Raises ScenarioError with the value and what is allowed."""

@@ -146,7 +146,7 @@ function numberOf(name, text) {
     { is_share } = FACTS.inputs[name];
   if (!match || (match[2] && (match[2] === "%") !== Boolean(is_share))) return NaN;
   const number = Number(plain(match[1]));
-  if (is_share) return match[2] === "%" || number >= 5 ? number / 100 : number;
+  if (is_share) return match[2] === "%" || number > 1 ? number / 100 : number;
   const base = name.endsWith("_tokens") ? 1024 : 1000;
   return number * { "": 1, k: base, m: base ** 2 }[match[2]];
 }

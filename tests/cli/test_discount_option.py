@@ -49,7 +49,7 @@ def test_the_same_in_a_scenario_file_and_a_flag_wins(run, workdir: Path) -> None
     assert "less 20%" not in (workdir / "output" / "s2.md").read_text()
 
 
-@pytest.mark.parametrize("value", ["1.5", "1", "-0.1", "many", "100%"])
+@pytest.mark.parametrize("value", ["20", "1.5", "1", "-0.1", "many", "100%"])
 def test_what_is_no_share_is_refused(value: str, run, workdir: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", f"--discount-fraction={value}")
     assert result.exit_code == 1 and list(workdir.iterdir()) == []

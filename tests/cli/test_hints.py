@@ -10,6 +10,7 @@ from command_lines import Run
 
 from sheetgen.cli import main
 from sheetgen.cli.options import LISTS, Command
+from sheetgen.cli.output import say
 from sheetgen.errors import did_you_mean
 
 CONFIG = Path(__file__).parents[1] / "data" / "configs" / "ai21-jamba-1.5-large.json"
@@ -65,6 +66,14 @@ def test_no_option_may_be_abbreviated(name: str, run: Run) -> None:
             continue
         result = run(name, short, "1")
         assert result.exit_code == 2 and f"No such option '{short}'" in result.stderr and option in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("--disc", "'--discount-fraction'"), ("--mo", "'--model'"), ("--max-w", "'--max-wait-fraction'")],
+)
+def test_a_short_beginning_names_the_option(typed: str, meant: str, run: Run) -> None:
+    assert run("recommend", typed, "1").stderr.rstrip().endswith(f"Did you mean {meant}?")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +163,11 @@ def test_a_folder_without_one_says_which_file_to_name(run: Run, workdir: Path) -
         ("size --model 8b --gpu h100 --quiet", "", set()),
     ],
 )
-def test_a_name_of_several_gpus_says_which_is_taken(line: str, meant: str, others: set[str], run: Run) -> None:
+def test_a_name_of_several_gpus_says_which_is_taken(
+    line: str, meant: str, others: set[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a person, on a terminal."""
+    monkeypatch.setattr("sheetgen.cli.options.note", lambda words, quiet: None if quiet else say(words, err=True))
     result = run(*line.split())
     assert result.exit_code == 0 and (meant in result.stderr if meant else result.stderr == "")
     assert others <= {*result.stderr.replace(",", " ").replace(".", " ").split()}

@@ -50,7 +50,7 @@ def test_the_confidence_may_be_a_percentage(typed: str, tmp_path: Path, catalog:
     assert question.settings.confidence == 0.9
 
 
-@pytest.mark.parametrize("typed", ["20", "20%", "0.2"])
+@pytest.mark.parametrize("typed", ["20%", "'20 %'", "0.2"])
 def test_every_share_of_a_plan_may_be_a_percentage(typed: str, tmp_path: Path, catalog: Catalog) -> None:
     text = f"{HEAD}prices: {{discount_fraction: {typed}, contingency_fraction: {typed}}}\n"
     text += f"policy: {{headroom_fraction: {typed}}}\nservices:\n"
@@ -186,7 +186,7 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("policy: {buy: reserved}\n", "capacity-block, mix. Did you mean reserved-"),
         ("prices: {usd_per_hour: {aws/p5.48xlarge (spt): 50}}\n", "'spt' is no class. Allowed: on-demand, "),
         ("servces: 3\n", "Did you mean services? Known: plan, policy, supply, prices, budget, services."),
-        ("prices: {discount_fraction: 1.5}\n", "should be less than or equal to 0.99"),
+        ("prices: {discount_fraction: 20}\n", "should be less than or equal to 0.99"),
         ("supply: {committed: [{id: c, type: aws/p5.48xlarge, count: 1}]}\n", "has no end"),
         ("supply: {owned: [{id: o, gpu: h1000, count: 8}]}\n", "gpu 'h1000' is not in the catalogs"),
         ("supply: {owned: [{id: o, gpu: h100, count: 12, gpus_per_machine: 8}]}\n", "no whole machines of 8"),
