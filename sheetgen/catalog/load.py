@@ -591,12 +591,14 @@ class Catalog:
     def _unknown(self, kind: str, name: str, near: str) -> UnknownNameError:
         """The error for a name in no catalog; `near` is a sentence on what it could have meant."""
         path = ""
-        with contextlib.suppress(OSError, ValueError):  # a name that no file can have
-            if kind == "model" and Path(name).is_dir():
+        if kind == "model":
+            is_there = is_folder = False
+            with contextlib.suppress(OSError, ValueError):  # a name that no file can have
+                is_there, is_folder = Path(name).exists(), Path(name).is_dir()
+            if is_folder:
                 path = " The folder of that name has no config.json."
-            elif kind == "model" and "/" in name:
-                no_file = "There is no such file or folder either"
-                path = f" {'The file is no config.json' if Path(name).exists() else no_file}."
+            elif "/" in name:
+                path = f" {'The file is no config.json' if is_there else 'There is no such file or folder either'}."
         own = "" if len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
         problem = f"{kind} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {kind}s` has all."
         return UnknownNameError(problem, near)

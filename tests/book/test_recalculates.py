@@ -36,6 +36,8 @@ OF_SCOPE = re.compile(r"(?<=[A-Z\d)])<[1234],")
 OF_HALVES = re.compile(r"(?<=ROUNDUP\(A1/)2(?=,0\))")  # of windows: a size of group that vLLM's planner tries
 OF_PAIR = re.compile(r"(?<=<=)2(?=,INDEX\(cat_gpus_pair_link_bytes_per_second,)")  # GPUs that a bridge joins
 OF_ROOT = re.compile(r"(?<=\+)4(?=\*A1,|\*\(MAX\(0,)|(?<=,)0\.5(?=\))|(?<=-calc_wait_z\)/)2")
+# Below them a number in three digits has two decimals, or one, in a text.
+OF_DIGITS = re.compile(r"(?<=A1<)9\.995(?=,)|(?<=A1>=)99\.95(?=,)")
 OF_MIDDLE = re.compile(r"(?<=\(A1\+A1\)/)2(?=,)")  # of two levels, between which the chance of a rate is searched
 
 
@@ -285,7 +287,7 @@ def test_no_number_stands_in_a_formula_but_0_and_1_and_the_2_of_keys_and_values(
     numbers: dict[str, list[str]] = {}
     unlike = {re.sub(r"\$?\b[A-Z]{1,3}\$?\d+\b", "A1", f.formula): f"{f.sheet}!{f.cell}" for f in formulas(book)}
     for text, place in unlike.items():  # one of all formulas that differ in their references only
-        for pattern in (OF_HALVES, OF_PAIR, OF_ROOT, OF_MIDDLE):
+        for pattern in (OF_HALVES, OF_PAIR, OF_ROOT, OF_MIDDLE, OF_DIGITS):
             text = pattern.sub("0", text)
         text = OF_SCOPE.sub("<0,", text)
         for token in Tokenizer("=" + text).items:
