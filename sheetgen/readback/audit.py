@@ -94,7 +94,7 @@ def _without_braces(text: str) -> str:
 
 
 def _as_built(text: str) -> str:
-    """A piece of a formula without what other programs spell otherwise: blanks, capital letters, numbers, names of functions."""
+    """A piece of a formula without what other programs spell otherwise: blanks, capitals, numbers, functions."""
     text = _LONG.sub(lambda digits: repr(float(digits[0])), text)
     text = _LOGICAL.sub(r"\1", _BLANKS.sub("", text).lower())
     return _NEWER.sub(lambda name: f"norm{name[1].replace('.', '')}(", text) if "norm." in text else text

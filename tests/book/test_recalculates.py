@@ -37,7 +37,7 @@ OF_HALVES = re.compile(r"(?<=ROUNDUP\(A1/)2(?=,0\))")  # of windows: a size of g
 OF_PAIR = re.compile(r"(?<=<=)2(?=,INDEX\(cat_gpus_pair_link_bytes_per_second,)")  # GPUs that a bridge joins
 OF_ROOT = re.compile(r"(?<=\+)4(?=\*A1,|\*\(MAX\(0,)|(?<=,)0\.5(?=\))|(?<=-calc_wait_z\)/)2")
 # Below them a number in three digits has two decimals, or one, in a text.
-OF_DIGITS = re.compile(r"(?<=A1<)9\.995(?=,)|(?<=A1>=)99\.95(?=,)")
+OF_DIGITS = re.compile(r"(?<=<)9\.995(?=,)|(?<=>=)99\.95(?=,)")
 OF_MIDDLE = re.compile(r"(?<=\(A1\+A1\)/)2(?=,)")  # of two levels, between which the chance of a rate is searched
 
 
