@@ -157,7 +157,7 @@ class Command(click.Command):
         for word in extra:
             names: tuple[str, ...] = ()
             if people(word) > 0:
-                names: tuple[str, ...] = ("--users",)
+                names = ("--users",)
             elif catalog.lists_gpu(word):
                 names = ("--gpu", "--gpus")
             elif catalog.lists_model(word) or not has_arguments:

@@ -204,7 +204,7 @@ TYPED_OVER: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"in_context_chat": 40_000}, {"contexts": "chat=40000,long-doc=131072"}),
     ({"in_confidence": 0.9}, {"confidence": "0.9"}),
     ({"in_weight_dtype": "published"}, {"weight_dtype": "published"}),
-    ({"in_requests_per_user_per_day_chat": 45}, {"requests_per_user_per_day": "chat=45"}),
+    ({"in_requests_per_user_per_day_chat": 45}, {"requests_per_user_per_day": "chat=45,long-doc=5"}),
     ({"in_tpot_ms_chat": 30}, {"tpot_ms": "chat=30"}),
     ({"in_ttft_ms_long_doc": None}, {"ttft_ms": "long-doc=off"}),
     (
@@ -408,7 +408,7 @@ def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, place
         "aws/p5.48xlarge": {"price_usd_per_hour": 10, "type": "renamed", "gpu_count": 4}
     }
     assert pulled.overrides["own_instances"] == [{**own, "price_usd_per_hour": 2.5}]
-    assert without_picks(pulled.overrides)["inputs"] == {"cuda_graph_bytes_per_gpu": 5_000_000_000}
+    assert without_picks(pulled.overrides)["inputs"] == {"cuda_graph_base_bytes": 5_000_000_000}
     assert pulled.options["hours_per_month"] == "100"
     assert again(pulled) == document(pulled.solved)
 
@@ -434,9 +434,9 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
         ({"in_least_network_gbps": 0}, "least_network_gbps is '0'. It must be a number from 1 to 100,000."),
         ({"in_near_tie_fraction": 5}, "near_tie_fraction is '5'. It must be a number from 0 to 1."),
         ({"in_tpot_ms_chat": 0}, "tpot_ms is 'chat=0'. Write"),
-        ({"in_tier_1": 64}, "Inputs!B15: tiers are '64,64'. Each may stand only once."),
+        ({"in_tier_1": 64}, "Inputs!B19: tiers are '64,64'. Each may stand only once."),
         ({"in_fx_rate": 0.9}, "fx_rate is 0.9, but currency is USD"),
-        ({"in_weight_dtype": "fp9"}, "weight_dtype is 'fp9'. Allowed: auto, bf16"),
+        ({"in_weight_dtype": "fp9"}, "weight_dtype is 'fp9'. Allowed: recommended, published, auto, bf16"),
         ({"in_block_size": None}, "KV block size (in_block_size) is blank. Type a value."),
         ({"in_graphs_in_budget": 2}, "graphs_in_budget is '2'. It must be a whole number from 0 to 1."),
         ({"in_output_chat": -5}, "output_chat is '-5'. It must be a whole number from 0 to 100,000,000."),
