@@ -61,6 +61,7 @@ def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Dec
         else:
             bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
         least = decision.n_instances if decision.what == KEEP else planned  # others are given back before
-        fewer, more = shares[bought < least], shares[bought > planned]
+        # At other shares a mix may prefer another class: what is planned for is 1.
+        fewer, more = shares[(bought < least) & (shares < 1)], shares[(bought > planned) & (shares > 1)]
         ends = float(fewer.max()) if len(fewer) else None, float(more.min()) if len(more) else None
         yield replace(decision, break_even=BreakEven(*ends))

@@ -21,14 +21,6 @@ def months_after(day: datetime.date, months: int) -> datetime.date:
     return datetime.date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
-def quarters_between(first: datetime.date, day: datetime.date) -> int:
-    """The whole quarters from one day to another; 0 where that is before it."""
-    n = 0
-    while months_after(first, (n + 1) * MONTHS_IN_A_QUARTER) <= day:
-        n += 1
-    return n
-
-
 class Quarter(NamedTuple):
     """2027-Q1: the first quarter of the fiscal year that ends in 2027."""
 

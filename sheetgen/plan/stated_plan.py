@@ -22,8 +22,8 @@ from sheetgen.plan.quarters import (
     QUARTERS_IN_A_YEAR,
     QUARTERS_OF_TERM,
     Quarter,
+    months_after,
     quarter_of,
-    quarters_between,
 )
 from sheetgen.plan.spans import Spans
 from sheetgen.plan.spending import arrives_day, order_by_day, price_factor
@@ -202,13 +202,15 @@ class Plan(Stated):
 
     def order_quarters_ahead(self, purchase: str) -> list[int]:
         """By quarter how many after the one with today's prices that has the price of what is bought for it in a class:
-        its own; of a term the one in which the order is signed, before the lead time and the days of approval."""
+        its own; of a term the one in which the order is approved, the lead time before it is needed; 0 where that is to
+        be signed now."""
         if purchase not in QUARTERS_OF_TERM:
             return self.quarters_ahead
-        now = quarter_of(self.as_of, self.head.fiscal_year_starts).since(self.today)
-        signed = (self.order_by(self.first_day(quarter), self.lead_days(purchase)) for quarter in self.quarters)
-        after = (now + quarters_between(self.as_of, day) for day in signed)
-        return [*map(min, self.quarters_ahead, after)]
+        starts, approval = self.head.fiscal_year_starts, datetime.timedelta(days=self.policy.approval_days)
+        now, next_plan = quarter_of(self.as_of, starts), months_after(self.as_of, MONTHS_IN_A_QUARTER)
+        asked = [self.order_by(self.first_day(quarter), self.lead_days(purchase)) for quarter in self.quarters]
+        approved = (now if day < next_plan else quarter_of(day + approval, starts) for day in asked)
+        return [*map(min, self.quarters_ahead, (quarter.since(self.today) for quarter in approved))]
 
     def order_by(self, first: datetime.date, days: float) -> datetime.date:
         """The day by which approval must be requested, so that what takes so many days is there on the first day."""

@@ -328,7 +328,7 @@ def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
     policy, n = data["policy"], data["plan"]["quarters"]
     (name,) = data["supply"]["allowed"]["instances"]
     factors = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(1, 1 + n + 12)]
-    signed = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(n)]  # a month before a quarter
+    signed = [1.0, *factors[1:]]  # of the first quarter it is signed now
     month = {}
     for purchase in ("on-demand", "reserved-1yr", "reserved-3yr"):
         price = CATALOG.instance(name).price(purchase)

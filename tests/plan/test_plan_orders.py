@@ -86,7 +86,7 @@ def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
 
 def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     """A year of three machines, one more from the second quarter, prices that fall by a fifth a year from the plan's
-    day on, 26 November. What is signed for January costs what it does today: a fall of a quarter was counted."""
+    day on, 26 November. What is signed now, for January, costs what it does today: a fall of a quarter was counted."""
     record = solved(
         [SERVICE | {"growth": {"steps": {"2027-Q2": 1.2, "2028-Q1": 0.5}}}],
         6,
@@ -96,7 +96,7 @@ def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     assert of_all(record, "needed", "supply") == [3, 4, 4, 4, 2, 2]
     # Of the fourth machine's year a quarter is left in 2028-Q1, when the three end: one is ordered then, and one after.
     assert of_all(record, "gap", "supply") == [3, 4, 4, 4, 2, 2]
-    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 1, 4, 5))
+    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 2, 5, 6))
     paid = [3 * first, *[3 * first + second] * 3, second + fifth, fifth + sixth]
     assert of_all(record, "p50_usd") == pytest.approx(paid)
     orders = [(decision["n_instances"], decision["needed_from"], decision["about"]) for decision in record["decisions"]]
@@ -917,8 +917,8 @@ def test_a_term_that_lies_mostly_after_the_plan_has_the_hours_beside_it() -> Non
         [SERVICE | {"growth": {"steps": {"2027-Q4": 1.5}}}], 4, policy={"buy": "reserved-1yr"}, prices=FALLING
     )
     first, last = [decision for decision in record["decisions"] if decision["what"] == "order"]
-    fall, signed = 0.8 ** (4 / 4), 0.8 ** (3 / 4)  # the year is signed for 1 October, ten months after the plan's day
-    assert (last["n_instances"], last["usd"]) == (2, pytest.approx(2 * ONE_YEAR * signed)) and first["or"] is None
+    fall = 0.8 ** (4 / 4)
+    assert (last["n_instances"], last["usd"]) == (2, pytest.approx(2 * ONE_YEAR * fall)) and first["or"] is None
     assert last["binds_usd"] == pytest.approx(4 * last["usd"])
     by_hour = last["or"]
     assert (by_hour["what"], by_hour["purchase"], by_hour["n_instances"]) == ("order", "on-demand", 2)

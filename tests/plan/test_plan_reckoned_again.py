@@ -279,14 +279,16 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int, cut: frozenset[Fracti
         return today + datetime.timedelta(days=days)
 
     def factors_of_term(purchase: str) -> list[float]:
-        """By quarter the price of a term over today's: that of the whole quarters after today in which it is signed."""
-        lead = arrives(purchase) - today
-        months = [((days_of(quarter)[0] - lead).toordinal(), q) for q, quarter in enumerate(quarters)]
-        ends = [months_later(today, 3 * (i + 1)).toordinal() for i in range(n + until)]
-        return [
-            (1 + prices["expected_change_per_year"]) ** (min(until + q, bisect.bisect_right(ends, day)) / 4)
-            for day, q in months
-        ]
+        """By quarter the price of a term over today's: that of the quarter in which it is approved, today's where it is
+        asked for before the next plan."""
+        lead, factors = arrives(purchase) - today, list[float]()
+        for q, quarter in enumerate(quarters):
+            asked = days_of(quarter)[0] - lead
+            approved = asked + datetime.timedelta(days=policy["approval_days"])
+            ahead = 4 * (approved.year - today.year) + (approved.month - 1) // 3 - (today.month - 1) // 3
+            ahead = 0 if asked < months_later(today, 3) else min(until + q, ahead)
+            factors.append((1 + prices["expected_change_per_year"]) ** (ahead / 4))
+        return factors
 
     lent, lent_elsewhere, borrowed = ({name: dict.fromkeys(moments, 0) for name in needed} for _ in range(3))
     cuts, off_days = {*cut}, policy["approval_days"]
