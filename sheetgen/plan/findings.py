@@ -44,7 +44,7 @@ from sheetgen.plan.services_table import NAMED, first_named
 from sheetgen.plan.solve_plan import solved_plan, without_moves
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Base, Plan
-from sheetgen.plan.tables import OF_MONEY, Z
+from sheetgen.plan.tables import OF_MONEY, Z, committed_by_quarter
 from sheetgen.plan.worked_plan import CASE, Answer, moves_usd
 from sheetgen.report import sentences
 from sheetgen.report.in_currency import amount_in
@@ -170,13 +170,20 @@ class Findings:
         return math.fsum(decision.moving_usd or 0 for decision in self.decisions)
 
     @cached_property
+    def days_in_time(self) -> int:
+        """The days of approval with which no decision would be late; 0 where those are too many already."""
+        plan = self.answer.plan
+        late = [(decision.order_by - plan.as_of).days for decision in self.decisions if decision.late]
+        return max(0, plan.policy.approval_days + min(late, default=0))
+
+    @cached_property
     def at_once(self) -> Answer | None:
-        """The plan on its machines if the answer came on its day, without the days of approval; None where that is
-        what it counts on, or where nothing is late."""
+        """The plan on its machines if the answer came after `days_in_time`; None where that is what it counts on, or
+        where nothing is late."""
         plan, days = self.answer.plan, self.answer.plan.policy.approval_days
         if not days or not any(decision.late for decision in self.decisions):
             return None
-        policy = plan.policy.model_copy(update={"approval_days": 0})
+        policy = plan.policy.model_copy(update={"approval_days": self.days_in_time})
         return solved_plan(replace(plan, policy=policy), timed=False, hardware=self.answer.hardware)
 
 
@@ -341,7 +348,7 @@ _NO_SERVICES = (
 
 
 def above_planned(findings: Findings) -> Iterator[str]:
-    """The services that had more requests at once at their measured peak than the last plan bought for, by more than
+    """The services that had more requests at once at their measured peak than the last plan had planned, by more than
     chance makes of it: three standard deviations of so many independent ones."""
     rows = [row for row in (findings.last.variance if findings.last else ()) if row.get("in_flight_peak") is not None]
     more = {
@@ -352,7 +359,8 @@ def above_planned(findings: Findings) -> Iterator[str]:
     if more:
         yield (
             f"Measured above plan: {len(more)} of {count(len(rows), 'service')} had more requests at once at the peak "
-            f"than was bought for: {'; '.join(more)}. Check their demand before signing."
+            f"than planned at {findings.answer.plan.policy.plan_at}, beyond chance: {'; '.join(more)}. State their "
+            "demand anew before signing, or the slower answers that make more of it at once."
         )
 
 
@@ -365,19 +373,21 @@ def not_charged(findings: Findings) -> Iterator[str]:
 
 
 def answered_at_once(findings: Findings) -> Iterator[str]:
-    """The days of approval that late orders count, and what is so if the answer comes on the plan's day: on the same
-    machines."""
+    """The days of approval that late orders count, and what is so if the answer comes in time for them, or on the
+    plan's day: on the same machines."""
     at_once = findings.at_once
     if at_once is None:
         return
     plan, ids = findings.answer.plan, [service.id for service in findings.answer.plan.services]
     answered = plan.as_of + datetime.timedelta(days=plan.policy.approval_days)
     waiting, still = ({ids[gap.service] for gap in gaps} for gaps in (findings.unserved, unserved(at_once)))
-    then = [f"with one on {plan.as_of} they are {count(plan.policy.approval_days, 'day')} sooner"]
+    days, approval = findings.days_in_time, plan.policy.approval_days
+    sooner = "nothing is late" if days else f"they are {count(approval, 'day')} sooner"
+    then = [f"with one on {plan.as_of + datetime.timedelta(days=days)} {sooner}"]
     if waiting:
         then.append(f"{len(still)} of {count(len(waiting), 'service')} wait" if still else "no service waits")
     if (less_usd := math.fsum(findings.answer.asked_usd) - math.fsum(at_once.asked_usd)) > 1:
-        then.append(f"{amount_in(money(less_usd), plan.head.currency, plan.head.fx_rate)} less is to be approved")
+        then.append(f"{in_plan(plan, less_usd)} less is to be approved")
     yield f"The days of late decisions assume an answer on {answered}, the last day of approval; {listed(then)}."
 
 
@@ -417,13 +427,18 @@ def inputs_sha256(answer: Answer) -> str:
     return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
 
 
+def in_plan(plan: Plan, usd: float) -> str:
+    """An amount in words, in the plan's currency."""
+    return str(amount_in(money(usd), plan.head.currency, plan.head.fx_rate))
+
+
 def unpriced(plan: Plan) -> Iterator[str]:
     """Commitments whose price neither the plan nor the catalog has."""
     for committed in plan.supply.committed:
         if committed.usd_per_hour is None and plan.types[committed.type].price(committed.purchase) is None:
             yield (
-                f"{committed.id}: {committed.purchase} of {committed.type} is counted at the price on "
-                "demand; give its usd_per_hour"
+                f"{committed.id}: {committed.purchase} of {committed.type} is counted at the price on demand, "
+                f"{in_plan(plan, float(committed_by_quarter(plan, committed).sum()))}; give its usd_per_hour"
             )
 
 
