@@ -701,11 +701,12 @@ pace_of_answer = template(
 asked_in_words = template(
     "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
     "{in_flight:digits} at once on average at peak, {mean_in_flight:digits} over the day|"
-    "{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
-    "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
+    "{concurrent_requests:grouped} at once[counted?: enough for {enough_for:grouped} "
+    "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]]",
     when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
+    counted=is_number(q.enough_for),
     mean_in_flight=ratio(q.in_flight, q.hours_in_a_day * q.peak_hour_share * q.burst_factor),
 ).formula("asked_in_words", "What is asked")
 # A further machine serves the next person, where it holds a whole replica and no zone may be lost; other hardware may
