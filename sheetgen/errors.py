@@ -90,6 +90,7 @@ ELSEWHERE = {
 
 
 MEANT, MOST_MEANT = " Did you mean {}?", 3
+A_TYPO = 2  # letters that are left out of a word
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
@@ -99,6 +100,9 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     if (meant := ELSEWHERE.get(word.lower(), "")) in spelled:
         return MEANT.format(spelled[meant])
     near = [spelled[name] for name in spelled if len(word) > 2 and name.startswith(word.lower())]
+    near.sort(key=len)
+    if near and len(near[0]) <= len(word) + A_TYPO:
+        near = near[:1]
     if not 0 < len(near) <= MOST_MEANT:
         near = [spelled[name] for name in _nearest(word.lower(), spelled)]
     return MEANT.format(" or ".join(near)) if near else ""

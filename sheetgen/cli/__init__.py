@@ -66,10 +66,11 @@ class Commands(Group):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        from sheetgen.catalog import Catalog
+        if args[0] not in self.commands:
+            from sheetgen.catalog import Catalog
 
-        if args[0] not in self.commands and Catalog().lists_model(args[0]):
-            ctx.fail(f"No such command {args[0]!r}.{MEANT.format(f'recommend --model {args[0]}')}")
+            if Catalog().lists_model(args[0]):
+                ctx.fail(f"No such command {args[0]!r}.{MEANT.format(f'recommend --model {args[0]}')}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
