@@ -635,10 +635,11 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
     any hour takes the place of what the services need at their peaks. Puts in what a service fills on average.
     needed_then: see `_needed_then`, as are those that are up."""
     axes, week = TABLES["pools"].axes, plan.week
-    whole = ("", UNTIL, THEN) if f"{UNTIL}type" in grid.columns else ("",)  # days of a quarter
+    prefixes = ("", UNTIL, THEN) if f"{UNTIL}type" in grid.columns else ("",)
     if week.is_flat:
         grid.put(
-            OF_SERVICE, {f"{of_days}mean_machines": grid.spread(f"{of_days}machines", OF_SERVICE) for of_days in whole}
+            OF_SERVICE,
+            {f"{of_days}mean_machines": grid.spread(f"{of_days}machines", OF_SERVICE) for of_days in prefixes},
         )
         return [needed[..., None] for needed in needed_then], numpy.ones(1)
     shape = grid.spread("machines", OF_SERVICE).shape
@@ -655,7 +656,7 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type], needed_then: Sequenc
 
     every = [by_kind(counts, axes) for counts in _needed_then(hourly, types, len(needed_then) - 1)]
     grid.put(axes, {"needed_instances": every[0].max(axis=-1)})
-    for of_days in whole:
+    for of_days in prefixes:
         of_all = by_kind(hourly.spread(f"{of_days}machines_of_all", OF_TYPE), OF_TYPE).max(axis=-1)
         filled = by_kind(hourly.spread(f"{of_days}machines", OF_SERVICE), OF_SERVICE)
         grid.put(OF_TYPE, {f"{of_days}machines_of_all": of_all})
