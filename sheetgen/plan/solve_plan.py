@@ -190,7 +190,7 @@ class _Search:
             spans = numpy.flatnonzero(self.plan.spans.quarters == q)[1:].tolist()
             days = [(self.plan.days[span][0], self.plan.spans.starts[span]) for span in spans]
             moves = sorted(slot for slot in hardware.moves if slot not in hardware.until)
-            later, earlier = (tuple(slot for slot in moves if slot[1] == of) for of in (q, q + 1))
+            later, earlier = (tuple(slot for slot in moves if slot[1] == quarter) for quarter in (q, q + 1))
             sets = dict.fromkeys((later, earlier, later + earlier, *((slot,) for slot in later + earlier)))
             for some, (day, start) in itertools.product(filter(None, sets), days):
                 way = hardware.moving_within(some, q, day, start) if day > self.plan.as_of else None
